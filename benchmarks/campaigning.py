@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchmarks.standalone import cluster
-from playbooks.campaign.run_rows import Row
+from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.runner import run_campaign
-from playbooks.campaign.store import Work, open_campaign, rows_kept
+from playbooks.campaign.store import CampaignWorkload, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.campaign.workloads.grid_workload import Varying
 from playbooks.campaign.workloads.grid_workload import plan_of as grid_of
-from playbooks.model.playbook import Axis, Grid
+from playbooks.model.playbook import Grid, GridAxis
 from playbooks.parser.loader import loads
-from spark_report.campaigns.job import Campaign, Wanted
+from spark_report.campaigns.job import CampaignJob, CampaignOptions
 from spark_report.fleet.report import compute
 from spark_report.fleet.sources import look
 from spark_report.spark import session
@@ -46,19 +46,19 @@ vary: {acks: [1, all]}
 WARM_UP = 8
 CORES = 2
 
-Came = tuple[dict[int, Row], dict[str, Any]]
+Came = tuple[dict[int, RunRow], dict[str, Any]]
 """Rows by their runs, and the fleet's tables."""
 
 
-def works(runs: int) -> dict[str, Work]:
+def works(runs: int) -> dict[str, CampaignWorkload]:
     """A storm, and a grid of as many cells."""
     playbook = loads(TEXT.lstrip(), "campaigns.yaml")
-    axes = (Axis("acks", ("1", "all")), Axis("seed", tuple([str(seed) for seed in range(1, runs // 2 + 1)])))
+    axes = (GridAxis("acks", ("1", "all")), GridAxis("seed", tuple([str(seed) for seed in range(1, runs // 2 + 1)])))
     storm = storm_of(playbook, 1)
     return {"storm": storm, "grid": grid_of(Varying(playbook, Grid(axes), 1, {}))}
 
 
-def made(folder: Path, work: Work) -> Path:
+def made(folder: Path, work: CampaignWorkload) -> Path:
     """A campaign's directory. All have one name, since it stands in every table."""
     path = folder / "campaign"
     open_campaign(path, work, "campaigns", rows=False)
@@ -66,7 +66,7 @@ def made(folder: Path, work: Work) -> Path:
     return path
 
 
-def by_processes(folder: Path, work: Work, runs: int) -> tuple[float, dict[int, Row]]:
+def by_processes(folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, dict[int, RunRow]]:
     """Runs a second of the local engine, and the rows."""
     campaign = open_campaign(made(folder, work), work, "campaigns")
     began = time.monotonic()
@@ -74,7 +74,7 @@ def by_processes(folder: Path, work: Work, runs: int) -> tuple[float, dict[int, 
     return runs / (time.monotonic() - began), campaign.rows
 
 
-def by_spark(spark: "SparkSession", folder: Path, work: Work, runs: int) -> tuple[float, Came]:
+def by_spark(spark: "SparkSession", folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, Came]:
     """Runs a second once warm, and the rows and the fleet's tables."""
     timed(spark, made(folder / "warm", work), min(WARM_UP, runs))
     path = made(folder, work)
@@ -92,7 +92,7 @@ def timed(spark: "SparkSession", path: Path, runs: int) -> float:
         print(f"    {words}", flush=True)
         began.append(time.monotonic())
 
-    campaign = Campaign(Wanted(path, runs, spark=spark), stage)
+    campaign = CampaignJob(CampaignOptions(path, runs, spark=spark), stage)
     campaign.run(lambda _spark, _come: None, landed=lambda: ended.append(time.monotonic()))
     return ended[-1] - began[0]
 
@@ -114,7 +114,7 @@ def shipped_to(spark: "SparkSession") -> set[str]:
 def main() -> None:
     runs = int(sys.argv[1]) // 2 * 2 if len(sys.argv) > 1 else 60
     plain: dict[str, float] = {}
-    rows: dict[str, dict[int, Row]] = {}
+    rows: dict[str, dict[int, RunRow]] = {}
 
     def on(spark: "SparkSession", place: Path, words: str) -> dict[str, Came]:
         """Both kinds on one Spark."""

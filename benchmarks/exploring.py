@@ -1,8 +1,8 @@
 """Exploring: the shape of Kafka's TLA+ module of KIP-320 with three epochs."""
 
 from benchmarks.measure import cpu_seconds
-from cluster_model.model_checker.search import Explored, Search
-from cluster_model.model_checker.transitions import Bounds, Moves
+from cluster_model.model_checker.search import Explored, StateSpaceSearch
+from cluster_model.model_checker.transitions import ExplorationBounds, Moves
 from cluster_model.protocol.versions import Profile
 
 
@@ -11,8 +11,8 @@ def states_per_cpu_second(*, symmetry: bool) -> tuple[int, float]:
     seen: list[Explored] = []
 
     def explore() -> None:
-        moves = Moves(Profile.of("2.1"), Bounds(epochs=3), as_module=True)
-        seen.append(Search(moves, symmetry=symmetry).run())
+        moves = Moves(Profile.of("2.1"), ExplorationBounds(epochs=3), as_module=True)
+        seen.append(StateSpaceSearch(moves, symmetry=symmetry).run())
 
     spent = cpu_seconds(explore)
     return seen[0].distinct, seen[0].distinct / spent

@@ -123,10 +123,10 @@ def _findings(spark: Any, recorded: Any) -> Found:
 def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
     """By the report's own queries, each as the report asks it of much data."""
     from spark_report.tables import compute  # noqa: PLC0415 - as above
-    from spark_report.tables.collect import Gatherer, Plan, rows  # noqa: PLC0415
+    from spark_report.tables.collect import FrameLayout, Gatherer, rows  # noqa: PLC0415
     from spark_report.tables.queries import clients, progress, timeline  # noqa: PLC0415
 
-    plan = Plan(spark, [recorded])
+    plan = FrameLayout(spark, [recorded])
     gather = Gatherer(plan)
     with plan.settings():
         read = compute.read(plan, spark, [recorded])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replica_fetcher import Busy
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.storage.disk import FAILED, FULL, READ_ONLY, Broken, Slow
+from cluster_model.broker.storage.disk import FAILED, FULL, READ_ONLY, DiskFailure, Slow
 from cluster_model.broker.storage.log_manager import batch_to_damage, damage
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import ProcessState
@@ -33,15 +33,15 @@ class Disks:
     def fill(self, node: int, fault: int, free: int) -> None:
         """Leave ``free`` bytes. What the broker deletes later makes room again."""
         broker = self._brokers[node]
-        self._refuse(node, fault, Broken(FULL, broker.logs.disk_bytes + free))
+        self._refuse(node, fault, DiskFailure(FULL, broker.logs.disk_bytes + free))
 
     def make_read_only(self, node: int, fault: int) -> None:
         """Nothing can be written, created, renamed or deleted from now on; what is there can be read."""
-        self._refuse(node, fault, Broken(READ_ONLY))
+        self._refuse(node, fault, DiskFailure(READ_ONLY))
 
     def fail(self, node: int, fault: int, *, lost: bool) -> None:
         """Every access fails from now on; a broker that runs notices at once. ``lost``: what it held is gone."""
-        self._refuse(node, fault, Broken(FAILED))
+        self._refuse(node, fault, DiskFailure(FAILED))
         broker = self._brokers[node]
         state = self._network.processes[node].state
         if lost:
@@ -50,7 +50,7 @@ class Disks:
         elif state is ProcessState.RUNNING:
             broker.writes.halt(FAILED)
 
-    def _refuse(self, node: int, fault: int, broken: Broken) -> None:
+    def _refuse(self, node: int, fault: int, broken: DiskFailure) -> None:
         self._network.rouse(node)
         self._brokers[node].disk.broken[fault] = broken
         self._brokers[node].writes.changed()

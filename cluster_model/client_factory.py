@@ -18,7 +18,7 @@ from cluster_model.clients.producer.transactional_producer import USUAL_US, Tran
 from cluster_model.controller.cluster_parts import Parts
 from cluster_model.external_clients import Manners
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Stream, Streams
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.config_defs import ConfigValue
@@ -36,12 +36,12 @@ LETTERS: Final = 2_000
 
 
 ProducerNeeds = tuple[
-    Port, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], Stream, Stream,
+    NodeContext, ProducerSpec, ProducerConfig, tuple[int, ...], Callable[[Event], None], Stream, Stream,
     ProducerKeys | None, int,
 ]  # fmt: skip
 
 
-class Ground(NamedTuple):
+class ClientContext(NamedTuple):
     """What clients stand on."""
 
     spec: ClusterSpec
@@ -69,23 +69,23 @@ class Ground(NamedTuple):
             raise ModelError(f"no topic {topic!r}", code="no_topic")
 
 
-def make_producer(ground: Ground, node: int, each: ProducerSpec) -> Producer:
+def make_producer(ground: ClientContext, node: int, each: ProducerSpec) -> Producer:
     """One process of a producer."""
     needs = _needs(ground, node, each)
     config = needs[2]
     return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
 
 
-def _needs(ground: Ground, node: int, each: ProducerSpec) -> ProducerNeeds:
+def _needs(ground: ClientContext, node: int, each: ProducerSpec) -> ProducerNeeds:
     streams = ground.streams
     return (
-        Port(ground.network, node), each, ProducerConfig.of(ground.parts.profile, each.config), ground.brokers,
+        NodeContext(ground.network, node), each, ProducerConfig.of(ground.parts.profile, each.config), ground.brokers,
         ground.emit, streams.named(f"retry:{each.name}"), streams.named(f"partitioner:{each.name}"),
         ground.parts.keys.get(each.name), streams.seed,
     )  # fmt: skip
 
 
-def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
+def _make_letters(ground: ClientContext, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
     """What a member sends dead letters with: all as usual in the version, but for ``acks=all``."""
     spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
     producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
@@ -94,7 +94,7 @@ def _make_letters(ground: Ground, node: int, each: GroupSpec, consumer: Consumer
     return letters
 
 
-def _make_output(ground: Ground, node: int, each: GroupSpec, name: str) -> Output:
+def _make_output(ground: ClientContext, node: int, each: GroupSpec, name: str) -> Output:
     """What a member writes its output with; its transactional id, if it has one, is the member's name."""
     config = {"acks": "all", **each.to_config}
     if each.commit != TRANSACTION:
@@ -112,7 +112,7 @@ def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
     return None if consumer.letters is None else consumer.letters.producer
 
 
-def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
+def make_consumer(ground: ClientContext, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
     """One process of a group's member; ``instance``: its ``group.instance.id``, if that is not the configured one."""
     parts = ground.parts
     # Groups have members since 0.9: before that a consumer's partitions are always given.
@@ -123,7 +123,8 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, insta
         config = replace(config, rack=each.racks[member])
     share = () if coordinated else _share(ground, each, member)
     consumer = (ReadProcessWrite if each.to else Consumer)(
-        Port(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share, ground.brokers,
+        NodeContext(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share,
+        ground.brokers,
         application, parts.lineages, ground.emit, ground.streams.seed,
         ground.streams.named(f"retry:{each.name}/{member}"),
     )  # fmt: skip
@@ -138,7 +139,7 @@ def make_consumer(ground: Ground, node: int, each: GroupSpec, member: int, insta
     return consumer
 
 
-def _share(ground: Ground, group: GroupSpec, member: int) -> tuple[str, ...]:
+def _share(ground: ClientContext, group: GroupSpec, member: int) -> tuple[str, ...]:
     """What a member of a group without a coordinator has: each topic in ranges over the members."""
     return tuple(
         partition

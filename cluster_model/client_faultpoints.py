@@ -8,9 +8,9 @@ consumer's own, and gone with it.
 from collections.abc import Callable
 from typing import Any, Final, Protocol
 
-from cluster_model.client_factory import Ground
+from cluster_model.client_factory import ClientContext
 from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.consumer.record_handler import WHOLE, Trouble
+from cluster_model.clients.consumer.record_handler import WHOLE, HandlerFault
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.clients.workload import USUAL_PPM
 from cluster_model.kernel.event_loop import Payload
@@ -82,7 +82,11 @@ class ClientFaults:
     """Of all clients, by node."""
 
     def __init__(
-        self, ground: Ground, names: dict[int, str], producers: dict[str, Producer], consumers: dict[str, Consumer]
+        self,
+        ground: ClientContext,
+        names: dict[int, str],
+        producers: dict[str, Producer],
+        consumers: dict[str, Consumer],
     ) -> None:
         """The tables are those of :class:`~cluster_model.client_processes.ClientProcesses`."""
         self._ground = ground
@@ -120,7 +124,7 @@ class ClientFaults:
         """Let it take ``factor_ppm`` millionths of the time for every record, and so much more on top."""
         self._lay(SLOW, node, fault, more_us, factor_ppm)
 
-    def fail(self, node: int, fault: int, trouble: Trouble) -> None:
+    def fail(self, node: int, fault: int, trouble: HandlerFault) -> None:
         """Let its handler fail."""
         self._lay(TROUBLE, node, fault, *trouble)
 
@@ -185,7 +189,7 @@ class ClientFaults:
         for _fault, _more, each in self._of(SLOW, node):
             factor = factor * each // WHOLE
         handling.factor_ppm = factor
-        handling.troubles = tuple([Trouble(*each) for _fault, *each in self._of(TROUBLE, node)])
+        handling.troubles = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
 
     def _tell_producer(self, node: int, producer: Producer) -> None:
         ppm = USUAL_PPM

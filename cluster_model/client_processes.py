@@ -17,7 +17,7 @@ from cluster_model.client_factory import (
     FIRST_CONSUMER,
     FIRST_PRODUCER,
     LETTERS,
-    Ground,
+    ClientContext,
     configured_instance,
     make_consumer,
     make_producer,
@@ -31,7 +31,7 @@ from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.application_producers import Output
 from cluster_model.clients.producer.producer import Producer, Unconfirmed
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.events import NodeDown, NodeUp
 from cluster_model.protocol.messages import NOBODY, Message, PartitionState
@@ -53,7 +53,7 @@ KILLED: Final = "crash"
 class Rivals:
     """Of all producers of one cluster; each has one second process at most."""
 
-    def __init__(self, ground: Ground, specs: Mapping[int, ProducerSpec]) -> None:
+    def __init__(self, ground: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
         """``specs``: node → its producer."""
         self._ground = ground
         self._specs = specs
@@ -134,10 +134,10 @@ CLOSE_US: Final = 30_000_000
 """How long a clean end may take."""
 
 
-class Leaving:
+class ClosingProducer:
     """An application that has closed its producer, and does nothing but wait for that: then its process ends."""
 
-    def __init__(self, port: Port, producer: Producer) -> None:
+    def __init__(self, port: NodeContext, producer: Producer) -> None:
         self._port = port
         self._producer = producer
 
@@ -169,7 +169,7 @@ class Leaving:
 class ClientProcesses:
     """All producers and consumers by name, and the nodes that they run on."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ClientContext) -> None:
         """Add every client to the network.
 
         Raises:
@@ -334,7 +334,7 @@ class ClientProcesses:
     def _leave(self, node: int) -> None:
         """A producer's process ends when its client is closed."""
         process = self._ground.network.processes[node]
-        leaving = Leaving(Port(self._ground.network, node), self.producers[self.names[node]])
+        leaving = ClosingProducer(NodeContext(self._ground.network, node), self.producers[self.names[node]])
         process.run(leaving)
         self.faults.guard(node)
         leaving.look()

@@ -13,7 +13,7 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker_faultpoints import Disks, Harm
 from cluster_model.checker.checker import Checker
 from cluster_model.checker.liveness.disturbances import Strikes
-from cluster_model.client_factory import Ground, client_settings
+from cluster_model.client_factory import ClientContext, client_settings
 from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
@@ -28,7 +28,7 @@ from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import Experience, GroupFacts, Query
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import CONTROL, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
 from cluster_model.link_faultpoints import Wiring
@@ -46,7 +46,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.spec.internal_topics import with_internal_topics
 
 
-class Stop(Enum):
+class StopReason(Enum):
     """Why :meth:`Cluster.run` came back."""
 
     TIME = "time"
@@ -95,7 +95,7 @@ class Cluster:
         self._hand_out(parts.replicas)
         self._add_nodes(ids)
         self.disks = Disks(self.network, self.brokers, self.disk_loss)
-        self.clients = ClientProcesses(Ground(spec, parts, self.network, self.emit, self.streams))
+        self.clients = ClientProcesses(ClientContext(spec, parts, self.network, self.emit, self.streams))
         self.producers, self.consumers = self.clients.producers, self.clients.consumers
         self.wiring = Wiring(self.network, self.clients.together, parts.lineages)
         self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
@@ -164,8 +164,8 @@ class Cluster:
         share(twin.plane, self.plane)
         return twin
 
-    def _port(self, node: int) -> Port:
-        return Port(self.network, node)
+    def _port(self, node: int) -> NodeContext:
+        return NodeContext(self.network, node)
 
     def _add_nodes(self, ids: tuple[int, ...]) -> None:
         for node, (name, server) in self.plane.servers.items():
@@ -197,30 +197,31 @@ class Cluster:
         """When something happens next, -1 if nothing ever will."""
         return self.network.kernel.next_at()
 
-    def run(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> Stop:
+    def run(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> StopReason:
         """Handle what is due up to and including ``until_us``.
 
         Comes back earlier after ``max_events`` kernel events (0: no limit), or when ``stop`` says so; it is asked after
-        every kernel event that added to the trace. Only with :attr:`Stop.TIME` does the clock stand at ``until_us``.
+        every kernel event that added to the trace. Only with :attr:`StopReason.TIME` does the clock stand at
+        ``until_us``.
         """
         kernel = self.network.kernel
         if not max_events and stop is None:
             kernel.run_until(until_us)
-            return Stop.TIME
+            return StopReason.TIME
         left = max_events or -1
         while True:
             # The limit goes first: where the clock stands after so many events must not depend on ``until_us``.
             if left == 0:
-                return Stop.EVENTS
+                return StopReason.EVENTS
             at = kernel.next_at()
             if at < 0 or at > until_us:
                 kernel.advance(until_us)
-                return Stop.TIME
+                return StopReason.TIME
             traced = self.trace.count
             kernel.step()
             left -= 1
             if stop is not None and self.trace.count != traced and stop():
-                return Stop.CONDITION
+                return StopReason.CONDITION
 
     def emit(self, event: Event) -> None:
         """Add an event to the trace, and so to the digest."""

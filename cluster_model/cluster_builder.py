@@ -4,10 +4,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from cluster_model.broker.broker import Broker
-from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.deadlines import LivenessDeadlines
 from cluster_model.checker.liveness.disturbances import Weather
 from cluster_model.checker.liveness.liveness_checker import Liveness
-from cluster_model.checker.liveness.partition_state import Sight
+from cluster_model.checker.liveness.partition_state import LivenessContext
 from cluster_model.controller.cluster_parts import Parts, Plane
 from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
@@ -18,7 +18,7 @@ from cluster_model.coordinators.group.offset_commits import commit_error
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionConfig, TransactionCoordinator
 from cluster_model.coordinators.transaction.transaction_verification import Write
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def host_coordinators(
     spec: ClusterSpec,
     profile: Profile,
-    brokers: Iterable[tuple[Broker, Port]],
+    brokers: Iterable[tuple[Broker, NodeContext]],
     streams: Streams,
     emit: Callable[[Event], None],
     compile_pattern: PatternCompiler,
@@ -100,7 +100,7 @@ def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
 def make_plane(
     spec: ClusterSpec,
     parts: Parts,
-    port_of: Callable[[int], Port],
+    port_of: Callable[[int], NodeContext],
     streams: Streams,
     emit: Callable[[Event], None],
     network: Network,
@@ -142,4 +142,6 @@ def watch_over(cluster: "Cluster") -> Liveness:
     if not all(voter in network.processes for voter in voters):
         voters = ()  # a plane of tests, that decides alone
     percentage = 0 if world.profile.kraft else ControlSettings.of(world.profile, spec.config).imbalance_percentage
-    return Liveness(Sight(world, plane, brokers, weather, Bounds.of(spec), voters, percentage), cluster.emit)
+    return Liveness(
+        LivenessContext(world, plane, brokers, weather, LivenessDeadlines.of(spec), voters, percentage), cluster.emit
+    )

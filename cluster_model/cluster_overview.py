@@ -9,7 +9,7 @@ from cluster_model.broker.hosted_coordinators import batches_in
 from cluster_model.checker.liveness.properties import stuck
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
-from cluster_model.coordinators.group.group_metadata import Group, State
+from cluster_model.coordinators.group.group_metadata import GroupMetadata, GroupState
 from cluster_model.coordinators.group.group_metadata_manager import found_in
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import GroupFacts
@@ -45,7 +45,7 @@ def _partitions_of_offsets(records: Mapping[str, object]) -> int:
     return low
 
 
-def known(cluster: "Cluster", group: str) -> Group | None:
+def known(cluster: "Cluster", group: str) -> GroupMetadata | None:
     """What its coordinator knows of a group; None while that is down or loading, or knows nothing."""
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
@@ -74,7 +74,7 @@ def count_members(cluster: "Cluster", spec: GroupSpec) -> int:
     if modern is not None:
         return len(modern.members)
     found = known(cluster, spec.name)
-    return 0 if found is None or found.state is State.DEAD else len(found.members)
+    return 0 if found is None or found.state is GroupState.DEAD else len(found.members)
 
 
 class CommittedOffsets:
@@ -131,7 +131,7 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
     if modern is not None:
         return str(modern.state.value)
     found = known(cluster, spec.name)
-    return State.DEAD.value if found is None else str(found.state.value)
+    return GroupState.DEAD.value if found is None else str(found.state.value)
 
 
 def generation(cluster: "Cluster", spec: GroupSpec) -> int:

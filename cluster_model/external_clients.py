@@ -14,7 +14,7 @@ from cluster_model.checker.anomalies.operations import COMMITTED, WIRE
 from cluster_model.clients.consumer.fetcher import appended_together, handed_out
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.errors import PROVES_NOT_WRITTEN, RETRIABLE, WHILE_WAITING_TOO, KafkaError
 from cluster_model.protocol.events import (
@@ -343,7 +343,7 @@ class Outside:
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, Lineages]
+        self, port: NodeContext, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, Lineages]
     ) -> None:
         """``emit`` takes events."""
         self._port = port

@@ -4,8 +4,8 @@ Kafka's clients number their requests, and answers come in the order of the requ
 comes twice finds no request in flight for it, or another one than the answer's number says (``InFlightRequests``,
 ``CorrelationIdMismatchException``). What it does then is here the same for every kind of node, client, broker and
 controller: it closes the connection. So does ZooKeeper's client, by its own rule (``Xid out of order``), which a second
-``Reply`` is thus handed to; it knows what to do with a second watch event or ping. What the servers of an ensemble say
-to each other is a stream in both directions, of neither kind.
+``ServerReply`` is thus handed to; it knows what to do with a second watch event or ping. What the servers of an
+ensemble say to each other is a stream in both directions, of neither kind.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -88,10 +88,10 @@ KINDS: Final[dict[type[Any], int]] = {
     **dict.fromkeys(QUESTIONS, REQUEST),
     **dict.fromkeys(QUESTIONS.values(), STRICT_ANSWER),
     zookeeper.ConnectResponse: STRICT_ANSWER,
-    zookeeper.Reply: ANSWER,
+    zookeeper.ServerReply: ANSWER,
     zookeeper.WatchEvent: ANSWER,
     zookeeper.ClientPong: ANSWER,
-    zookeeper.Closed: ANSWER,
+    zookeeper.ConnectionClosed: ANSWER,
 }
 """What a message is to a connection. Whatever a ZooKeeper server sends a client keeps its order, watches and all."""
 

@@ -44,7 +44,7 @@ class Packed(NamedTuple):
         return len(self.blob) + _AROUND
 
 
-class Columns(tuple[Any, ...]):
+class ColumnTable(tuple[Any, ...]):
     """A table: not the rows, but what stands in each of their places, one after the other."""
 
     __slots__ = ()
@@ -64,13 +64,13 @@ def columns(value: Any) -> Any:
     if type(first) is tuple and first and len(value) >= _FEWEST_ROWS:
         width = len(first)
         if all(type(row) is tuple and len(row) == width for row in value):
-            return Columns([columns(column) for column in zip(*value, strict=True)])
+            return ColumnTable([columns(column) for column in zip(*value, strict=True)])
     return tuple([columns(part) for part in value]) if len(value) <= _WIDEST else value
 
 
 def rows(value: Any) -> Any:
     """Undo of :func:`columns`."""
-    if type(value) is Columns:
+    if type(value) is ColumnTable:
         return tuple(zip(*[rows(column) for column in value], strict=True))
     if type(value) is tuple and len(value) <= _WIDEST:
         return tuple([rows(part) for part in value])

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.cluster import Cluster
 from cluster_model.observation import FaultView
 from cluster_model.protocol.events import GuardActed
-from faults.declarations.fault import Expectation, Fault, FaultError
-from faults.declarations.impact import Net, names, spelled
+from faults.declarations.fault import ExpectedImpact, Fault, FaultError
+from faults.declarations.impact import Reachability, names, spelled
 
 REFUSE: Final = "refuse"
 HEAL: Final = "heal"
@@ -81,7 +81,7 @@ class Guards:
 
     # -- before a fault -----------------------------------------------------------------------------------------------
 
-    def admit(self, fault: Fault, target: str, expected: Expectation) -> None:
+    def admit(self, fault: Fault, target: str, expected: ExpectedImpact) -> None:
         """Let a fault pass, or refuse it with :class:`GuardError` and say so in the trace."""
         breach = self.objection(fault, expected)
         if breach is None:
@@ -90,7 +90,7 @@ class Guards:
         cluster.emit(GuardActed(cluster.now_us, breach.guard, "refused", fault.name, target, breach.reason))
         raise GuardError(f"refused by {breach.guard}: {breach.reason}", code=breach.guard)
 
-    def objection(self, fault: Fault, expected: Expectation) -> Breach | None:
+    def objection(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
         """Why a fault would be refused now, by what is expected of it; None when it would not."""
         if self.stopped:
             when = spelled(self._stopped_us)
@@ -99,7 +99,7 @@ class Guards:
             return None
         return self.crossing(fault, expected)
 
-    def crossing(self, fault: Fault, expected: Expectation) -> Breach | None:
+    def crossing(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
         """The limit that a fault would cross, whatever would be done about it."""
         down = self._down()
         return (
@@ -121,7 +121,7 @@ class Guards:
         who = names(self._board.cluster, sorted(after))
         return Breach("max_brokers_down", f"{_count(len(after), 'broker')} down ({who}), allowed {_are(most)}")
 
-    def _last_replica(self, before: Collection[int], after: Collection[int], expected: Expectation) -> Breach | None:
+    def _last_replica(self, before: Collection[int], after: Collection[int], expected: ExpectedImpact) -> Breach | None:
         if not self.limits.keep_last_in_sync:
             return None
         records = self._board.cluster.world.records
@@ -162,12 +162,14 @@ class Guards:
         if not active:
             return None
         down = self._down()
-        return self._last_replica((), down, Expectation("")) or self._too_low((), down) or self._too_many(active, True)
+        return (
+            self._last_replica((), down, ExpectedImpact("")) or self._too_low((), down) or self._too_many(active, True)
+        )
 
     def _down(self) -> tuple[int, ...]:
         """Brokers that are down now."""
         cluster = self._board.cluster
-        net = Net(cluster, (), ())
+        net = Reachability(cluster, (), ())
         counted = [node for node in net.counted(cluster.brokers) if net.runs(node)]
         return tuple(node for node in cluster.brokers if node not in counted)
 

@@ -14,7 +14,7 @@ from faults.declarations.fault import (
     Action,
     Aim,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
     FaultError,
     Injury,
@@ -291,7 +291,7 @@ class FaultBoard:
         """Names of the faults active on a node."""
         return tuple(each.fault for each in self._active.values() if node in each.nodes)
 
-    def expect(self, action: Action) -> Expectation:
+    def expect(self, action: Action) -> ExpectedImpact:
         """What an injection would do now. It changes nothing, and draws nothing for good.
 
         Raises:
@@ -318,12 +318,12 @@ class FaultBoard:
         """What this fault with its defaults would do to this node now, in one line, from the state of things."""
         return self.foreseen(name, node).sentence
 
-    def foreseen(self, name: str, node: int) -> Expectation:
+    def foreseen(self, name: str, node: int) -> ExpectedImpact:
         """All that this fault, as one key injects it, would do to this node now. It draws nothing for good."""
         fault, cluster = CATALOGUE[name], self._cluster
         own = self.own_target(name, node)
         if not own and not fits(fault.accepts, node, cluster):
-            return Expectation(
+            return ExpectedImpact(
                 f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
             )
         stream = cluster.stream(TARGETS)
@@ -338,7 +338,7 @@ class FaultBoard:
             aim = replace(fault.behaviour.aim(self, Aim((node,), params)), for_us=fault.usual_for_us)
             return fault.behaviour.expect(cluster, aim)
         except FaultError as error:
-            return Expectation(f"nothing: {error}")
+            return ExpectedImpact(f"nothing: {error}")
         finally:
             stream.position = position
 

@@ -34,7 +34,7 @@ class Loop(Protocol):
         """Do it later."""
 
 
-class Owner(Protocol):
+class FlowOwner(Protocol):
     """Who has a flow under way."""
 
     def done(self, said: Said) -> None:
@@ -47,12 +47,12 @@ class Owner(Protocol):
         """What it asked for cannot be carried out, or is none of what may be asked."""
 
 
-class Running:
+class FlowState:
     """A flow under way."""
 
     __slots__ = ("answers", "broker", "client", "flow", "owner", "tokens")
 
-    def __init__(self, owner: Owner, broker: int, client: str, flow: Flow) -> None:
+    def __init__(self, owner: FlowOwner, broker: int, client: str, flow: Flow) -> None:
         self.owner = owner
         self.broker = broker
         self.client = client
@@ -75,8 +75,8 @@ class Engine:
         self.given_up_us = 0
         """How far virtual time has fallen behind the wall in all."""
         self._loop = loop
-        self._flows: dict[int, Running] = {}
-        self._blind: OrderedDict[int, Owner] = OrderedDict()
+        self._flows: dict[int, FlowState] = {}
+        self._blind: OrderedDict[int, FlowOwner] = OrderedDict()
         self._arrived: list[tuple[int, Any]] = []
         self._broken: list[int] = []
         self._began = 0.0
@@ -110,15 +110,15 @@ class Engine:
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
-    def run(self, owner: Owner, broker: int, client: str, flow: Flow) -> Running:
+    def run(self, owner: FlowOwner, broker: int, client: str, flow: Flow) -> FlowState:
         """Begin a flow, now; its owner hears of its end, perhaps before this comes back."""
-        running = Running(owner, broker, client, flow)
+        running = FlowState(owner, broker, client, flow)
         self.pump()
         self._go_on(running, None)
         self.pump()
         return running
 
-    def cancel(self, running: Running) -> None:
+    def cancel(self, running: FlowState) -> None:
         """Its owner is gone."""
         left = tuple(token for token in running.tokens if self._flows.pop(token, None) is not None)
         running.flow.close()
@@ -133,7 +133,7 @@ class Engine:
         finally:
             self.pump()
 
-    def _go_on(self, running: Running, answers: Any) -> None:
+    def _go_on(self, running: FlowState, answers: Any) -> None:
         """Up to the next question that has to be waited for."""
         while True:
             try:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, Protocol
 
-from cluster_model.broker import Listening
+from cluster_model.broker import ListenerState
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, NodeDown, NodePaused, NodeResumed, NodeUp
 from faults.declarations import Action
@@ -23,9 +23,9 @@ from gateway.handlers.registry import HANDLERS
 from gateway.protocol import api_versions
 from gateway.protocol.api_versions import OLDEST, offered
 from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
-from gateway.protocol.context import Call, House, Said
+from gateway.protocol.context import ApiCall, House, Said
 from gateway.protocol.older_errors import as_known
-from gateway.realtime_driver import Engine, Running
+from gateway.realtime_driver import Engine, FlowState
 from playbooks.engine.session import Session
 
 # Frames: four bytes of length, then as many bytes (``NetworkReceive``); an invalid length closes the connection.
@@ -106,7 +106,7 @@ UNSUPPORTED_VERSION: Final = 35
 PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
 
 
-class Listener(Protocol):
+class ConnectionListener(Protocol):
     """Where a connection came in."""
 
     broker: int
@@ -119,29 +119,29 @@ class Listener(Protocol):
     def has_room(self) -> bool:
         """Whether answers with records in them may be made now."""
 
-    def unread(self, connection: "Connection", size: int) -> None:
+    def unread(self, connection: "KafkaConnection", size: int) -> None:
         """A client has left so many bytes of its answers unread; 0: it has read them."""
 
-    def came(self, connection: "Connection") -> bool:
+    def came(self, connection: "KafkaConnection") -> bool:
         """Whether one more may."""
 
-    def gone(self, connection: "Connection") -> None:
+    def gone(self, connection: "KafkaConnection") -> None:
         """It is closed."""
 
     def complain(self, text: str) -> None:
         """Somebody sent what is no request."""
 
 
-class Connection(asyncio.Protocol):
+class KafkaConnection(asyncio.Protocol):
     """The protocol of one socket."""
 
-    def __init__(self, door: Listener, engine: Engine, house: House, *, largest: int) -> None:
+    def __init__(self, door: ConnectionListener, engine: Engine, house: House, *, largest: int) -> None:
         self._door = door
         self._engine = engine
         self._house = house
         self._frames = Frames(largest)
         self._waiting: deque[bytes] = deque()
-        self._running: Running | None = None
+        self._running: FlowState | None = None
         self._header: Header | None = None
         self._transport: Any = None
         self._answering = False
@@ -273,7 +273,7 @@ class Connection(asyncio.Protocol):
             self._unsupported(header)
             return
         request = read_request(header, frame)
-        call = Call(self._house, self._door.broker, header.client, header.api, header.version, request)
+        call = ApiCall(self._house, self._door.broker, header.client, header.api, header.version, request)
         self._header = header
         self._running = None
         client = self._house.account(header.client)
@@ -336,7 +336,7 @@ class Connection(asyncio.Protocol):
 BACKLOG = 1024
 
 
-class Port:
+class BrokerPort:
     """One broker's, at every address that the host's name stands for."""
 
     def __init__(self, made: Callable[[], asyncio.Protocol]) -> None:
@@ -452,27 +452,27 @@ class BrokerListener:
         self.broker = broker
         self.paused = False
         self.dark = False
-        self.listening = Listening.CLOSED
+        self.listening = ListenerState.CLOSED
         """What the broker does with who comes, as long as it is neither paused nor dark."""
-        self.connections: dict[Connection, None] = {}
-        self.port = Port(lambda: doors.connection(self))
+        self.connections: dict[KafkaConnection, None] = {}
+        self.port = BrokerPort(lambda: doors.connection(self))
         self._doors = doors
 
     @property
     def silent(self) -> bool:
         """Whether nothing is read for now."""
-        return self.paused or self.dark or self.listening is Listening.SILENT
+        return self.paused or self.dark or self.listening is ListenerState.SILENT
 
     @property
     def has_room(self) -> bool:
         """Whether answers with records in them may be made."""
         return self._doors.unread.has_room
 
-    def unread(self, connection: Connection, size: int) -> None:
+    def unread(self, connection: KafkaConnection, size: int) -> None:
         """A client has left so many bytes of its answers unread; 0: it has read them."""
         self._doors.unread.note(connection, size)
 
-    def came(self, connection: Connection) -> bool:
+    def came(self, connection: KafkaConnection) -> bool:
         """Whether one more may."""
         if self._doors.count >= MOST:
             self.complain(f"found more than {MOST} connections")
@@ -480,7 +480,7 @@ class BrokerListener:
         self.connections[connection] = None
         return True
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: KafkaConnection) -> None:
         """It is closed."""
         self.connections.pop(connection, None)
         self._doors.unread.note(connection, 0)
@@ -507,7 +507,7 @@ class Unread:
         """``go_on`` has every connection look whether it may go on."""
         self._most = most
         self._go_on = go_on
-        self._sizes: dict[Connection, tuple[int, float]] = {}
+        self._sizes: dict[KafkaConnection, tuple[int, float]] = {}
         """Bytes, and since when they wait."""
         self._all = 0
 
@@ -516,7 +516,7 @@ class Unread:
         """Whether they are not too many."""
         return self._all < self._most
 
-    def note(self, connection: Connection, size: int) -> None:
+    def note(self, connection: KafkaConnection, size: int) -> None:
         """A connection has so many bytes unread."""
         had_room = self.has_room
         known, since = self._sizes.pop(connection, (0, 0.0))
@@ -527,7 +527,7 @@ class Unread:
         if self.has_room and not had_room:
             asyncio.get_running_loop().call_soon(self._go_on)
 
-    def oldest(self, now: float, patience_s: float) -> list[Connection]:
+    def oldest(self, now: float, patience_s: float) -> list[KafkaConnection]:
         """Those that have read nothing for too long, while there is no room."""
         for connection in tuple(self._sizes):
             self.note(connection, connection.unread)
@@ -581,9 +581,9 @@ class BrokerListeners:
         await asyncio.gather(*self._tasks)
         self._look()
 
-    def connection(self, door: BrokerListener) -> Connection:
+    def connection(self, door: BrokerListener) -> KafkaConnection:
         """The protocol of one more client."""
-        return Connection(door, self._engine, self._house, largest=self._largest)
+        return KafkaConnection(door, self._engine, self._house, largest=self._largest)
 
     def happened(self, events: Iterable[Event]) -> None:
         """Do to sockets what happened to processes."""
@@ -599,7 +599,7 @@ class BrokerListeners:
             door.port.close()
             door.reset()
             door.dark = door.paused = False
-            door.listening = Listening.CLOSED
+            door.listening = ListenerState.CLOSED
             self._starting[door.broker] = None
         elif event.detail == _POWER:  # type: ignore[attr-defined]
             self._starting.pop(door.broker, None)
@@ -608,7 +608,7 @@ class BrokerListeners:
         else:
             self._starting.pop(door.broker, None)
             door.paused = False
-            door.listening = Listening.CLOSED
+            door.listening = ListenerState.CLOSED
             door.port.close()
             door.reset()
 
@@ -621,11 +621,11 @@ class BrokerListeners:
                 door.listening = listening
                 self._do(self._listen(door))
                 door.look()
-            if listening is Listening.OPEN:
+            if listening is ListenerState.OPEN:
                 del self._starting[broker]
 
     async def _listen(self, door: BrokerListener) -> None:
-        while door.listening is not Listening.CLOSED and not door.port.is_open:
+        while door.listening is not ListenerState.CLOSED and not door.port.is_open:
             try:
                 await door.port.open()
             except OSError as error:

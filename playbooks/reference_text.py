@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from cluster_model.checker.invariants import CIRCUMSTANCES, Promise
+from cluster_model.checker.invariants import CIRCUMSTANCES, InvariantDefinition
 from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Flag, Profile, modes_of
 
@@ -10,7 +10,7 @@ PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSION
 """Every version in every mode that it has, oldest first."""
 
 
-def promised_words(promise: Promise, when: tuple[str, ...] = ()) -> str:
+def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
     """``every version``, ``2.1 and later``, ``3.3 and later in KRaft mode``."""
     first = next((each for each in PROFILES if promise.promised_by(each, when)), None)
     if first is None:
@@ -20,14 +20,14 @@ def promised_words(promise: Promise, when: tuple[str, ...] = ()) -> str:
     return f"{first.version} and later{mode}" if first is not PROFILES[0] else f"every version{mode}"
 
 
-def special_words(promise: Promise) -> list[tuple[str, str]]:
+def special_words(promise: InvariantDefinition) -> list[tuple[str, str]]:
     """Where more is asked of a version than elsewhere: the circumstance and who promises it there."""
     kinds = dict.fromkeys(mend.when for mend in promise.mends if mend.when)
     told = [(CIRCUMSTANCES[kind], promised_words(promise, (kind,))) for kind in kinds]
     return [(where, words) for where, words in told if words != promised_words(promise)]
 
 
-def mends_words(promise: Promise) -> list[str]:
+def mends_words(promise: InvariantDefinition) -> list[str]:
     """What made it hold, rule by rule: ``KIP-101 in 0.11``."""
     return [
         f"{mend.by} in {mend.releases}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
@@ -35,7 +35,7 @@ def mends_words(promise: Promise) -> list[str]:
     ]
 
 
-def known_words(promise: Promise, kafka: Profile) -> list[str]:
+def known_words(promise: InvariantDefinition, kafka: Profile) -> list[str]:
     """Why a version is known to break it, each circumstance once; empty for a version that promises all of it."""
     kinds = dict.fromkeys(("", *(mend.when for mend in promise.mends)))
     found = {kind: promise.known(kafka, (kind,) if kind else ()) for kind in kinds}

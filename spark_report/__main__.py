@@ -12,7 +12,7 @@ from typing import Any, Final
 from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.text import printable
-from spark_report.job import FORMATS, Outcome, guarded, local_directory, memory_size, run, say, some_of
+from spark_report.job import FORMATS, JobResult, guarded, local_directory, memory_size, run, say, some_of
 from spark_report.model.format import several
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
@@ -54,7 +54,7 @@ def _meant(path: Path | Address) -> Path | Address:
         return path
 
 
-def _tell(outcome: Outcome) -> None:
+def _tell(outcome: JobResult) -> None:
     """Say where the report is, and what is not in it, last of all."""
     say("")
     if outcome.set_aside:

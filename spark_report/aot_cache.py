@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from cluster_model.protocol.events import COLUMNS, FIELDS, SCHEMA_VERSION
 from playbooks.session_format import session_files
 from playbooks.text import printable
-from spark_report.input.sessions import ARROW_TYPES, Recorded
+from spark_report.input.sessions import ARROW_TYPES, SessionInput
 from spark_report.job import Stages, guarded, say
 from spark_report.spark import jvm
 from spark_report.spark.errors import JobError, ReportError
@@ -96,7 +96,7 @@ def _written(started: Started, stage: Callable[[str], None]) -> None:
             tell += _TELL_SECONDS
 
 
-def made_up(parent: Path) -> Recorded:
+def made_up(parent: Path) -> SessionInput:
     """A session in which each kind of event comes a few times, all about one partition, broker and client."""
     path = session_files.directory_of(parent, ID)
     path.mkdir()
@@ -106,7 +106,7 @@ def made_up(parent: Path) -> Recorded:
     return unsealed(path, len(rows) - 1, rows[-1]["at_us"])
 
 
-def unsealed(path: Path, last_seq: int, end_us: int) -> Recorded:
+def unsealed(path: Path, last_seq: int, end_us: int) -> SessionInput:
     """A directory with a table of events, as a session of one partition with nothing else known of it."""
     topic = session_files.TopicStart(name="t", partitions=1, replication=2, min_isr=1, assignment={"t-0": [1, 2]})
     start = session_files.Start(
@@ -126,7 +126,7 @@ def unsealed(path: Path, last_seq: int, end_us: int) -> Recorded:
         producers=(),
         groups=(),
     )
-    return Recorded(path, start, None, {"ledger": {}}, "parquet", last_seq, end_us)
+    return SessionInput(path, start, None, {"ledger": {}}, "parquet", last_seq, end_us)
 
 
 def _rows() -> Iterator[dict[str, Any]]:

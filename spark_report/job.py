@@ -18,9 +18,9 @@ from rich.console import Console
 
 from playbooks.session_format.session_files import LayoutError
 from playbooks.text import printable
-from spark_report.input.sessions import Recorded, SetAside, collect, look_at
+from spark_report.input.sessions import SessionInput, SetAside, collect, look_at
 from spark_report.model.format import several
-from spark_report.model.report import Story, tell
+from spark_report.model.report import ReportStory, tell
 from spark_report.spark.errors import JobError, ReportError, first_line
 from spark_report.spark.hadoop_fs import Address, Somewhere, located, place
 from spark_report.spark.session import Started, failures_told, start, under_spark_submit
@@ -65,7 +65,7 @@ _SLOW_SECONDS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobResult:
     """What a job left behind."""
 
     out: Path
@@ -79,7 +79,7 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SparkOptions:
     """Which Spark a job is to use: one at hand, or one to start."""
 
     master: str | None = None
@@ -110,7 +110,7 @@ def run(
     spark: "SparkSession | None" = None,
     stage: Callable[[str], None] | None = None,
     console: Console | None = None,
-) -> Outcome:
+) -> JobResult:
     """Report sessions, or directories of them.
 
     ``baseline`` is a session that the others are measured against; it is reported with them.
@@ -123,7 +123,7 @@ def run(
     from spark_report.render.output import Staging  # noqa: PLC0415 - bad input should not wait for Arrow and Spark
 
     stage = stage or Stages()
-    wanted = Wanted(master, memory, spark)
+    wanted = SparkOptions(master, memory, spark)
     with contextlib.ExitStack() as work:
         up = work.enter_context(contextlib.ExitStack())
         given: list[Somewhere]
@@ -157,7 +157,7 @@ def run(
 
         text.show_in_terminal(console or Patient(), story)
     contradicted = tuple(session.session_id for session in story.sessions if session.disagreements)
-    return Outcome(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
+    return JobResult(target, tuple(target / name for name in made), len(sessions), tuple(set_aside), contradicted)
 
 
 def _baseline(path: Somewhere) -> str:
@@ -168,7 +168,7 @@ def _baseline(path: Somewhere) -> str:
         raise ReportError(f"--baseline: {error}", code=error.code) from error
 
 
-def default_out(sessions: Sequence[Recorded]) -> Path:
+def default_out(sessions: Sequence[SessionInput]) -> Path:
     """Where a report goes when nobody says: ``reports/<session id>``, or ``reports/<n>-sessions-<first id>``."""
     # An id comes out of a file; it must not name another directory.
     first = re.sub(r"[^A-Za-z0-9._-]+", "-", sessions[0].session_id).strip(".-") or "session"
@@ -177,7 +177,7 @@ def default_out(sessions: Sequence[Recorded]) -> Path:
 
 @contextlib.contextmanager
 def _spark(
-    wanted: Wanted, events: int | None, what: str, stage: Callable[[str], None]
+    wanted: SparkOptions, events: int | None, what: str, stage: Callable[[str], None]
 ) -> Iterator[Started]:  # fmt: skip
     """The Spark that is wanted, for as long as the block runs."""
     if wanted.spark is not None:
@@ -193,13 +193,13 @@ def _spark(
         stage("every report starts faster after `floodmark spark warm`, once")
 
 
-def _computed(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable[[str], None]) -> "Tables":
+def _computed(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Callable[[str], None]) -> "Tables":
     from spark_report.tables.compute import compute  # noqa: PLC0415 - imports PySpark
 
     return compute(spark, sessions, stage)
 
 
-def _written(directory: Path, story: Story, formats: Sequence[str], target: Path) -> list[str]:
+def _written(directory: Path, story: ReportStory, formats: Sequence[str], target: Path) -> list[str]:
     """Write the report; an error names where it was to be in the end."""
     try:
         return _write(directory, story, formats)
@@ -209,7 +209,7 @@ def _written(directory: Path, story: Story, formats: Sequence[str], target: Path
         ) from error
 
 
-def _write(directory: Path, story: Story, formats: Sequence[str]) -> list[str]:
+def _write(directory: Path, story: ReportStory, formats: Sequence[str]) -> list[str]:
     """Write the formats that are files; their names, the page first."""
     from spark_report.model.comparison import all_tables  # noqa: PLC0415
     from spark_report.render import html, output, text  # noqa: PLC0415

@@ -27,13 +27,13 @@ from tui.screens.base import LiveScreen
 from tui.screens.cluster import MainScreen, Wake
 from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
-from tui.session.settings_changes import Kept
+from tui.session.settings_changes import SettingUndo
 from tui.settings.schema import Settings
 from tui.settings.settings_edit import SeenWords
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet
-from tui.terminal.terminal import ParsedOnce, Title, animated, frugal_driver
+from tui.terminal.terminal import ParsedOnce, TerminalTitle, animated, frugal_driver
 from tui.terminal.theme import Look, ThemeName, textual_name, textual_themes
 from tui.viewmodel.help import term, word_at
 from tui.viewmodel.status_bar import terminal_title
@@ -177,7 +177,7 @@ class FloodmarkApp(App[None]):
         """Where sessions are recorded; None: where they usually are."""
         self.guide: Guide | None = None
         """Leads through the tour."""
-        self.kept: list[Kept] = []
+        self.kept: list[SettingUndo] = []
         """Settings that were changed and written down, the last one at the end."""
         self.frames = 0
         """Frames painted."""
@@ -187,7 +187,7 @@ class FloodmarkApp(App[None]):
         self._notes = tuple(notes)
         self._end_told = False
         self._painted_s = 0.0
-        self._title: Title | None = None
+        self._title: TerminalTitle | None = None
         self._keep_errors = keep_errors
         self._wake = asyncio.Event()
         self.look = Look(colour=not self.no_color, glyphs=glyphs, theme=theme)
@@ -232,7 +232,7 @@ class FloodmarkApp(App[None]):
         if self.bridge.clock.automatic:
             self.main.motion.on = animated(os.environ)
             if self._driver is not None and not self.is_headless:
-                self._title = Title(self._driver.write, os.environ)
+                self._title = TerminalTitle(self._driver.write, os.environ)
             if self.guide is not None:
                 self.set_interval(LOOK_S, self.guide.look)
             loop = asyncio.get_running_loop()

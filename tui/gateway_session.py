@@ -15,8 +15,8 @@ from playbooks.engine.session import Session
 from playbooks.timetravel.branches import Branch, Branches
 from tui.launcher import app_over
 from tui.screen_choice import ScreenChoice
-from tui.session.session_controller import Frame, SimBridge
-from tui.terminal.frame_clock import FRAME_S, FrameClock, WallClock, frame_s
+from tui.session.session_controller import FrameResult, SimBridge
+from tui.terminal.frame_clock import FRAME_S, FrameClock, MonotonicClock, frame_s
 
 WITH_THE_WALL: Final = "real clients are served: time goes with the wall's, and neither stands still nor goes back"
 COMPLAINTS: Final = 20
@@ -36,7 +36,7 @@ class ServingBridge(SimBridge):
         gateway.doors.on_complaint = self._complain
         super().__init__(Branches(session), clock, frame_s=frame_s)
 
-    def frame(self) -> Frame:
+    def frame(self) -> FrameResult:
         """Bring the model to the wall's time, and look."""
         self._gateway.engine.pump()
         if self._gateway.engine.failure is not None:
@@ -44,13 +44,13 @@ class ServingBridge(SimBridge):
         self._now.ended = self._gateway.engine.over
         if self._now.ended:
             self.look()
-            return Frame(True, None)
+            return FrameResult(True, None)
         now = self.clock.now()
         if now - self._painted < self._rest_s():
-            return Frame(False, self.frame_s)
+            return FrameResult(False, self.frame_s)
         self._painted = now
         self.look()
-        return Frame(True, self.frame_s)
+        return FrameResult(True, self.frame_s)
 
     def _listen(self) -> None:
         self._gateway.engine.collect()
@@ -155,7 +155,7 @@ async def _show(session: Session, screen: ScreenChoice, host: str, port: int) ->
     heard: list[Event] = []
     gateway.on_events = heard.extend
     await gateway.open(port)
-    bridge = ServingBridge(session, gateway, heard, WallClock(), frame_s=frame_s(screen.settings.fps))
+    bridge = ServingBridge(session, gateway, heard, MonotonicClock(), frame_s=frame_s(screen.settings.fps))
     app = app_over(bridge, session, screen, name=session.playbook.name)
     bridge.fired.append((f"bootstrap.servers={gateway.bootstrap}", True))
     try:

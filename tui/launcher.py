@@ -21,9 +21,9 @@ from playbooks.timetravel.history_view import Reopened
 from tui.output.command_end import keep
 from tui.output.console import complain, complain_of, people, say_lines
 from tui.output.session_end import leave_torn, let_go, seal_all
-from tui.program import Asked, perform
+from tui.program import ProgramOptions, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
-from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, Left, Wish
+from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, ScreenExit, Wish
 from tui.session.playbook_choice import begin_live
 from tui.settings.settings_edit import SeenWords
 from tui.terminal.format import duration
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 END = "end of the recording"
 
 
-def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
+def look_at(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
     """Open the recording that is wished for, by its path or id; ``back`` leads to what was before.
 
     The code is 0: looked at; 1: it came out differently, told on stderr; 2: bad input; 70: something broke inside.
@@ -47,10 +47,10 @@ def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except PlaybookError as error:
         complain_of(error)
-        return Left(BAD_INPUT)
+        return ScreenExit(BAD_INPUT)
     except (UnusableError, ModelError, SessionError) as error:
         complain(str(error))
-        return Left(BAD_INPUT)
+        return ScreenExit(BAD_INPUT)
     start = reopened.recorded.start
     beside = Recorder(asked.parent, live=True, settings=start.settings, fsync=asked.fsync, root=start.session_id)
     branches = Branches(reopened, beside)
@@ -63,12 +63,12 @@ def look_at(wish: Wish, asked: Asked, back: Wish | None) -> Left:
             let_go(branch)
         if isinstance(app.failure, RecordingError):  # a full disk is nobody's mistake
             complain(str(app.failure))
-            return Left(BAD_INPUT)
-        return Left(keep(app.failure, branches.current.recorder))
+            return ScreenExit(BAD_INPUT)
+        return ScreenExit(keep(app.failure, branches.current.recorder))
     return _left(reopened, branches, app.return_code or 0, app.wish)
 
 
-def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) -> Left:
+def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) -> ScreenExit:
     """Say how far it was looked at, and seal what branched off it."""
     path = reopened.recorded.path
     if reopened.difference:
@@ -78,7 +78,9 @@ def _left(reopened: Reopened, branches: Branches, code: int, wish: Wish | None) 
         say_lines(people(), parting(reopened))
     failed = seal_all(branches)
     looked_at = branches.current.recorder
-    return Left(failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path)))
+    return ScreenExit(
+        failed or code, None if failed else wish, Wish(SESSION, str(looked_at.path if looked_at else path))
+    )
 
 
 def recording_app(
@@ -87,11 +89,11 @@ def recording_app(
     """The app over a recording, in real time unless there is another clock; ``branches`` takes those that begin."""
     from tui.app import FloodmarkApp  # noqa: PLC0415 - bad input is told without waiting for Textual
     from tui.session.session_controller import SimBridge  # noqa: PLC0415
-    from tui.terminal.frame_clock import WallClock  # noqa: PLC0415
+    from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
     bridge = SimBridge(
         branches or reopened,
-        clock or WallClock(),
+        clock or MonotonicClock(),
         speed=screen.speed,
         frame_s=frame_s(screen.settings.fps),
         at_end=lambda: words_at_end(reopened),
@@ -150,19 +152,19 @@ def open_live(
     2: bad input, told on stderr; 70: something broke inside, the session is kept; 128 + n: told to stop by signal n,
     sealed all the same; 130: sealing was interrupted, the session can be read.
     """
-    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), Asked(out, glyphs, theme, speed, fsync))
+    return perform(Wish(PLAYBOOK, playbook_path or SANDBOX, seed), ProgramOptions(out, glyphs, theme, speed, fsync))
 
 
-def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
+def play(wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
     """Open the playbook that is wished for, and seal its session when it is left; ``back`` leads to what was before."""
     try:
         screen = check(asked.glyphs, asked.theme, asked.speed)
     except UnusableError as error:
         complain(str(error))
-        return Left(BAD_INPUT)
+        return ScreenExit(BAD_INPUT)
     session = begin_live(wish.text, seed=wish.seed, parent=asked.parent, fsync=asked.fsync)
     if session is None:
-        return Left(BAD_INPUT)
+        return ScreenExit(BAD_INPUT)
     branches = Branches(session)
     app = live_app(session, screen, branches)
     app.back, app.sessions = back, asked.parent
@@ -174,16 +176,16 @@ def play(wish: Wish, asked: Asked, back: Wish | None) -> Left:
         code = seal_all(branches)
         looked_at = branches.current.recorder
         here = Wish(SESSION, str(looked_at.path)) if looked_at is not None else None
-        return Left(code or app.return_code or 0, None if code else app.wish, here)
-    return Left(leave_torn(branches, app.failure, branches.current.recorder))
+        return ScreenExit(code or app.return_code or 0, None if code else app.wish, here)
+    return ScreenExit(leave_torn(branches, app.failure, branches.current.recorder))
 
 
 def live_app(session: Session, screen: ScreenChoice, branches: Branches | None = None) -> "FloodmarkApp":
     """The app over a session, in real time; ``branches`` takes those that begin there."""
     from tui.session.session_controller import SimBridge  # noqa: PLC0415 - bad input is told without waiting for Textual
-    from tui.terminal.frame_clock import WallClock  # noqa: PLC0415
+    from tui.terminal.frame_clock import MonotonicClock  # noqa: PLC0415
 
-    bridge = SimBridge(branches or session, WallClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
+    bridge = SimBridge(branches or session, MonotonicClock(), speed=screen.speed, frame_s=frame_s(screen.settings.fps))
     bridge.stops_at_loss = screen.settings.autopause
     return app_over(bridge, session, screen, name=session.playbook.name)
 

@@ -13,23 +13,23 @@ from textual.screen import Screen
 
 from cluster_model.broker import TopicSettings
 from cluster_model.checker.root_cause import Finding
-from cluster_model.observation import Setting, of_broker, of_topic
+from cluster_model.observation import ConfigEntry, of_broker, of_topic
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigKey
 from cluster_model.protocol.config_defs import check as check_value
 from cluster_model.protocol.errors import ModelError
 from faults.catalogue import CATALOGUE
 from faults.declarations import Action, FaultError
 from playbooks.library.index import shelf
-from tui.keybindings.keymap import Key, mode_of
+from tui.keybindings.keymap import KeyBinding, mode_of
 from tui.keybindings.scopes import all_keys, keys_of, of_main
 from tui.screens.base import ModeScreen
 from tui.screens.cluster import MainScreen
-from tui.screens.fault_forms import Asked, ValueForm
+from tui.screens.fault_forms import SettingPrompt, ValueForm
 from tui.screens.fault_sheet import Sheets
 from tui.session import settings_changes
 from tui.session.background_tasks import findings_so_far
 from tui.session.typed_commands import TypedError, read_line
-from tui.session.wish_check import RefusedError, playbook_wish
+from tui.session.wish_check import DestinationError, playbook_wish
 from tui.settings.schema import OPTIONS, Option, Value
 from tui.terminal.format import InstantError, clock, instant_us, names, taken
 from tui.viewmodel.finding_page import headline
@@ -50,7 +50,7 @@ FIRST: Final = 100.0
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class PaletteEntry:
     """One line of the palette."""
 
     words: str
@@ -70,12 +70,12 @@ class Offers(Provider):
     WORTH: ClassVar[float] = 0.5
     """What a match is worth beside one among faults and keys, which are what people look for most."""
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Everything that there is."""
         del main
         return ()
 
-    def answers(self, main: MainScreen, query: str) -> Iterator[Offer]:
+    def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
         """What is meant by the query and stands in no list."""
         del main, query
         yield from ()
@@ -101,7 +101,7 @@ READ_ONLY: Final = "is read when a broker starts, and cannot be altered while it
 class SettingsProvider(Offers):
     """The topic under the cursor comes first, then the others, then the brokers."""
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Of topics by their names; of brokers together where they agree, and one by one where they do not."""
         cluster = main.bridge.session.cluster
         brokers, profile = cluster.brokers, cluster.world.profile
@@ -131,13 +131,13 @@ def told_of(main: MainScreen, topic: str) -> TopicSettings:
     return brokers[leaders[0] if leaders else next(iter(brokers))].settings
 
 
-def topic_offer(main: MainScreen, topic: str, setting: Setting) -> Offer:
+def topic_offer(main: MainScreen, topic: str, setting: ConfigEntry) -> PaletteEntry:
     """A topic's own configuration."""
     run = partial(ask, main, f"Topic {topic}", setting, f"alter_topic_config {topic}")
-    return Offer(_words(f"{topic} ", setting), _about(setting), run)
+    return PaletteEntry(_words(f"{topic} ", setting), _about(setting), run)
 
 
-def broker_offer(main: MainScreen, broker: int, setting: Setting) -> Offer:
+def broker_offer(main: MainScreen, broker: int, setting: ConfigEntry) -> PaletteEntry:
     """A broker's, or that of all of them: -1."""
     key = setting.key
     whose = f"broker {broker} " if broker >= 0 else "brokers "
@@ -145,10 +145,10 @@ def broker_offer(main: MainScreen, broker: int, setting: Setting) -> Offer:
         f"Broker {broker}", f"alter_broker_config {broker}"
     )  # fmt: skip
     run = partial(main.toast, f"{key.name} {READ_ONLY}") if fixed(key) else partial(ask, main, title, setting, line)
-    return Offer(_words(whose, setting), _about(setting), run)
+    return PaletteEntry(_words(whose, setting), _about(setting), run)
 
 
-def ask(main: MainScreen, whose: str, setting: Setting, line: str) -> None:
+def ask(main: MainScreen, whose: str, setting: ConfigEntry, line: str) -> None:
     """A form of one configuration; setting it is the operation of ``line``, which undo takes back."""
     key, now = setting.key, _written(setting)
 
@@ -166,7 +166,7 @@ def ask(main: MainScreen, whose: str, setting: Setting, line: str) -> None:
             return str(error)
 
     choices = key.choices or (("true", "false") if key.type == "bool" else ())
-    asked = Asked(f"{whose}: {key.name}", _about(setting), now, taken(key), check, use, choices)
+    asked = SettingPrompt(f"{whose}: {key.name}", _about(setting), now, taken(key), check, use, choices)
     main.app.push_screen(ValueForm(main.look, asked))
 
 
@@ -179,17 +179,17 @@ def fixed(key: ConfigKey) -> bool:
     return key.dynamic == "read-only"
 
 
-def _words(whose: str, setting: Setting) -> str:
+def _words(whose: str, setting: ConfigEntry) -> str:
     return f"setting {whose}{setting.key.name} = {setting.value or 'its default'}"
 
 
-def _about(setting: Setting) -> str:
+def _about(setting: ConfigEntry) -> str:
     source = {"own": "its own", "brokers": "as the brokers have it", "start": "as brokers were started with"}
     said = source.get(setting.source, setting.source)
     return f"{setting.key.doc} ({said}{', read-only' if fixed(setting.key) else ''})"
 
 
-def _written(setting: Setting) -> str:
+def _written(setting: ConfigEntry) -> str:
     return "" if setting.value == NEVER else setting.value
 
 
@@ -250,13 +250,13 @@ class KeyProvider(Provider):
                 run = lambda key=key: self._press(key)  # noqa: E731
                 yield Hit(score, matcher.highlight(key.words), run, help=f"key {key.shown}")
 
-    def _keys(self) -> tuple[Key, ...]:
+    def _keys(self) -> tuple[KeyBinding, ...]:
         """Of the main screen, and of the mode that is looked at."""
         main, scope = main_of(self.screen), getattr(self.screen, "SCOPE", "")
         keys = all_keys() if main is None else main.keys
         return (*of_main(keys), *(keys_of(scope, keys) if scope else ()))
 
-    def _press(self, key: Key) -> None:
+    def _press(self, key: KeyBinding) -> None:
         screen = self.screen
         if isinstance(screen, ModeScreen):
             screen.call_later(screen.press, key.id)
@@ -304,7 +304,7 @@ _OFFSET: Final = re.compile(r"(?:go (?:to )?)?([A-Za-z0-9._-]+)[ :@]+([0-9]{1,15
 class GoProvider(Offers):
     """By name; ``orders-3 124`` is an offset."""
 
-    def answers(self, main: MainScreen, query: str) -> Iterator[Offer]:
+    def answers(self, main: MainScreen, query: str) -> Iterator[PaletteEntry]:
         """The offset that was typed, as long as the partition's log has it."""
         typed = _OFFSET.fullmatch(query.strip())
         if typed is None:
@@ -312,41 +312,45 @@ class GoProvider(Offers):
         offset = int(typed[2])
         for each in main.bridge.view.partitions:
             if each.name == typed[1] and each.log_start <= offset < max(each.leo, 1):
-                yield Offer(
+                yield PaletteEntry(
                     f"{GO_TO_NAME}{each.name} offset {offset}", "in the log, under the microscope",
                     partial(main.navigator.show_offset, each.name, offset),
                 )  # fmt: skip
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Everything that has a name."""
         view = main.bridge.view
         for each in view.brokers:
-            yield Offer(
+            yield PaletteEntry(
                 f"{GO_TO_NAME}b{each.id}",
                 f"broker {each.id}, {each.state}",
                 partial(main.navigator.show_broker, each.id),
             )
         for one in view.groups:
             read = f"group of {names(one.topics, 3)}, {lag_text(one)}"
-            yield Offer(f"{GO_TO_NAME}{one.name}", read, partial(main.navigator.show_client, one.name))
+            yield PaletteEntry(f"{GO_TO_NAME}{one.name}", read, partial(main.navigator.show_client, one.name))
         for producer in view.producers:
             about = f"producer of {producer.topic}"
-            yield Offer(f"{GO_TO_NAME}{producer.name}", about, partial(main.navigator.show_client, producer.name))
+            yield PaletteEntry(
+                f"{GO_TO_NAME}{producer.name}", about, partial(main.navigator.show_client, producer.name)
+            )
         for partition in view.partitions:
             leader = f"leader b{partition.leader}" if partition.leader >= 0 else "no leader"
             about = f"partition, {leader}, ISR {list(partition.isr)}"
-            yield Offer(f"{GO_TO_NAME}{partition.name}", about, partial(main.navigator.show_partition, partition.name))
+            yield PaletteEntry(
+                f"{GO_TO_NAME}{partition.name}", about, partial(main.navigator.show_partition, partition.name)
+            )
 
 
 class ViolationProvider(Offers):
     """The instants at which a rule was found broken."""
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Each rule and partition, the first time."""
         bridge = main.bridge
         for each in bridge.chronicle.all_broken(bridge.session.present_us):
             where = f" of {each.partition}" if each.partition else ""
-            yield Offer(
+            yield PaletteEntry(
                 f"go {clock(each.at_us)} violation: {each.name}{where}", each.detail,
                 partial(main.go_to, each.at_us),
             )  # fmt: skip
@@ -362,17 +366,17 @@ class PlaybookProvider(Offers):
         """Read their heads, which takes half a second the first time, while somebody types."""
         await asyncio.to_thread(shelf)
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """The whole shelf."""
         for each in shelf():
             if not each.manual:
                 words = f"playbook {each.name} {' '.join(each.tags)}".rstrip()
-                yield Offer(words, each.title, partial(self._start, main, each.name))
+                yield PaletteEntry(words, each.title, partial(self._start, main, each.name))
 
     def _start(self, main: MainScreen, name: str) -> None:
         try:
             wish = playbook_wish(name)
-        except RefusedError as error:
+        except DestinationError as error:
             main.toast(str(error), "warning")
         else:
             cast("FloodmarkApp", self.app).leave_for(wish)
@@ -436,7 +440,7 @@ class UsefulProvider(Offers):
             yield DiscoveryHit(f"{number} {offer.words}", offer.run, text=offer.words, help=offer.about)
 
 
-def useful(main: MainScreen) -> Iterator[Offer]:
+def useful(main: MainScreen) -> Iterator[PaletteEntry]:
     """The most useful first."""
     yield from _mending(main)
     yield from _looking(main)
@@ -445,45 +449,49 @@ def useful(main: MainScreen) -> Iterator[Offer]:
     for fault in USUAL:
         if fault in fitting:
             about = CATALOGUE[fault].summary
-            yield Offer(f"{CATALOGUE[fault].title} {name}", about, partial(main.operator.inject, fault, main.target))
+            yield PaletteEntry(
+                f"{CATALOGUE[fault].title} {name}", about, partial(main.operator.inject, fault, main.target)
+            )
     for mode in ("timeline", "report", "clients"):
-        yield Offer(f"the {mode}", mode_of(mode).words, partial(main.action_mode, mode))
+        yield PaletteEntry(f"the {mode}", mode_of(mode).words, partial(main.action_mode, mode))
 
 
 def _is_down(main: MainScreen) -> bool:
     return any(each.id == main.target and each.state == "down" for each in main.bridge.view.brokers)
 
 
-def _mending(main: MainScreen) -> Iterator[Offer]:
+def _mending(main: MainScreen) -> Iterator[PaletteEntry]:
     target = main.target
     findings = findings_so_far(main.bridge)
     if findings:
         yield _autopsy(main, findings)
     if _is_down(main):
         about = CATALOGUE["restart"].summary
-        yield Offer(f"restart b{target}", about, partial(main.operator.inject, "restart", target))
+        yield PaletteEntry(f"restart b{target}", about, partial(main.operator.inject, "restart", target))
     faults = len(main.bridge.view.faults)
     if faults:
-        yield Offer("heal all faults", f"{faults} active", partial(main.operator.do, Action("heal", "all")))
+        yield PaletteEntry("heal all faults", f"{faults} active", partial(main.operator.do, Action("heal", "all")))
     partition = main.partition
     if partition is not None and partition.offline:
         try:
             action = main.bridge.session.board.usual("elect_leaders", partition.name, target)
         except FaultError:
             return
-        yield Offer(f"elect a leader of {partition.name}", "unclean where need be", partial(main.operator.do, action))
+        yield PaletteEntry(
+            f"elect a leader of {partition.name}", "unclean where need be", partial(main.operator.do, action)
+        )
 
 
-def _autopsy(main: MainScreen, findings: tuple[Finding, ...]) -> Offer:
+def _autopsy(main: MainScreen, findings: tuple[Finding, ...]) -> PaletteEntry:
     last = findings[-1]
-    return Offer(f"autopsy: {headline(last)[0]}", last.sentence, partial(main.open_autopsy, len(findings)))
+    return PaletteEntry(f"autopsy: {headline(last)[0]}", last.sentence, partial(main.open_autopsy, len(findings)))
 
 
-def _looking(main: MainScreen) -> Iterator[Offer]:
+def _looking(main: MainScreen) -> Iterator[PaletteEntry]:
     partition = main.partition
     if partition is None:
         return
-    yield Offer(f"the log of {partition.name}", "under the microscope", partial(main.action_mode, "log"))
+    yield PaletteEntry(f"the log of {partition.name}", "under the microscope", partial(main.action_mode, "log"))
     topic = partition.name.rpartition("-")[0]
     for each in of_topic(told_of(main, topic), main.bridge.session.cluster.world.profile, topic):
         if each.key.name == MIN_ISR:
@@ -496,20 +504,22 @@ def _looking(main: MainScreen) -> Iterator[Offer]:
 class ViewProvider(Offers):
     """What is chosen is in force at once, and written into the user's file at once."""
 
-    def offers(self, main: MainScreen) -> Iterable[Offer]:
+    def offers(self, main: MainScreen) -> Iterable[PaletteEntry]:
         """Every setting, every choice of looks, and the way back."""
         app = cast("FloodmarkApp", self.app)
         for option in OPTIONS:
             now = text_of(settings_changes.in_force(app).value(option.name))
             words = f"setting of the screen {option.name} = {now}"
-            yield Offer(words, option.words, partial(self._ask, option))
+            yield PaletteEntry(words, option.words, partial(self._ask, option))
             if option.name in ("theme", "glyphs"):
                 for choice in option.choices:
-                    yield Offer(f"view {option.name} {choice}", option.words, partial(self._keep, option, choice))
+                    yield PaletteEntry(
+                        f"view {option.name} {choice}", option.words, partial(self._keep, option, choice)
+                    )
         if app.kept:
             last = app.kept[-1]
             words = f"undo setting of the screen: {last.name} = {text_of(last.before)} again"
-            yield Offer(words, "in the file too", lambda: main.toast(settings_changes.undo(app)))
+            yield PaletteEntry(words, "in the file too", lambda: main.toast(settings_changes.undo(app)))
 
     def _keep(self, option: Option, value: Value) -> None:
         app = cast("FloodmarkApp", self.app)
@@ -530,7 +540,7 @@ class ViewProvider(Offers):
             return ""
 
         choices = option.choices or (("true", "false") if isinstance(option.default, bool) else ())
-        asked = Asked(f"The screen's {option.name}", option.words, now, allowed, check, use, choices)
+        asked = SettingPrompt(f"The screen's {option.name}", option.words, now, allowed, check, use, choices)
         app.push_screen(ValueForm(app.look, asked))
 
 

@@ -7,12 +7,12 @@ from typing import Final, Protocol, cast
 
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
-from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, ScreenExit, Wish
 from tui.startup import starting
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ProgramOptions:
     """What was asked for on the command line; it holds for everything that is opened."""
 
     out: Path | None
@@ -30,7 +30,7 @@ class Asked:
 class Opener(Protocol):
     """Opens what is wished for, and returns when it is left; ``back`` leads to what was on the screen before."""
 
-    def __call__(self, wish: Wish, asked: Asked, back: Wish | None) -> Left:
+    def __call__(self, wish: Wish, asked: ProgramOptions, back: Wish | None) -> ScreenExit:
         """See above."""
 
 
@@ -42,7 +42,7 @@ _OPENERS: Final = {
 """Kind of wish → who grants it, read when it is first wanted."""
 
 
-def perform(wish: Wish, asked: Asked) -> int:
+def perform(wish: Wish, asked: ProgramOptions) -> int:
     """Grant a wish and those that follow from it; returns the exit code of the program, that of the last."""
     back: Wish | None = None
     while True:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from textual.screen import Screen
 
-from tui.keybindings.keymap import KEYS, Key, key_of
+from tui.keybindings.keymap import KEYS, KeyBinding, key_of
 from tui.screens.fault_sheet import Sheets
 from tui.screens.finding import AutopsyScreen
 from tui.terminal import glyphs
@@ -26,7 +26,7 @@ LEAVE: Final = "{tour} leaves"
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class TourContext:
     """What the tour looks at."""
 
     now_us: int
@@ -48,13 +48,13 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class TourStop:
     """One thing to do."""
 
     text: str
     keys: str
-    done: Callable[[Sight], bool]
-    again: Callable[[Sight], bool] = lambda sight: False
+    done: Callable[[TourContext], bool]
+    again: Callable[[TourContext], bool] = lambda sight: False
     """Whether the chance is gone, so that the tour goes back to :data:`PAUSE_IT`."""
     stops_time: bool = False
     """Whether time stands still once it is done."""
@@ -62,31 +62,31 @@ class Stop:
     """Whether the past counts, where otherwise nothing is looked at."""
 
 
-def _whole(sight: Sight) -> bool:
+def _whole(sight: TourContext) -> bool:
     """Nothing is broken any more."""
     return sight.in_sync > 1 and not sight.leader_down and not sight.missing
 
 
 STOPS: Final = (
-    Stop(
+    TourStop(
         "A producer is about to write orders. Two of three brokers keep them, and acks=all waits for both."
         " Time stands still: let it run.",
         "{pause}",
         lambda sight: sight.now_us > 0 and not sight.paused,
     ),
-    Stop(
+    TourStop(
         f"A row is a partition. {glyphs.LEADER} leads, with the end of its log; {glyphs.IN_SYNC} follows, and = says"
         " that it has all of it. Go to {tour_follower}.",
         "{right}",
         lambda sight: sight.at_follower,
     ),
-    Stop(
+    TourStop(
         "Now pause the process of {tour_follower} for 15 s, as a long garbage collection does: {fault} opens the"
         " faults, g is that one.",
         "{fault}, then g",
         lambda sight: sight.follower_paused,
     ),
-    Stop(
+    TourStop(
         "It fetches nothing. After 4 s the leader stops waiting for it and takes it out of the ISR:"
         f" {glyphs.IN_SYNC} becomes {glyphs.LAGGING}, and acks=all means one copy. Watch.",
         "only watch",
@@ -94,39 +94,39 @@ STOPS: Final = (
         lambda sight: sight.in_sync > 1 and not sight.follower_paused,
         stops_time=True,
     ),
-    Stop(
+    TourStop(
         "I stopped time. What is acknowledged from here on is on the leader alone. Go back to {tour_leader} and crash"
         " it: min.insync.replicas=1 lets that happen.",
         "{left}, then {fault}, then c",
         lambda sight: sight.leader_down,
         _whole,
     ),
-    Stop(
+    TourStop(
         "Let time run. The dead leader's session ends after 9 s; then the one that slept is elected, behind or not:"
         " unclean.leader.election.enable=true.",
         "{pause}; {faster} is faster",
         lambda sight: sight.missing > 0,
         _whole,
     ),
-    Stop(
+    TourStop(
         f"{glyphs.LOST} counts records that were acknowledged and that the leader does not have. Nobody has told the"
         " producer. Open the autopsy.",
         "{finding}",
         lambda sight: sight.autopsy,
     ),
-    Stop(
+    TourStop(
         "Who had them, who left, who took over: that is why they are gone. Ask what would have saved them.",
         "s",
         lambda sight: sight.asked,
     ),
-    Stop(
+    TourStop(
         f"It is run again with one setting changed at a time, a minute or so. Each {glyphs.OK} keeps them; the price"
         " beside it counts until all has recovered (↓ scrolls). Then close the page, and go back in time.",
         "esc, then {previous}",
         lambda sight: sight.in_past and not sight.autopsy,
         past=True,
     ),
-    Stop(
+    TourStop(
         "{previous} and {seek} go from one notable event to the next, {present} to the present. {export} saves what you"
         " did as a playbook, {playbooks} opens the library, {help} shows every key. That was the tour.",
         "{quit} seals this session",
@@ -143,7 +143,7 @@ AMISS: Final = "{broker}: the tour did not ask for that; {heal} heals it"
 class Tour:
     """How far it has come. Kept as long as the program runs."""
 
-    def __init__(self, keys: Sequence[Key] = KEYS) -> None:
+    def __init__(self, keys: Sequence[KeyBinding] = KEYS) -> None:
         self.at = 0
         self.leader, self.follower = 1, 2
         """The brokers that it asks for."""
@@ -152,7 +152,7 @@ class Tour:
         self._names = {key.id: key.shown.replace(" ", " or ") for key in keys}
 
     @property
-    def stop(self) -> Stop:
+    def stop(self) -> TourStop:
         """What is to be done."""
         return STOPS[self.at]
 
@@ -161,7 +161,7 @@ class Tour:
         """Whether it is at its end."""
         return self.at == len(STOPS) - 1
 
-    def look(self, sight: Sight) -> bool:
+    def look(self, sight: TourContext) -> bool:
         """Go on past everything that is done; whether time has to stand still for what comes."""
         halt = False
         self.amiss = "" if sight.in_past or self.over else sight.amiss
@@ -263,7 +263,7 @@ class Guide:
         key = key_of("tour", self._app.main.keys)
         return f"the tour is left, the session goes on; {key} goes on with the tour" if self.hidden else ""
 
-    def _sight(self) -> Sight:
+    def _sight(self) -> TourContext:
         bridge, main = self._app.bridge, self._app.main
         view, screen = bridge.view, self._app.screen
         partition = view.partitions[0]
@@ -276,7 +276,7 @@ class Guide:
         asked = {(tour.follower, "paused"), *([(tour.leader, "down")] if tour.at >= CRASH_IT else [])}
         amiss = [f"b{broker} is {state}" for broker, state in states.items() if (broker, state) not in asked]
         autopsy = screen if isinstance(screen, AutopsyScreen) else None
-        return Sight(
+        return TourContext(
             now_us=view.now_us,
             paused=bridge.paused,
             at_follower=row == 0 and view.brokers[column].id == tour.follower,

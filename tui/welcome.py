@@ -10,7 +10,7 @@ from textual.binding import BindingType
 
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import Wanted, bindings_of, remapped, scope_of
-from tui.session.destination import PLAYBOOK, WELCOME, Left, Wish
+from tui.session.destination import PLAYBOOK, WELCOME, ScreenExit, Wish
 from tui.startup import ReadingAhead, painted
 from tui.terminal import glyphs
 from tui.terminal.terminal import ParsedOnce
@@ -19,7 +19,7 @@ from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.line_widget import Rows
 
 if TYPE_CHECKING:
-    from tui.program import Asked
+    from tui.program import ProgramOptions
 
 
 # The gallery of the welcome page: the tour, eight disasters, an empty stage, recorded sessions.
@@ -44,7 +44,7 @@ GALLERY: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class WelcomeEntry:
     """A line that can be chosen, or a heading or blank line without a key."""
 
     key: str
@@ -53,14 +53,14 @@ class Offer:
 
 
 OFFERS: Final = (
-    Offer(TOUR, "Tour", "four minutes: lose a record, see why"),
-    Offer("", ""),
-    Offer("", "See what goes wrong"),
-    *(Offer(name, promise, name) for name, promise in GALLERY),
-    Offer("", ""),
-    Offer("", "Or go your own way"),
-    Offer(SANDBOX, "Sandbox", "healthy, under load, yours to break"),
-    Offer(SESSIONS, "Recorded sessions", "look at what was"),
+    WelcomeEntry(TOUR, "Tour", "four minutes: lose a record, see why"),
+    WelcomeEntry("", ""),
+    WelcomeEntry("", "See what goes wrong"),
+    *(WelcomeEntry(name, promise, name) for name, promise in GALLERY),
+    WelcomeEntry("", ""),
+    WelcomeEntry("", "Or go your own way"),
+    WelcomeEntry(SANDBOX, "Sandbox", "healthy, under load, yours to break"),
+    WelcomeEntry(SESSIONS, "Recorded sessions", "look at what was"),
 )
 CHOICES: Final = tuple(number for number, offer in enumerate(OFFERS) if offer.key)
 """The lines that can be chosen."""
@@ -82,7 +82,7 @@ def gallery_rows(at: int) -> tuple[Row, ...]:
     return tuple(_row(offer, number == chosen) for number, offer in enumerate(OFFERS))
 
 
-def _row(offer: Offer, chosen: bool) -> Row:
+def _row(offer: WelcomeEntry, chosen: bool) -> Row:
     if not offer.key:
         return Row(((f"  {offer.text}", "calm"),) if offer.text else ())
     marker = f"{glyphs.MARKER} " if chosen else "  "
@@ -98,7 +98,7 @@ LEAVE_WORDS: Final = f"{CHOOSE} {{welcome_tour}} tour {glyphs.NOTHING} {{welcome
 BACK_WORDS: Final = f"{CHOOSE} esc back {QUIT}"
 
 
-def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
+def welcome(_wish: Wish, asked: "ProgramOptions", _back: Wish | None) -> ScreenExit:
     """Show the page; leaving it without a choice ends the program."""
     from playbooks.errors import BAD_INPUT  # noqa: PLC0415 - only where something is wrong
     from tui.output.console import complain  # noqa: PLC0415 - only where something is wrong
@@ -108,14 +108,14 @@ def welcome(_wish: Wish, asked: "Asked", _back: Wish | None) -> Left:
         chosen = check(asked.glyphs, asked.theme, asked.speed)
     except UnusableError as error:
         complain(str(error))
-        return Left(BAD_INPUT)
+        return ScreenExit(BAD_INPUT)
     look = Look(colour="NO_COLOR" not in os.environ, glyphs=chosen.glyphs, theme=chosen.theme)
     ahead = ReadingAhead()
     app = WelcomeApp(look, asked.parent, ahead, chosen.settings.keys)
     wish = app.run()
     if wish is not None:
         ahead.wait()
-    return Left(app.return_code or 0, wish, Wish(WELCOME))
+    return ScreenExit(app.return_code or 0, wish, Wish(WELCOME))
 
 
 class WelcomeApp(App[Wish]):
@@ -218,11 +218,11 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.session.wish_check import RefusedError, session_wish  # noqa: PLC0415 - the model is read for it
+        from tui.session.wish_check import DestinationError, session_wish  # noqa: PLC0415 - the model is read for it
 
         try:
             self.exit(session_wish(path))
-        except RefusedError as error:
+        except DestinationError as error:
             self._said = str(error)
             self.present()
 
@@ -247,7 +247,7 @@ class WelcomeApp(App[Wish]):
         self._at, self._first = len(CHOICES) - 1, 0
         self.present()
 
-    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+    def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
         """A line was clicked: it is marked, and opened when it was marked already."""
         line = message.line - self._top + self._first
         places = CHOICES if self._paths is None else tuple(range(len(self._paths)))

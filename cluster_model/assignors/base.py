@@ -40,7 +40,7 @@ class Topics(NamedTuple):
         return 0 <= partition.partition < self.sizes.get(partition.topic, 0)
 
 
-class Member(NamedTuple):
+class MemberSubscription(NamedTuple):
     """A member as its subscription shows it."""
 
     id: str
@@ -70,29 +70,29 @@ class Assignor(Protocol):
     def cooperative(self) -> bool:
         """Whether members keep what they own during a rebalance (KIP-429)."""
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """Give every partition of every topic that somebody subscribes to, to one who does."""
 
 
-def in_order(members: Sequence[Member]) -> list[Member]:
+def in_order(members: Sequence[MemberSubscription]) -> list[MemberSubscription]:
     """Static members first by their instance ids, then the others by member id (``MemberInfo.compareTo``)."""
     return sorted(members, key=lambda member: (not member.instance, member.instance, member.id))
 
 
-def subscribers(members: Sequence[Member], topics: Topics) -> dict[str, list[Member]]:
+def subscribers(members: Sequence[MemberSubscription], topics: Topics) -> dict[str, list[MemberSubscription]]:
     """Topic → who subscribes to it, in the order given; only topics that exist, by name."""
-    found: dict[str, list[Member]] = {}
+    found: dict[str, list[MemberSubscription]] = {}
     for topic in sorted({topic for member in members for topic in member.topics}):
         if topics.sizes.get(topic, 0) > 0:
             found[topic] = [member for member in members if topic in member.topics]
     return found
 
 
-def same_subscriptions(members: Sequence[Member]) -> bool:
+def same_subscriptions(members: Sequence[MemberSubscription]) -> bool:
     """Whether all members name the same topics, whether these exist or not."""
     return len({tuple(sorted(set(member.topics))) for member in members}) <= 1
 
 
-def finished(members: Sequence[Member], shares: Mapping[str, Sequence[TopicPartition]]) -> Assignment:
+def finished(members: Sequence[MemberSubscription], shares: Mapping[str, Sequence[TopicPartition]]) -> Assignment:
     """Shares as an assignment: in the members' order, each sorted."""
     return {member.id: tuple(sorted(shares.get(member.id, ()))) for member in members}

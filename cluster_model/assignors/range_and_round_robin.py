@@ -2,7 +2,15 @@
 
 from collections.abc import Callable, Sequence
 
-from cluster_model.assignors.base import Assignment, Member, TopicPartition, Topics, finished, in_order, subscribers
+from cluster_model.assignors.base import (
+    Assignment,
+    MemberSubscription,
+    TopicPartition,
+    Topics,
+    finished,
+    in_order,
+    subscribers,
+)
 from cluster_model.assignors.sticky import racks_matter
 
 
@@ -11,7 +19,7 @@ class _Sharing:
 
     __slots__ = ("_each", "_extra", "_taken", "_topic", "free", "members", "racks", "racks_matter")
 
-    def __init__(self, topic: str, members: list[Member], topics: Topics) -> None:
+    def __init__(self, topic: str, members: list[MemberSubscription], topics: Topics) -> None:
         self.members = members
         self.free = dict.fromkeys(range(topics.sizes[topic]))
         self._topic = topic
@@ -23,15 +31,15 @@ class _Sharing:
         """Partition → racks of its replicas; empty where no member has a rack."""
         self.racks_matter = racks_matter(in_racks, self.racks)
 
-    def near(self, member: Member, number: int) -> bool:
+    def near(self, member: MemberSubscription, number: int) -> bool:
         """Whether a replica is in the member's rack, or the member has none."""
         return not member.rack or member.rack in self.racks.get(TopicPartition(self._topic, number), ())
 
-    def room(self, member: Member) -> int:
+    def room(self, member: MemberSubscription) -> int:
         """How many more partitions a member may get."""
         return max(0, self._each + (self._extra > 0) - self._taken[member.id])
 
-    def give(self, member: Member, numbers: list[int], shares: dict[str, list[TopicPartition]]) -> None:
+    def give(self, member: MemberSubscription, numbers: list[int], shares: dict[str, list[TopicPartition]]) -> None:
         """Those partitions are a member's."""
         shares[member.id].extend(TopicPartition(self._topic, number) for number in numbers)
         self._taken[member.id] += len(numbers)
@@ -40,7 +48,9 @@ class _Sharing:
         for number in numbers:
             del self.free[number]
 
-    def give_ranges(self, may_have: Callable[[Member, int], bool], shares: dict[str, list[TopicPartition]]) -> None:
+    def give_ranges(
+        self, may_have: Callable[[MemberSubscription, int], bool], shares: dict[str, list[TopicPartition]]
+    ) -> None:
         """Each member in turn gets the first of what is free and it may have, as much as it has room for."""
         for member in self.members:
             numbers = [number for number in self.free if may_have(member, number)][: self.room(member)]
@@ -59,7 +69,7 @@ class RangeAssignor:
     name = "range"
     cooperative = False
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """See the class."""
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         sharings = [
@@ -104,7 +114,7 @@ class RoundRobinAssignor:
     name = "roundrobin"
     cooperative = False
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """See the class. The place in the circle is kept from one topic to the next."""
         circle = in_order(members)
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}

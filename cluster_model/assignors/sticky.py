@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from cluster_model.assignors.base import (
     Assignment,
-    Member,
+    MemberSubscription,
     TopicPartition,
     Topics,
     finished,
@@ -17,7 +17,7 @@ from cluster_model.assignors.base import (
 # Which partitions members may keep of those that they own (``AbstractStickyAssignor.allSubscriptionsEqual``).
 
 
-class Claims(NamedTuple):
+class PreviousAssignment(NamedTuple):
     """Who owns what before the assignment."""
 
     owned: dict[str, list[TopicPartition]]
@@ -26,11 +26,11 @@ class Claims(NamedTuple):
     """Claimed by two members of the same, newest generation: neither keeps them."""
 
 
-def claims(members: Sequence[Member], partitions: Sequence[TopicPartition]) -> Claims:
+def claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition]) -> PreviousAssignment:
     """Settle claims on ``partitions``: among several the newest generation has it. Claims on others are left out."""
     wanted = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
-    newest: dict[TopicPartition, list[Member]] = {}
+    newest: dict[TopicPartition, list[MemberSubscription]] = {}
     for member in by_id:
         for partition in dict.fromkeys(member.owned):
             if partition not in wanted:
@@ -47,7 +47,7 @@ def claims(members: Sequence[Member], partitions: Sequence[TopicPartition]) -> C
             disputed[partition] = None
         else:
             owned[rivals[0].id].append(partition)
-    return Claims(owned, disputed)
+    return PreviousAssignment(owned, disputed)
 
 
 # Partition movements between members in one balancing (``AbstractStickyAssignor.PartitionMovements``).
@@ -102,7 +102,9 @@ class Racks:
 
     __slots__ = ("_members", "_nearby", "_partitions")
 
-    def __init__(self, members: Sequence[Member], partitions: Sequence[TopicPartition], topics: Topics) -> None:
+    def __init__(
+        self, members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition], topics: Topics
+    ) -> None:
         in_racks = {member.id: member.rack for member in members if member.rack}
         replicas = {partition: topics.racks.get(partition, ()) for partition in partitions} if in_racks else {}
         matter = racks_matter(in_racks.values(), replicas)
@@ -154,7 +156,7 @@ class Constrained:
         "_above", "_claims", "_extra", "_free", "_full", "_least", "_racks", "_revoked", "_under", "moving", "shares",
     )  # fmt: skip
 
-    def __init__(self, partitions: list[TopicPartition], claims: Claims, racks: Racks) -> None:
+    def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: Racks) -> None:
         """``partitions`` are all of the topics, sorted."""
         self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
         self.moving: dict[TopicPartition, str] = {}
@@ -268,7 +270,8 @@ class General:
     )  # fmt: skip
 
     def __init__(
-        self, members: Sequence[Member], subscribers: dict[str, list[Member]], topics: Topics, claims: Claims,
+        self, members: Sequence[MemberSubscription], subscribers: dict[str, list[MemberSubscription]], topics: Topics,
+        claims: PreviousAssignment,
         racks: Racks,
     ) -> None:  # fmt: skip
         self._racks = racks
@@ -295,7 +298,7 @@ class General:
         self._by_size = sorted((len(share), member) for member, share in self.shares.items())
         self._balance([partition for partition in self._partitions if partition not in self._owner])
 
-    def _keep(self, claims: Claims) -> None:
+    def _keep(self, claims: PreviousAssignment) -> None:
         for member, owned in claims.owned.items():
             for partition in owned:
                 if partition.topic in self._topics[member] and not self._racks.apart(member, partition):
@@ -402,7 +405,7 @@ class General:
         )
 
 
-def _previous(members: Sequence[Member]) -> Previous:
+def _previous(members: Sequence[MemberSubscription]) -> Previous:
     """The claims that are older than the newest generation of the group, the newest of them for each partition."""
     newest = max(member.generation for member in members)
     found: Previous = {}
@@ -426,7 +429,7 @@ class StickyAssignor:
     name = "sticky"
     cooperative = False
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """See the module."""
         return finished(members, _outcome(members, topics).shares) if members else {}
 
@@ -440,7 +443,7 @@ class CooperativeStickyAssignor:
     name = "cooperative-sticky"
     cooperative = True
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """See the class."""
         if not members:
             return {}
@@ -449,7 +452,7 @@ class CooperativeStickyAssignor:
         return finished(members, held)
 
 
-def _outcome(members: Sequence[Member], topics: Topics) -> _Outcome:
+def _outcome(members: Sequence[MemberSubscription], topics: Topics) -> _Outcome:
     by_id = sorted(members, key=lambda member: member.id)
     who = subscribers(by_id, topics)
     partitions = [partition for topic in who for partition in topics.partitions(topic)]
@@ -462,7 +465,9 @@ def _outcome(members: Sequence[Member], topics: Topics) -> _Outcome:
     return _Outcome(shares, _moving(members, shares))
 
 
-def _moving(members: Sequence[Member], shares: Mapping[str, Sequence[TopicPartition]]) -> dict[TopicPartition, str]:
+def _moving(
+    members: Sequence[MemberSubscription], shares: Mapping[str, Sequence[TopicPartition]]
+) -> dict[TopicPartition, str]:
     """What is new to a member that gets it, and lost by one that says it has it (``adjustAssignment``)."""
     given = {member.id: frozenset(shares[member.id]) for member in members}
     owned = {member.id: frozenset(member.owned) for member in members}

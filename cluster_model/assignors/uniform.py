@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from cluster_model.assignors.base import (
     Assignment,
-    Member,
+    MemberSubscription,
     TopicPartition,
     Topics,
     finished,
@@ -107,7 +107,7 @@ class UniformAssignor:
     name = "uniform"
     cooperative = True
 
-    def assign(self, members: Sequence[Member], topics: Topics) -> Assignment:
+    def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
         """See the class."""
         by_id = sorted(members, key=lambda member: member.id)
         if same_subscriptions(members):
@@ -115,7 +115,7 @@ class UniformAssignor:
         return finished(members, Heterogeneous(by_id, topics).shares())
 
 
-def _homogeneous(members: list[Member], topics: Topics) -> dict[str, list[TopicPartition]]:
+def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str, list[TopicPartition]]:
     """The first members get one more where it does not come out even (``UniformHomogeneousAssignmentBuilder``).
 
     Each keeps what it has up to its quota; what is over, and what nobody had, fills up those below theirs.
@@ -150,7 +150,7 @@ class Heterogeneous:
 
     __slots__ = ("_members", "_owners", "_sizes", "_subscribers", "_topics")
 
-    def __init__(self, members: list[Member], topics: Topics) -> None:
+    def __init__(self, members: list[MemberSubscription], topics: Topics) -> None:
         """``members`` are in order of their ids."""
         self._members = members
         self._sizes = [0] * len(members)

@@ -9,11 +9,11 @@ control_plane_client: what a broker asks of its control plane, and what that may
 partition, storage and fetch hold the replica, the disk and replication. The control planes are not known here.
 """
 
-from cluster_model.broker.control_plane_client import Listening
+from cluster_model.broker.control_plane_client import ListenerState
 from cluster_model.broker.topic_configs import TopicSettings, topic_of
 
 __all__ = [
-    "Listening",
+    "ListenerState",
     "TopicSettings",
     "topic_of",
 ]

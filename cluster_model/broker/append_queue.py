@@ -25,10 +25,10 @@ from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.broker.partition.append_validation import NONE, judge
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.disk import BLOCK, Disk
 from cluster_model.broker.storage.log_manager import LogManager
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
     CONSUMER,
@@ -64,7 +64,7 @@ _SPENT: Final = "spent"
 """Kinds of writes: for a client, by a fetcher, by a tenant who waits, by one who does not."""
 
 
-class Write(NamedTuple):
+class PendingAppend(NamedTuple):
     """An append that waits for the disk."""
 
     kind: str
@@ -90,12 +90,12 @@ class Writes:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         disk: Disk,
         replicas: Mapping[str, Replica],
         handlers: Handlers,
-        parts: tuple[Service, Fetchers, Tenants],
+        parts: tuple[RequestHandler, Fetchers, Tenants],
         fetched: Callable[[int, FetchResponse], None],
         logs: LogManager,
         threads: Callable[[], int],
@@ -116,7 +116,7 @@ class Writes:
         """What a KRaft controller in this process is asked, which has threads of its own."""
         self.stands = False
         """Whether it stands before the handlers."""
-        self._queue: list[Write] = []
+        self._queue: list[PendingAppend] = []
         """The first one is under way."""
         self._waiting: list[tuple[int, Message]] = []
         """Requests that no thread has taken yet."""
@@ -202,7 +202,7 @@ class Writes:
     def go_on(self, source: int, request: ProduceRequest) -> None:
         """Write what a client sent; whether it may be part of its transaction has been found out."""
         if self._will_write(request):
-            self._put(Write(_PRODUCED, request.size, self._handling, source, request))
+            self._put(PendingAppend(_PRODUCED, request.size, self._handling, source, request))
         else:
             self._service.produce(source, request, checked=True)
 
@@ -220,7 +220,7 @@ class Writes:
     def _answered(self, source: int, response: FetchResponse) -> None:
         size = sum([self._bytes(data.partition, data.records) for data in response.partitions])
         if size and self._fetchers.block(source, response):
-            self._put(Write(_FETCHED, size, _NO_CONNECTION, source, response))
+            self._put(PendingAppend(_FETCHED, size, _NO_CONNECTION, source, response))
         else:
             self._fetched(source, response)
 
@@ -235,7 +235,7 @@ class Writes:
         if not self._will_write(request):
             return False
         epoch = self._replicas[request.partition].leader_epoch
-        self._put(Write(_KEPT, request.size, self._handling, -1, request, topic, token, epoch))
+        self._put(PendingAppend(_KEPT, request.size, self._handling, -1, request, topic, token, epoch))
         return True
 
     def spends(self, size: int) -> bool:
@@ -243,7 +243,7 @@ class Writes:
         if self._fails(size):
             return False
         if self._disk.slow or self._queue:
-            self._put(Write(_SPENT, size, self._handling))
+            self._put(PendingAppend(_SPENT, size, self._handling))
         return True
 
     def lost(self, partition: str, leader_epoch: int) -> None:
@@ -254,13 +254,13 @@ class Writes:
             if write.kind == _KEPT and write.message.partition == partition and write.epoch != leader_epoch
         ]
         for write in gone:
-            self._queue[self._queue.index(write)] = Write(_SPENT, write.size, write.connection)
+            self._queue[self._queue.index(write)] = PendingAppend(_SPENT, write.size, write.connection)
         for write in gone:
             self._tenants.settled(write.topic, write.token, KafkaError.NOT_LEADER_OR_FOLLOWER)
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
-    def _put(self, write: Write) -> None:
+    def _put(self, write: PendingAppend) -> None:
         if not self._queue and not self._disk.slow:
             self._perform(write)
             return
@@ -300,7 +300,7 @@ class Writes:
         self._hand_out()
         self._stand(stands=not self._disk.healthy or not self.idle)
 
-    def _perform(self, write: Write) -> None:
+    def _perform(self, write: PendingAppend) -> None:
         if self._fails(write.size):
             self._tell_failure(write)
         elif write.kind == _PRODUCED:
@@ -322,7 +322,7 @@ class Writes:
             self.halt(reason)
         return bool(reason)
 
-    def _tell_failure(self, write: Write) -> None:
+    def _tell_failure(self, write: PendingAppend) -> None:
         """Since KIP-112 the error may still be answered; before it the process was gone at once."""
         if not self._profile.log_dir_failure:
             return
@@ -372,6 +372,6 @@ class Writes:
         stands, waiting, blocked, self._serial, self._begun, self._duration = saved
         self._fetchers.blocked = dict(blocked)
         queue, requests = waiting or ((), ())
-        self._queue = [Write(*each) for each in queue]
+        self._queue = [PendingAppend(*each) for each in queue]
         self._waiting = list(requests)
         self._stand(stands=stands)

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Any
 
 from cluster_model.broker.append_queue import TIMER, Writes
-from cluster_model.broker.control_plane_client import Control, Decisions, Handlers, is_older
+from cluster_model.broker.control_plane_client import Control, Handlers, MetadataUpdate, is_older
 from cluster_model.broker.fetch.fetch_reads import absent
 from cluster_model.broker.fetch.replica_fetcher import Fetchers
 from cluster_model.broker.fetch.replication_quota import Throttle
@@ -19,14 +19,14 @@ from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import Deletions, Purgatory
 from cluster_model.broker.replica_manager import Hosting, ReplicaSource, Touched
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.disk import Disk
 from cluster_model.broker.storage.log_manager import LogManager
 from cluster_model.broker.topic_configs import TopicSettings, said
 from cluster_model.connections.network_client import CONNECTIONS
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
@@ -66,7 +66,7 @@ class Broker:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
         metadata: BrokerMetadata,
@@ -103,7 +103,7 @@ class Broker:
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
         """What faults, by number, do to its replica fetchers."""
-        self._service = Service(
+        self._service = RequestHandler(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states, config.fetch_max_bytes,
         )  # fmt: skip
@@ -271,7 +271,7 @@ class Broker:
         self._touched.checkpoint(self._port.now)
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
-    def take(self, decisions: Decisions, *, act: bool = True, know: bool = True) -> None:
+    def take(self, decisions: MetadataUpdate, *, act: bool = True, know: bool = True) -> None:
         """Lead, follow and know what the control plane has decided; what is older than what is known is passed over.
 
         In ZooKeeper mode LeaderAndIsr only makes it ``act``, and UpdateMetadata only lets it ``know``.

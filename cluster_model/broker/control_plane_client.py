@@ -17,7 +17,7 @@ Handlers = dict[type[Any], Callable[[int, Any], None]]
 """Type of message → what takes (source, message)."""
 
 
-class Decisions(NamedTuple):
+class MetadataUpdate(NamedTuple):
     """What a broker has been told: states of partitions, and the brokers that live, with their epochs and racks.
 
     ``racks`` stand in the order of ``brokers``; empty where nobody has any.
@@ -29,7 +29,7 @@ class Decisions(NamedTuple):
     racks: tuple[str, ...] = ()
 
 
-class Listening(IntEnum):
+class ListenerState(IntEnum):
     """What a broker's port does with who comes (``SocketServer``)."""
 
     CLOSED = 0
@@ -52,7 +52,7 @@ class Control(Protocol):
         """Of the broker's registration, as it knows it; -1 for none."""
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListenerState:
         """What the port for clients does, as far as the process has come up; paused or not."""
 
     def told_controller(self) -> int:

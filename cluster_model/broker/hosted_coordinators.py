@@ -14,7 +14,7 @@ from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import ParkedProduce, Purgatory
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
@@ -116,7 +116,7 @@ class Tenants:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         replicas: dict[str, Replica],
         purgatory: Purgatory,
         settle: Callable[[Replica], None],
@@ -340,7 +340,7 @@ class ProducerIds:
 
     __slots__ = ("_blocks", "_left", "_metadata", "_port")
 
-    def __init__(self, port: Port, metadata: BrokerMetadata) -> None:
+    def __init__(self, port: NodeContext, metadata: BrokerMetadata) -> None:
         self._port = port
         self._metadata = metadata
         self._blocks = 0

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from cluster_model.broker.fetch.fetch_reads import absent
 from cluster_model.broker.partition.fetch_sessions import FetchSessions, SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import DeleteRecordsRequest, DeleteRecordsResponse, FetchRequest
 
@@ -42,7 +42,7 @@ class Deletions:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         replicas: dict[str, Replica],
         metadata: BrokerMetadata,
         touched: dict[str, None],
@@ -178,7 +178,7 @@ class Purgatory:
         "tenants",
     )
 
-    def __init__(self, port: Port, cache: SessionCache) -> None:
+    def __init__(self, port: NodeContext, cache: SessionCache) -> None:
         self.deletions: Deletions
         """Those that wait for the low watermark; given by the broker."""
         self.tenants: Tenants

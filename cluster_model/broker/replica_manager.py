@@ -10,10 +10,10 @@ from typing import Any, Protocol
 
 from cluster_model.broker.fetch.replication_quota import Throttle
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.log_manager import LogManager
 from cluster_model.broker.topic_configs import TopicSettings, topic_of
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import BROKER, THREADS, ConfigValue, check
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
@@ -117,11 +117,11 @@ class Hosting:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         replicas: dict[str, Replica],
         logs: LogManager,
-        service: Service,
+        service: RequestHandler,
         touched: Touched,
         quotas: tuple[Throttle, ...],
         settings: TopicSettings,

@@ -21,7 +21,7 @@ from cluster_model.broker.hosted_coordinators import LOCAL
 from cluster_model.broker.partition.fetch_sessions import FULL, FetchSession, SessionCache
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.purgatory import ParkedFetch, ParkedProduce, Purgatory
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.offset_index import largest_timestamp, offset_before, offset_for_timestamp
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import (
@@ -202,7 +202,7 @@ def _epoch_of(replica: Replica, timestamp: int, offset: int) -> int:
     return replica.leader_epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
 
 
-class Service:
+class RequestHandler:
     """Answers requests of one broker; what must wait goes to the purgatory."""
 
     __slots__ = (
@@ -212,7 +212,7 @@ class Service:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         replicas: dict[str, Replica],
         purgatory: Purgatory,

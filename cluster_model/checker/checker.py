@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.checker.anomalies.client_settings import ClientSettings
-from cluster_model.checker.anomalies.history_builder import NO_CLIENTS, Witness
-from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.anomalies.history_builder import NO_CLIENTS, AnomalyChecker
+from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety
 from cluster_model.checker.ledger.consumption import Readings
@@ -62,7 +62,7 @@ class Checker:
         Without ``clients``, where steps by hand speak for them, nobody listens on their behalf.
         """
         self._heard = clients is not None
-        self.history = History(world)
+        self.history = ClusterHistory(world)
         self.ledger = Ledger(world, self.history, emit)
         self.history.acked_in = self.ledger.acked_in
         self.deleting = False
@@ -70,7 +70,7 @@ class Checker:
         self.transacted = Transacted(world, self.ledger.acked_in)
         self.invariants = Safety(world, emit, plane)
         excuses, undone = self.invariants.excuses, self.transacted.undone
-        self.witness = Witness(world, clients or NO_CLIENTS, excuses, undone)
+        self.witness = AnomalyChecker(world, clients or NO_CLIENTS, excuses, undone)
         self.readings = Readings(self.witness.empty)
         self.casebook = Casebook(world, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: Liveness | None = None

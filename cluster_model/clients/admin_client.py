@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
 from cluster_model.protocol.config_defaults import Configured
@@ -282,7 +282,7 @@ class AdminClient:
         "_wanted_at", "on_answer",
     )  # fmt: skip
 
-    def __init__(self, port: Port, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
+    def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
         """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
         port.start_cold()

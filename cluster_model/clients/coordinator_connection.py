@@ -7,7 +7,7 @@ NOT_COORDINATOR. Between two lookups there is the retry back-off. A coordinator 
 from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import GROUP, FindCoordinatorRequest, FindCoordinatorResponse
 from cluster_model.protocol.messages import NOBODY
@@ -28,7 +28,7 @@ class CoordinatorLink:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         metadata: Metadata,
         key: str,
         timing: tuple[int, int],

@@ -15,7 +15,7 @@ from math import isqrt
 from typing import Any, Final, Protocol
 
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import BLOCK, draws
 from cluster_model.spec.cluster_spec import (
     RECORD,
@@ -158,7 +158,7 @@ class Steady:
 
     __slots__ = ("_begun", "_port", "_ppm", "_since", "_spec", "_turn", "timer")
 
-    def __init__(self, port: Port, spec: ProducerSpec) -> None:
+    def __init__(self, port: NodeContext, spec: ProducerSpec) -> None:
         self._port = port
         self._spec = spec
         self.timer: Payload = (MAKE,)
@@ -227,7 +227,7 @@ class Profiled(Steady):
 
     __slots__ = ("_curve", "_profile")
 
-    def __init__(self, port: Port, spec: ProducerSpec) -> None:
+    def __init__(self, port: NodeContext, spec: ProducerSpec) -> None:
         super().__init__(port, spec)
         assert spec.profile is not None
         self._profile = spec.profile
@@ -266,12 +266,12 @@ def _scaled(profile: RateProfile, ppm: int) -> RateProfile:
     return profile._replace(stretches=tuple(stretches))
 
 
-class Closed:
+class ClosedLoopPacing:
     """Closed loop: at most so many records are not settled."""
 
     __slots__ = ("_begun", "_loop", "_most", "_over", "_port", "_settled", "_spec", "timer")
 
-    def __init__(self, port: Port, spec: ProducerSpec) -> None:
+    def __init__(self, port: NodeContext, spec: ProducerSpec) -> None:
         assert spec.loop is not None
         self._loop = spec.loop
         self._port = port
@@ -332,7 +332,7 @@ class Closed:
         self._settled, self._begun, self._most, self._over = saved
 
 
-class Asked:
+class OnDemandPacing:
     """No batch is made by time: the application sends when something else has happened."""
 
     __slots__ = ("timer",)
@@ -363,12 +363,12 @@ class Asked:
         """Nothing to restore."""
 
 
-def pacing_of(port: Port, spec: ProducerSpec) -> Pacing:
+def pacing_of(port: NodeContext, spec: ProducerSpec) -> Pacing:
     """How this producer's application works."""
     if spec.loop is not None:
-        return Closed(port, spec)
+        return ClosedLoopPacing(port, spec)
     if spec.profile is None and not spec.interval_us:
-        return Asked()
+        return OnDemandPacing()
     return Steady(port, spec) if spec.profile is None else Profiled(port, spec)
 
 

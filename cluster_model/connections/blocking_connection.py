@@ -10,8 +10,8 @@ pauses as after any other, and the next attempt is like the first.
 from typing import Any
 
 from cluster_model.connections.network_client import growing_us
-from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.connection_settings import ConnectionSettings
 
@@ -21,7 +21,7 @@ class Connector:
 
     __slots__ = ("_jitter", "_settings", "port")
 
-    def __init__(self, port: Port, settings: ConnectionSettings, jitter: Stream) -> None:
+    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: Stream) -> None:
         self.port = port
         self._settings = settings
         self._jitter = jitter
@@ -60,7 +60,7 @@ class BlockingConnection:
         self.until = port.now + self._connector.longest_us(most_us)
         return self.until
 
-    def answered(self, message: Connected | Refused) -> bool:
+    def answered(self, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to the attempt; False for one to any other."""
         if not self._attempt or message.attempt != self._attempt:
             return False

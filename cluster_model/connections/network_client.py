@@ -20,8 +20,8 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import Alarm, NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
@@ -58,7 +58,7 @@ CHECKING: Final = ConnectionState.CHECKING_API_VERSIONS
 READY: Final = ConnectionState.READY
 
 
-class Connection:
+class NodeConnection:
     """One that is not ready (``NodeConnectionState``)."""
 
     __slots__ = ("asked", "attempt", "connects", "failures", "state", "unsent", "until", "wanted")
@@ -88,7 +88,7 @@ class Connection:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Connection":
+    def loaded(cls, saved: tuple[Any, ...]) -> "NodeConnection":
         """Undo of :meth:`save`."""
         connection = cls()
         (
@@ -99,7 +99,7 @@ class Connection:
         return connection
 
 
-class NetworkClient(Port):
+class NetworkClient(NodeContext):
     """A client's port: what it sends goes over connections that have states."""
 
     __slots__ = (
@@ -108,7 +108,7 @@ class NetworkClient(Port):
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, settings: ConnectionSettings, timeout_us: int, jitter: Stream, number: int = 0
+        self, port: NodeContext, settings: ConnectionSettings, timeout_us: int, jitter: Stream, number: int = 0
     ) -> None:
         """``port`` is the process's; ``jitter`` is the stream from which the randomness of pauses is drawn.
 
@@ -121,7 +121,7 @@ class NetworkClient(Port):
         self._jitter = jitter
         self.open: dict[int, None] = {}
         """Brokers with a connection that is ready."""
-        self._without: dict[int, Connection] = {}
+        self._without: dict[int, NodeConnection] = {}
         """Those with one that is not."""
         self._ended: dict[int, None] = {}
         """Those whose end of a connection that stood since the session's start is known."""
@@ -180,7 +180,7 @@ class NetworkClient(Port):
             if self._is_standing(peer):
                 self.open[peer] = None
                 return True
-            connection = self._without[peer] = Connection()
+            connection = self._without[peer] = NodeConnection()
         if connection.state is DISCONNECTED:
             if connection.until <= self.clock.now:
                 self._begin(peer, connection)
@@ -188,11 +188,11 @@ class NetworkClient(Port):
                 self._want(connection)
         return False
 
-    def _want(self, connection: Connection) -> None:
+    def _want(self, connection: NodeConnection) -> None:
         connection.wanted = True
         self._alarm.want(connection.until)
 
-    def _begin(self, peer: int, connection: Connection) -> None:
+    def _begin(self, peer: int, connection: NodeConnection) -> None:
         settings = self._settings
         connection.state = CONNECTING
         connection.wanted = False
@@ -226,7 +226,7 @@ class NetworkClient(Port):
         if connection.state is DISCONNECTED:
             self._alarm.want(self.clock.now + _POLL_US)
 
-    def awaits(self, peer: int, message: Connected | Refused) -> bool:
+    def awaits(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Whether a message is the answer to the attempt that is being made, not to an earlier one or another's."""
         connection = self._without.get(peer)
         return connection is not None and connection.state is CONNECTING and connection.attempt == message.attempt
@@ -246,7 +246,7 @@ class NetworkClient(Port):
 
     def refused(self, peer: int, message: Any) -> bool:
         """Take the message that there will be no connection; False for one about an earlier attempt, and any other."""
-        if not isinstance(message, Refused) or not self.awaits(peer, message):
+        if not isinstance(message, ConnectionRefused) or not self.awaits(peer, message):
             return False
         self.lost(peer)
         return True
@@ -263,7 +263,7 @@ class NetworkClient(Port):
             self.lost(peer)
         return gone
 
-    def _connected(self, peer: int, connection: Connection) -> None:
+    def _connected(self, peer: int, connection: NodeConnection) -> None:
         connection.connects = 0
         if not self._settings.asks_versions:
             self._opened(peer, connection)
@@ -275,7 +275,7 @@ class NetworkClient(Port):
         self._alarm.want(connection.until)
         super().send(peer, ApiVersionsRequest(connection.asked))
 
-    def _opened(self, peer: int, connection: Connection) -> None:
+    def _opened(self, peer: int, connection: NodeConnection) -> None:
         del self._without[peer]
         self.open[peer] = None
         for until, message in connection.unsent:
@@ -288,7 +288,7 @@ class NetworkClient(Port):
         """The connection is gone, or there is none: what waits for it, and what is in flight on it, fails."""
         connection = self._without.get(peer)
         if connection is None:
-            connection = self._without[peer] = Connection()
+            connection = self._without[peer] = NodeConnection()
             self.open.pop(peer, None)
         elif connection.state is DISCONNECTED:
             connection.unsent.clear()
@@ -372,7 +372,7 @@ class NetworkClient(Port):
         """Undo of :meth:`save`."""
         opened, without, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
         self.open, self._ended = dict.fromkeys(opened), dict.fromkeys(ended)
-        self._without = {peer: Connection.loaded(connection) for peer, connection in without}
+        self._without = {peer: NodeConnection.loaded(connection) for peer, connection in without}
         self._alarm.load(alarm)
 
 

@@ -10,17 +10,17 @@ from typing import Any, Final, Protocol
 
 from cluster_model.connections.blocking_connection import Connector
 from cluster_model.connections.network_client import NetworkClient
-from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.connection_settings import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsResponse
 
 
-class Channel(Protocol):
+class ConnectionHandler(Protocol):
     """Connections of one kind."""
 
-    def answered(self, peer: int, message: Connected | Refused) -> bool:
+    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to an attempt to connect; False if it is none of this kind's."""
 
     def disconnected(self, peer: int) -> None:
@@ -37,7 +37,7 @@ class RequestChannel:
         self.failed: Callable[[int], None]
         """Called with a process to which a connection was lost or could not be made; set by whom it is for."""
 
-    def answered(self, peer: int, message: Connected | Refused) -> bool:
+    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to an attempt to connect; False if it is none of this kind's."""
         if not self.client.awaits(peer, message):
             return False
@@ -63,23 +63,23 @@ class ProcessConnections:
 
     __slots__ = ("_channels", "_jitter", "_port", "_requests", "_settings", "connector", "handlers")
 
-    def __init__(self, port: Port, settings: ConnectionSettings, jitter: Stream) -> None:
+    def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: Stream) -> None:
         """``jitter`` is the stream from which the randomness of time limits and pauses is drawn."""
         self._port = port
         self._settings = settings
         self._jitter = jitter
         self.connector = Connector(port, settings, jitter)
         """For connections that a thread waits for."""
-        self._channels: list[Channel] = []
+        self._channels: list[ConnectionHandler] = []
         self._requests: list[RequestChannel] = []
         self.handlers: Final[dict[type[Any], Callable[[int, Any], None]]] = {
             Connected: self._answered,
-            Refused: self._answered,
+            ConnectionRefused: self._answered,
             ApiVersionsResponse: self._versions_told,
         }
         """Type of message → what takes (source, message)."""
 
-    def add(self, channel: Channel) -> None:
+    def add(self, channel: ConnectionHandler) -> None:
         """Have another kind of connections; once each, before anything happens."""
         self._channels.append(channel)
 
@@ -95,7 +95,7 @@ class ProcessConnections:
         self._requests.append(channel)
         return channel
 
-    def _answered(self, source: int, message: Connected | Refused) -> None:
+    def _answered(self, source: int, message: Connected | ConnectionRefused) -> None:
         for channel in self._channels:
             if channel.answered(source, message):
                 return

@@ -8,9 +8,9 @@ rules holds the pure decisions, kraft and zookeeper the two control planes, raft
 """
 
 from cluster_model.controller.cluster_parts import ControllerView
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 
 __all__ = [
+    "CommittedPartition",
     "ControllerView",
-    "PartitionRecord",
 ]

@@ -10,7 +10,7 @@ from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.topic_configs import TopicSettings
 from cluster_model.controller.committed_state import Committed, TopicRegistry
 from cluster_model.controller.rules.replica_placement import Usable, place, place_striped
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Node
 from cluster_model.kernel.rng import Streams
 from cluster_model.log.batch_store import Lineages
@@ -175,7 +175,7 @@ class Plane(Protocol):
     servers: dict[int, tuple[str, Server]]
     """Node id → name and node of every process that the plane has besides the brokers'."""
 
-    def join(self, broker: Broker, port: Port, rack: str) -> Control:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> Control:
         """Make a broker's side of it; every broker joins once, before :meth:`begin`."""
 
     def begin(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from cluster_model.broker.partition.partition import BrokerMetadata, Observer, Replica
 from cluster_model.broker.topic_configs import TopicSettings, said, topic_of
-from cluster_model.controller.rules.partition_change import LEADER, Change, created
+from cluster_model.controller.rules.partition_change import LEADER, PartitionChange, created
 from cluster_model.log.batch_store import Lineages, PastLineages
 from cluster_model.log.record_keys import KeyModel
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigValue
@@ -51,7 +51,7 @@ _NOTHING: Final = tuple(PartitionState._field_defaults.values())
 
 
 @dataclass(slots=True)
-class PartitionRecord:
+class CommittedPartition:
     """A partition as committed. Changed only by :class:`Committed`."""
 
     state: PartitionState
@@ -110,7 +110,7 @@ class Committed:
     __slots__ = ("_at_first", "_emit", "_places", "records")
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
-        self.records: dict[str, PartitionRecord] = {}
+        self.records: dict[str, CommittedPartition] = {}
         self._emit = emit
         self._at_first: list[tuple[str, TopicConfig]] = []
         """Partitions that there were before anything happened, with their settings: no keyframe has to repeat them."""
@@ -123,9 +123,9 @@ class Committed:
         self._at_first.append((name, topic))
         self.add(created(name, assignment, lambda broker: broker in live), topic)
 
-    def add(self, state: PartitionState, topic: TopicConfig) -> PartitionRecord:
+    def add(self, state: PartitionState, topic: TopicConfig) -> CommittedPartition:
         """A new partition in a state that was decided; no event."""
-        record = self.records[state.partition] = PartitionRecord(state, topic)
+        record = self.records[state.partition] = CommittedPartition(state, topic)
         return record
 
     def delete(self, name: str) -> None:
@@ -136,7 +136,7 @@ class Committed:
         """A partition's topic has other settings from now on."""
         self.records[name].topic = topic
 
-    def commit(self, change: Change, now: int) -> bool:
+    def commit(self, change: PartitionChange, now: int) -> bool:
         """A decision stands: take it up, and tell what it changed.
 
         False, and nothing, if it changes nothing or its partition was deleted.
@@ -149,7 +149,7 @@ class Committed:
         self._tell_rest(before, change.state, now)
         return True
 
-    def _tell_leader(self, before: PartitionState, change: Change, now: int) -> None:
+    def _tell_leader(self, before: PartitionState, change: PartitionChange, now: int) -> None:
         after = change.state
         epochs = (after.leader_epoch, after.partition_epoch)
         # A leader that stays gets a new epoch by an election, or merely because the ISR shrank.
@@ -193,7 +193,7 @@ class Committed:
             state = PartitionState(name, *plain, *rest)
             record = standing.get(name)
             if record is None:
-                record = PartitionRecord(state, topic)
+                record = CommittedPartition(state, topic)
             record.state, record.topic = state, topic
             self.records[name] = record
 

@@ -5,11 +5,11 @@ For steps by hand, and for a controller that stands alone. It asks the rules of 
 
 from collections.abc import Callable, Mapping
 
-from cluster_model.controller.committed_state import Committed, PartitionRecord
+from cluster_model.controller.committed_state import Committed, CommittedPartition
 from cluster_model.controller.rules import alter_partition, kraft_partition_changes, partition_change
 from cluster_model.controller.rules.admin_rules import asked_kraft, asked_zk
 from cluster_model.controller.rules.kraft_partition_changes import build
-from cluster_model.controller.rules.partition_change import Change, Election
+from cluster_model.controller.rules.partition_change import ElectionMode, PartitionChange
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
@@ -29,20 +29,20 @@ class Decider:
         self.elr = elr
         """Whether KIP-966 is on."""
 
-    def fence(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+    def fence(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
         """A broker is gone (``live`` no longer has it): move its leaderships, take it out of every ISR."""
         return self._all(lambda record: self._gone(record, broker, live, f"broker {broker} fenced"), now)
 
-    def unfence(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+    def unfence(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
         """A broker is back: partitions without a leader may have one now."""
         return self._all(lambda record: self._back(record, broker, live), now)
 
-    def came_back_short(self, broker: int, live: Live, now: int) -> list[PartitionRecord]:
+    def came_back_short(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
         """A broker registers that had not stopped in good order: with KIP-966 nobody counts on its log any more."""
         if not self.elr:
             return []
 
-        def change(record: PartitionRecord) -> Change | None:
+        def change(record: CommittedPartition) -> PartitionChange | None:
             return kraft_partition_changes.unclean_shutdown(
                 record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic,
                 by=f"broker {broker} had not stopped in good order", elr=True,
@@ -50,13 +50,15 @@ class Decider:
 
         return self._all(change, now)
 
-    def _all(self, decide: Callable[[PartitionRecord], Change | None], now: int) -> list[PartitionRecord]:
+    def _all(
+        self, decide: Callable[[CommittedPartition], PartitionChange | None], now: int
+    ) -> list[CommittedPartition]:
         return [record for record in self.committed.records.values() if self._commit(decide(record), now)]
 
-    def _commit(self, change: Change | None, now: int) -> bool:
+    def _commit(self, change: PartitionChange | None, now: int) -> bool:
         return change is not None and self.committed.commit(change, now)
 
-    def _gone(self, record: PartitionRecord, broker: int, live: Live, by: str) -> Change | None:
+    def _gone(self, record: CommittedPartition, broker: int, live: Live, by: str) -> PartitionChange | None:
         state, topic, profile = record.state, record.topic, self.profile
         if profile.kraft:
             return kraft_partition_changes.broker_gone(
@@ -69,7 +71,7 @@ class Decider:
             )
         return elected or partition_change.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
 
-    def _back(self, record: PartitionRecord, broker: int, live: Live) -> Change | None:
+    def _back(self, record: CommittedPartition, broker: int, live: Live) -> PartitionChange | None:
         state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} is back"
         if profile.kraft:
             return kraft_partition_changes.broker_back(
@@ -95,7 +97,7 @@ class Decider:
             request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation
         )
 
-    def _judge(self, record: PartitionRecord, request: AlterPartitionRequest, live: Live) -> KafkaError:
+    def _judge(self, record: CommittedPartition, request: AlterPartitionRequest, live: Live) -> KafkaError:
         state, profile = record.state, self.profile
         if not profile.alter_partition:
             return alter_partition.judge_write(state, request)
@@ -103,7 +105,7 @@ class Decider:
             return alter_partition.judge_zk(state, request, epochs=live, profile=profile)
         return alter_partition.judge_kraft(state, request, epochs=live, active=live.__contains__, profile=profile)
 
-    def _accept(self, record: PartitionRecord, request: AlterPartitionRequest, live: Live) -> Change | None:
+    def _accept(self, record: CommittedPartition, request: AlterPartitionRequest, live: Live) -> PartitionChange | None:
         if not self.profile.kraft:
             return alter_partition.accept_zk(record.state, request)
         return alter_partition.accept_kraft(
@@ -137,14 +139,16 @@ class Decider:
         self._commit(change, now)
         return KafkaError.NONE
 
-    def _elected_by_hand(self, record: PartitionRecord, leader: int, live: Live, *, unclean: bool) -> Change | None:
+    def _elected_by_hand(
+        self, record: CommittedPartition, leader: int, live: Live, *, unclean: bool
+    ) -> PartitionChange | None:
         """The rules of the mode, told that nobody but the wanted leader is there to lead."""
         topic, profile, by = record.topic, self.profile, "step"
         isr = tuple(broker for broker in record.isr if broker in live or broker == leader)
         if profile.kraft:
             return build(
                 record.state._replace(leader=NOBODY), target_isr=isr if leader in isr else None,
-                active=leader.__eq__, election=Election.UNCLEAN if unclean else Election.ONLINE,
+                active=leader.__eq__, election=ElectionMode.UNCLEAN if unclean else ElectionMode.ONLINE,
                 profile=profile, topic=topic, by=by, elr=self.elr,
             )  # fmt: skip
         if leader in isr:

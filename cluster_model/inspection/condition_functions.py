@@ -16,7 +16,7 @@ from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.metadata_staleness import Governing
 from cluster_model.protocol.errors import ModelError
-from cluster_model.util.percentiles import Latencies
+from cluster_model.util.percentiles import LatencyHistogram
 from cluster_model.util.ranges import length, union
 
 
@@ -44,10 +44,10 @@ class Experience(Protocol):
     def longest_read_stall_us(self, group: str, partition: str | None) -> int:
         """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
 
-    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+    def acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
         """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
 
-    def read_within(self, group: str, partition: str | None) -> Latencies:
+    def read_within(self, group: str, partition: str | None) -> LatencyHistogram:
         """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
 
     def rebalances(self, group: str) -> int:
@@ -311,12 +311,12 @@ class Query:
         """... and the slowest."""
         return self._read_within(group, partition).greatest
 
-    def _read_within(self, group: str, partition: str | None) -> Latencies:
+    def _read_within(self, group: str, partition: str | None) -> LatencyHistogram:
         self._group(group)
         self._known_partition(partition)
         return self._felt().read_within(group, partition)
 
-    def _acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+    def _acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
         self._known_partition(partition)
         return self._felt().acked_within(producer, partition)
 

@@ -187,7 +187,7 @@ _KINDS: Final = {PLAIN: "records", TRANSACTIONAL: "transactional", ABORT: "abort
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class RecordCopy:
     """A replica's place for a record."""
 
     broker: int
@@ -213,7 +213,7 @@ class Inspected:
     committed: bool
     """Whether a consumer could have read it so far."""
     transaction: Ending
-    copies: tuple[Copy, ...]
+    copies: tuple[RecordCopy, ...]
 
 
 def inspect(world: World, checker: Checker, partition: str, offset: int) -> tuple[Inspected, ...]:
@@ -252,14 +252,14 @@ def _inspected(world: World, checker: Checker, record: WrittenRecord, stint: Lin
     )
 
 
-def copies(world: World, partition: str, offset: int, stint: int) -> tuple[Copy, ...]:
+def copies(world: World, partition: str, offset: int, stint: int) -> tuple[RecordCopy, ...]:
     """What each replica has at an offset; ``stint`` is that of the record meant, -1: of none."""
     found = []
     for broker, replica in world.replicas[partition].items():
         log = replica.log
         holding = _holding(log, offset, stint)
         there = holding in ("holds", "other")
-        found.append(Copy(broker, holding, there and offset < replica.hw, there and offset < log.durable))
+        found.append(RecordCopy(broker, holding, there and offset < replica.hw, there and offset < log.durable))
     return tuple(found)
 
 

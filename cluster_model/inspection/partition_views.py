@@ -4,19 +4,19 @@ from itertools import pairwise
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.views import (
     BeliefView,
+    EpochRun,
     LaneView,
     LedgerView,
     LogView,
     PartitionView,
     ReplicaStatus,
     ReplicaView,
-    Run,
 )
 from cluster_model.util.ranges import Range, subtract
 
@@ -54,7 +54,7 @@ def _partition_view(world: World, checker: Checker, name: str, behind: tuple[Bel
 
 
 def _replica_view(
-    world: World, record: PartitionRecord, replica: Replica, leader: Replica | None, shown: Replica | None
+    world: World, record: CommittedPartition, replica: Replica, leader: Replica | None, shown: Replica | None
 ) -> ReplicaView:
     isr = () if replica.leadership is None else replica.leadership.isr
     return ReplicaView(
@@ -76,7 +76,7 @@ def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
     return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
 
 
-def _status(world: World, record: PartitionRecord, replica: Replica, leader: Replica | None) -> ReplicaStatus:
+def _status(world: World, record: CommittedPartition, replica: Replica, leader: Replica | None) -> ReplicaStatus:
     broker = replica.broker
     if not world.is_up(broker):
         return "down"
@@ -106,7 +106,7 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
         parted.append((max(leader.log.leo, log.log_start), log.leo))
     missing = checker.ledger.missing_in(name)
     gone: list[Range] = []
-    runs: list[Run] = []
+    runs: list[EpochRun] = []
     for index, (first, stint) in enumerate(log.extents):
         begin = max(log.log_start, first)
         end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
@@ -119,7 +119,7 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
         for at, until in pairwise([low, *sorted(edges), high]):
             if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
                 epoch = log.lineages.by_id[stint].epoch
-                runs.append(Run(at, until, epoch, _inside(at, parted), _inside(at, lost)))
+                runs.append(EpochRun(at, until, epoch, _inside(at, parted), _inside(at, lost)))
     counts = _held(log, gone), _held(log, subtract(parted, sorted(gone)))
     return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts)
 

@@ -67,7 +67,7 @@ class Shape(NamedTuple):
     """Who owns the cards, where it is not the node at that end itself: two clients of one process share one."""
 
 
-class Line(NamedTuple):
+class LinkQueueKey(NamedTuple):
     """What messages queue for, as a place in the order in which they do: the link itself, then cards."""
 
     rank: int
@@ -87,7 +87,7 @@ class Carry(Protocol):
         """Take it."""
 
 
-class Trouble:
+class LinkFaultState:
     """All shapes of one direction, and what they have left behind."""
 
     __slots__ = (
@@ -140,17 +140,17 @@ class Trouble:
         self.answers_at, self.doomed = dict(answers_at), dict(doomed)
 
 
-def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> dict[Line, int]:
+def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> dict[LinkQueueKey, int]:
     """What a message queues for on its way, in order, with the limit of each in bytes per second."""
-    lines: dict[Line, int] = {}
+    lines: dict[LinkQueueKey, int] = {}
     for fault, shape in shapes:
         if not shape.rate:
             continue
         sender = source if shape.sender < 0 else shape.sender
         receiver = target if shape.receiver < 0 else shape.receiver
-        places = [Line(1, sender, -1, fault)] if shape.cards & OUT else []
-        places += [Line(2, receiver, -1, fault)] if shape.cards & INTO else []
-        for line in places or [Line(0, source, target, 0)]:
+        places = [LinkQueueKey(1, sender, -1, fault)] if shape.cards & OUT else []
+        places += [LinkQueueKey(2, receiver, -1, fault)] if shape.cards & INTO else []
+        for line in places or [LinkQueueKey(0, source, target, 0)]:
             lines[line] = min(lines.get(line, shape.rate), shape.rate)
     return {line: lines[line] for line in sorted(lines)}
 
@@ -296,7 +296,7 @@ class Link:
         """Whether a connection stands: a message has passed since the last reset."""
         self.ready = False
         """Used and neither cut nor troubled: all that a sender must look at."""
-        self.trouble: Trouble | None = None
+        self.trouble: LinkFaultState | None = None
         """What other faults do to it, kept by :mod:`cluster_model.kernel.link_faults`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""

@@ -1,7 +1,7 @@
 """Effects of link faults: limited throughput, retransmissions, late or double responses, broken connections.
 
-A link with a :class:`~cluster_model.kernel.link.Trouble` is never ready, so that every message of it comes by here,
-and none of another link does:
+A link with a :class:`~cluster_model.kernel.link.LinkFaultState` is never ready, so that every message of it comes by
+here, and none of another link does:
 
 - *limits* let messages through one after the other, before the latency;
 - a *lost* segment is sent again after the retransmission timeout, and everything behind it on its connection waits;
@@ -26,11 +26,11 @@ from cluster_model.kernel.link import (
     REQUEST,
     RETRANSMIT_US,
     STRICT_ANSWER,
-    Line,
     Link,
+    LinkFaultState,
+    LinkQueueKey,
     Measures,
     Shape,
-    Trouble,
     Wire,
 )
 from cluster_model.kernel.process import HANDSHAKES, MESSAGE, TROUBLE, Process, ProcessState
@@ -39,7 +39,7 @@ from cluster_model.kernel.rng import Stream, Streams
 # Limited throughput: messages go one after the other, each for as long as its bytes take.
 
 
-class Queued(NamedTuple):
+class QueuedMessage(NamedTuple):
     """A message in a line: its link, wire and place in the kernel's order (0 for any), and how large it is."""
 
     source: int
@@ -60,7 +60,7 @@ class Pipe:
     def __init__(self, rate: int) -> None:
         self.rate = rate
         """Bytes per second."""
-        self.queue: list[Queued] = []
+        self.queue: list[QueuedMessage] = []
         """First the one that is under way."""
         self.done_at = -1
         """When the first is through, never at once; -1 for none."""
@@ -69,7 +69,7 @@ class Pipe:
         self._from_us = 0
         """... at this time."""
 
-    def enter(self, message: Queued, now: int) -> bool:
+    def enter(self, message: QueuedMessage, now: int) -> bool:
         """Queue up; whether the line was empty."""
         self.queue.append(message)
         if len(self.queue) == 1:
@@ -92,7 +92,7 @@ class Pipe:
         if self.queue:
             self._aim(now)
 
-    def pop(self, now: int) -> Queued:
+    def pop(self, now: int) -> QueuedMessage:
         """The first is through; the next one begins."""
         first = self.queue.pop(0)
         if self.queue:
@@ -101,7 +101,7 @@ class Pipe:
             self.done_at = -1
         return first
 
-    def take(self, source: int, target: int, now: int) -> list[Queued]:
+    def take(self, source: int, target: int, now: int) -> list[QueuedMessage]:
         """Take a link's messages out, also one that is under way."""
         taken = [each for each in self.queue if (each.source, each.target) == (source, target)]
         if taken:
@@ -122,7 +122,7 @@ class Pipe:
         """Undo of :meth:`save`."""
         pipe = cls(saved[0])
         _rate, queue, pipe.done_at, pipe._left, pipe._from_us = saved
-        pipe.queue = [Queued(*each) for each in queue]
+        pipe.queue = [QueuedMessage(*each) for each in queue]
         return pipe
 
 
@@ -140,7 +140,7 @@ PLAIN: Final = Measures(lambda _message: 100, lambda _message: REQUEST)
 """Where nobody says more of messages."""
 
 
-class Net(Protocol):
+class NetworkAccess(Protocol):
     """What of the network is needed here."""
 
     kernel: Kernel
@@ -161,7 +161,7 @@ class Troubles:
 
     __slots__ = ("_links", "_net", "_pipes", "_seeds", "_serial", "_streams", "measures")
 
-    def __init__(self, net: Net, seeds: Streams) -> None:
+    def __init__(self, net: NetworkAccess, seeds: Streams) -> None:
         """``seeds`` tells what seed draws come from; their streams are kept here, for wires come and go."""
         self.measures = PLAIN
         self._net = net
@@ -170,7 +170,7 @@ class Troubles:
         """Of wires, by what is drawn; there is none of what was never drawn."""
         self._links: dict[tuple[int, int], Link] = {}
         """Those with a trouble."""
-        self._pipes: dict[Line, Pipe] = {}
+        self._pipes: dict[LinkQueueKey, Pipe] = {}
         self._serial = 0
 
     @property
@@ -198,13 +198,13 @@ class Troubles:
                 self._end_doom(*pair, trouble)
         self._settle(touched)
 
-    def _trouble(self, link: Link) -> Trouble:
+    def _trouble(self, link: Link) -> LinkFaultState:
         if link.trouble is None:
 
             def carry(wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
                 self._carry(link, wire, order, payload, wait_us)
 
-            link.trouble = Trouble(carry)
+            link.trouble = LinkFaultState(carry)
             link.ready = False
             self._links[link.source.id, link.target.id] = link
         return link.trouble
@@ -212,7 +212,7 @@ class Troubles:
     def _settle(self, pairs: Iterable[tuple[int, int]]) -> None:
         """Limits have changed: pipes follow, and what is in one that is gone goes on."""
         now = self._net.kernel.now
-        wanted: dict[Line, int] = {}
+        wanted: dict[LinkQueueKey, int] = {}
         for link in self._links.values():
             if link.trouble is not None:
                 wanted |= {line: min(rate, wanted.get(line, rate)) for line, rate in link.trouble.lines.items()}
@@ -245,13 +245,13 @@ class Troubles:
 
     def _carry(self, link: Link, wire: int, order: int, payload: Payload, wait_us: int) -> None:
         size = self.measures.size(payload[3])
-        message = Queued(link.source.id, link.target.id, wire, order, payload, size, wait_us)
+        message = QueuedMessage(link.source.id, link.target.id, wire, order, payload, size, wait_us)
         if self._forget(link):
             self._put(link.wires[wire].arrival(self._net.kernel.now + wait_us), message)
         else:
             self._go_on(message, None)
 
-    def _go_on(self, message: Queued, behind: Line | None) -> None:
+    def _go_on(self, message: QueuedMessage, behind: LinkQueueKey | None) -> None:
         """Queue for the next line, or leave."""
         link = self._net.link(message.source, message.target)
         for line in () if link.trouble is None else link.trouble.lines:
@@ -262,11 +262,11 @@ class Troubles:
                 return
         self._leave(link, message)
 
-    def _await(self, line: Line, pipe: Pipe) -> None:
+    def _await(self, line: LinkQueueKey, pipe: Pipe) -> None:
         if pipe.queue:
             self._net.kernel.schedule(pipe.done_at, TROUBLE, line.one, (DONE, tuple(line)))
 
-    def _leave(self, link: Link, message: Queued) -> None:
+    def _leave(self, link: Link, message: QueuedMessage) -> None:
         """A message is on the line: now for what happens to it there."""
         trouble, now = link.trouble, self._net.kernel.now + message.wait_us
         wire = link.wires[message.wire]
@@ -289,7 +289,7 @@ class Troubles:
         if trouble.repeats and kind in (ANSWER, STRICT_ANSWER):
             self._perhaps_twice(trouble, wire, at, message, kind)
 
-    def _put(self, at: int, message: Queued) -> None:
+    def _put(self, at: int, message: QueuedMessage) -> None:
         kernel = self._net.kernel
         if message.order:
             kernel.schedule_in_lane(at, message.order, MESSAGE, message.target, message.payload)
@@ -313,7 +313,7 @@ class Troubles:
             most = max(most, losses)
         return RETRANSMIT_US * ((1 << most) - 1)
 
-    def _late(self, trouble: Trouble, wire: Wire, number: int, at: int) -> int:
+    def _late(self, trouble: LinkFaultState, wire: Wire, number: int, at: int) -> int:
         """When an answer arrives that would at this time."""
         at += trouble.answer_us
         if trouble.answer_jitter_us:
@@ -323,7 +323,7 @@ class Troubles:
             trouble.answers_at[number] = at = max(at, before)
         return at
 
-    def _perhaps_twice(self, trouble: Trouble, wire: Wire, at: int, message: Queued, kind: int) -> None:
+    def _perhaps_twice(self, trouble: LinkFaultState, wire: Wire, at: int, message: QueuedMessage, kind: int) -> None:
         if self._stream("repeats", wire).below(MILLION) >= trouble.repeats:
             return
         kernel = self._net.kernel
@@ -340,13 +340,13 @@ class Troubles:
         self._serial += 1
         return self._serial
 
-    def _doom(self, link: Link, trouble: Trouble, wire: int) -> None:
+    def _doom(self, link: Link, trouble: LinkFaultState, wire: int) -> None:
         """A segment will not come through: nothing behind it does, and in the end the connection breaks."""
         trouble.doomed[wire] = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
-    def _end_doom(self, source: int, target: int, trouble: Trouble) -> None:
+    def _end_doom(self, source: int, target: int, trouble: LinkFaultState) -> None:
         """Nothing is lost any more: connections with a hole break as soon as the sender would fill it."""
         kernel = self._net.kernel
         for serial in trouble.doomed.values():
@@ -428,18 +428,18 @@ class Troubles:
                 kernel = self._net.kernel
                 kernel.schedule(kernel.now, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
-    def taken(self, link: Link) -> list[Queued]:
+    def taken(self, link: Link) -> list[QueuedMessage]:
         """Take what waits for its turn on this link away, oldest first."""
         if link.trouble is None:
             return []
-        taken: list[Queued] = []
+        taken: list[QueuedMessage] = []
         for line in reversed(link.trouble.lines):
             pipe = self._pipes[line]
             taken += pipe.take(link.source.id, link.target.id, self._net.kernel.now)
             self._await(line, pipe)
         return taken
 
-    def queued(self, link: Link) -> list[Queued]:
+    def queued(self, link: Link) -> list[QueuedMessage]:
         """What waits for its turn on this link, for who looks on."""
         pair = (link.source.id, link.target.id)
         lines = () if link.trouble is None else link.trouble.lines
@@ -464,7 +464,7 @@ class Troubles:
             return
         what = payload[0]
         if what == DONE:
-            self._done(Line(*payload[1]))
+            self._done(LinkQueueKey(*payload[1]))
         elif what == REPEAT:
             self._repeated(target, payload)
         else:
@@ -480,7 +480,7 @@ class Troubles:
                 link.close()
                 self._net.tell(target, peer, link.source.incarnation)
 
-    def _done(self, line: Line) -> None:
+    def _done(self, line: LinkQueueKey) -> None:
         pipe, now = self._pipes.get(line), self._net.kernel.now
         if pipe is not None and pipe.done_at == now:
             message = pipe.pop(now)
@@ -515,4 +515,4 @@ class Troubles:
         self._links.clear()
         for (source, target), state in troubles:
             self._trouble(self._net.link(source, target)).load(source, target, state)
-        self._pipes = {Line(*line): Pipe.loaded(state) for line, state in pipes}
+        self._pipes = {LinkQueueKey(*line): Pipe.loaded(state) for line, state in pipes}

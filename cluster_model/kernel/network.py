@@ -42,11 +42,11 @@ from cluster_model.kernel.process import (
     RUNNING,
     TIMER,
     Connected,
+    ConnectionRefused,
     Cpu,
     Node,
     Process,
     ProcessState,
-    Refused,
 )
 from cluster_model.kernel.rng import Streams
 from cluster_model.kernel.wall_clocks import Clocks
@@ -239,7 +239,7 @@ class Network:
     # -- connections that are asked for -------------------------------------------------------------------------------
 
     def connect(self, source: int, target: int) -> int:
-        """Ask for a connection; ``source`` gets :class:`Connected` or :class:`Refused` with the returned number."""
+        """Ask for a connection; ``source`` gets :class:`Connected` or :class:`ConnectionRefused` with that number."""
         self._serial += 1
         self._attempts[self._serial] = (source, target)
         self._send_syn(source, target, self._serial, 0)
@@ -268,7 +268,7 @@ class Network:
             del self._attempts[attempt]
             self._deliver(
                 node,
-                (peer, self.processes[peer].incarnation, self.processes[node].incarnation, Refused(attempt)),
+                (peer, self.processes[peer].incarnation, self.processes[node].incarnation, ConnectionRefused(attempt)),
             )
 
     def _answer_syn(self, node: int, peer: int, attempt: int) -> None:
@@ -280,7 +280,7 @@ class Network:
         accepted = process.state is not ProcessState.DOWN
         if accepted:
             self.link(peer, node).use()
-        word = Connected(attempt) if accepted else Refused(attempt)
+        word = Connected(attempt) if accepted else ConnectionRefused(attempt)
         payload = (node, process.incarnation, self.processes[peer].incarnation, word)
         self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
 

@@ -8,7 +8,7 @@ from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import MESSAGE, TIMER
 
 
-class Port:
+class NodeContext:
     """What a node may do."""
 
     __slots__ = ("_links", "_network", "_processes", "clock", "node_id", "wall")
@@ -66,7 +66,7 @@ class Port:
         self._network.link(self.node_id, target).wire.arrives = 0
 
     def connect(self, target: int) -> int:
-        """Ask for a connection; :class:`Connected` or :class:`Refused` come as a message with the returned number."""
+        """Ask for a connection; :class:`Connected` or :class:`ConnectionRefused` comes with the returned number."""
         return self._network.connect(self.node_id, target)
 
     def stop_connecting(self, attempt: int) -> None:
@@ -131,7 +131,7 @@ class Alarm:
 
     __slots__ = ("_name", "_port", "at")
 
-    def __init__(self, port: Port, *name: Any) -> None:
+    def __init__(self, port: NodeContext, *name: Any) -> None:
         """``name`` is what ``on_timer`` gets."""
         self._port = port
         self._name: Payload = name
@@ -165,11 +165,11 @@ class Alarm:
 
 
 class LateAlarm(Alarm):
-    """An alarm that rings behind everything ordinary of its time (:meth:`Port.late_timer`)."""
+    """An alarm that rings behind everything ordinary of its time (:meth:`NodeContext.late_timer`)."""
 
     __slots__ = ("_index",)
 
-    def __init__(self, port: Port, index: int, *name: Any) -> None:
+    def __init__(self, port: NodeContext, index: int, *name: Any) -> None:
         """``index`` tells a node's late alarms apart."""
         super().__init__(port, *name)
         self._index = index

@@ -140,14 +140,14 @@ class Connected(NamedTuple):
     """Number that :meth:`Network.connect` returned."""
 
 
-class Refused(NamedTuple):
+class ConnectionRefused(NamedTuple):
     """The message that there will be no connection: the other process is down, or its system has not answered."""
 
     attempt: int
     """Number that :meth:`Network.connect` returned."""
 
 
-HANDSHAKES: Final = (Connected, Refused)
+HANDSHAKES: Final = (Connected, ConnectionRefused)
 """Messages about a connection that is not there yet."""
 
 
@@ -158,7 +158,7 @@ class Node(Protocol):
         """Handle a message."""
 
     def on_timer(self, timer: Payload) -> None:
-        """Handle a timer set through :meth:`Port.timer`."""
+        """Handle a timer set through :meth:`NodeContext.timer`."""
 
     def on_disconnect(self, peer: int) -> None:
         """A connection to ``peer`` broke: answers to outstanding requests will not come."""

@@ -33,7 +33,7 @@ class Indexes(NamedTuple):
     times: tuple[TimeEntry, ...]
 
 
-class Found(NamedTuple):
+class TimestampAndOffset(NamedTuple):
     """A timestamp look-up's answer: the first record that is not older, with its own timestamp."""
 
     offset: int
@@ -65,7 +65,7 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
     return Indexes(tuple(offsets), tuple(times))
 
 
-def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> Found | None:
+def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> TimestampAndOffset | None:
     """The first readable record of a timestamp or later, None when all are older (``fetchOffsetByTimestamp``).
 
     Records of a batch share its timestamp here. The first segment whose largest timestamp reaches that far is
@@ -82,18 +82,18 @@ def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> Found | None:
             if end > begin and batch.timestamp_us >= timestamp_us:
                 left = log.left(max(start, log.log_start), end)
                 if left:
-                    return Found(left[0][0], batch.timestamp_us)
+                    return TimestampAndOffset(left[0][0], batch.timestamp_us)
     return None
 
 
-def largest_timestamp(log: ReplicaLog) -> Found | None:
+def largest_timestamp(log: ReplicaLog) -> TimestampAndOffset | None:
     """The last record of the first batch with the largest timestamp (KIP-734), None in a log without any."""
-    newest: Found | None = None
+    newest: TimestampAndOffset | None = None
     segment = max(log.segments.all, key=lambda known: known.newest_us)
     for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
         left = log.left(max(start, log.log_start), end)
         if left and batch.timestamp_us > (NO_TIMESTAMP if newest is None else newest.timestamp_us):
-            newest = Found(left[-1][1] - 1, batch.timestamp_us)
+            newest = TimestampAndOffset(left[-1][1] - 1, batch.timestamp_us)
     return newest
 
 

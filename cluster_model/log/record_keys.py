@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.records import Batch
-from cluster_model.spec.cluster_spec import HotKey, KeySkew, OwnPartitioner
+from cluster_model.spec.cluster_spec import HotKeys, KeySkew, OwnPartitioner
 from cluster_model.util.deterministic_math import exp2, log2, mixed, number_of, partition_for_key
 
 # Key skew: the key that a draw stands for, where some keys come more often than others.
@@ -59,7 +59,7 @@ def weights(skew: KeySkew | None, distinct: int) -> Weights:
         return Weights((0, distinct), (distinct,))
     if distinct == 1:
         return Weights((0, 1), (1,))
-    if isinstance(skew, HotKey):
+    if isinstance(skew, HotKeys):
         rest = distinct - 1
         return Weights((0, 1, distinct), (skew.share_ppm * rest, _MILLION * rest))
     return _zipf(skew.exponent, distinct)

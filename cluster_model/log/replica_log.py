@@ -13,7 +13,7 @@ from typing import Any
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import BY_RETENTION, NO_TIMESTAMP, Segment, Segments
-from cluster_model.log.transaction_index import Transactions
+from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.configs import DEFAULT_RULES, NEVER, LogRules
 from cluster_model.protocol.records import Batch, Cleaned, Extent, Slice, joined
 from cluster_model.util.ranges import Range, subtract
@@ -44,7 +44,7 @@ class ReplicaLog:
         self.segments = Segments(rules)
         self.cleaned: Cleaned | None = None
         """What compaction removed. Extents, ends and epochs do not know of it; sizes and readers do."""
-        self.transactions = Transactions()
+        self.transactions = TransactionIndex()
         self.flushed_us = 0
         """When everything was last forced to disk (``UnifiedLog.lastFlushTime``)."""
         self.flush_aged_us = 0

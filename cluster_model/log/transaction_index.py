@@ -26,7 +26,7 @@ class AbortedTxn(NamedTuple):
     last_stable_offset: int
 
 
-class Transactions:
+class TransactionIndex:
     """The transactions of one log."""
 
     __slots__ = ("aborted", "ended", "ongoing")

@@ -13,7 +13,7 @@ from cluster_model.controller.cluster_parts import build_parts
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import Experience, Query
 from cluster_model.kernel.rng import Streams
-from cluster_model.manual.context import NOW, Ground, Handler, Params
+from cluster_model.manual.context import NOW, Handler, ManualContext, Params
 from cluster_model.manual.fetch import RoundTrips
 from cluster_model.manual.requests import HandConsumer, IsrChanges, Produces
 from cluster_model.manual.verbs import MANUAL_VERBS
@@ -40,7 +40,7 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 class Processes:
     """What happens to a broker's process, its page cache and its disks."""
 
-    def __init__(self, ground: Ground, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
+    def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
         self._ground = ground
         self._trips = trips
         self._changes = changes
@@ -165,10 +165,10 @@ class Processes:
 # The controller by hand: elections of every kind, fencing, and decisions delivered to one broker at a time.
 
 
-class Decisions:
+class ManualController:
     """What the controller decides, and who hears of it."""
 
-    def __init__(self, ground: Ground, trips: RoundTrips, changes: IsrChanges) -> None:
+    def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges) -> None:
         self._ground = ground
         self._trips = trips
         self._changes = changes
@@ -257,7 +257,7 @@ class HandControl:
 
     __slots__ = ("_ground",)
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
 
     def controllers(self) -> tuple[int, ...]:
@@ -290,7 +290,7 @@ class HandControl:
 # The state of a partition at each broker, as steps by hand assert and print it.
 
 
-def state_of(ground: Ground, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
+def state_of(ground: ManualContext, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
     """Broker id as text, ``controller``, and ``consumer`` once it has done anything → field → value."""
     found = {
         str(broker): {"up": ground.up[broker], **_replica(replica), "log": query.log(partition, broker)}
@@ -360,7 +360,7 @@ class ManualCluster:
         for replicas in parts.replicas.values():
             for replica in replicas.values():
                 replica.by_hand = True
-        self._ground = Ground(parts, dict.fromkeys(ids, True), live, dict(live), self.emit)
+        self._ground = ManualContext(parts, dict.fromkeys(ids, True), live, dict(live), self.emit)
         self._produces = Produces(self._ground)
         self._consumer = HandConsumer(self._ground)
         self._handlers = self._verbs()
@@ -385,7 +385,7 @@ class ManualCluster:
             **self._produces.handlers,
             **trips.handlers,
             **changes.handlers,
-            **Decisions(ground, trips, changes).handlers,
+            **ManualController(ground, trips, changes).handlers,
             **Processes(ground, trips, changes, self._produces).handlers,
             **self._consumer.handlers,
             "show": lambda _params: KafkaError.NONE,

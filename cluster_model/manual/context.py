@@ -22,7 +22,7 @@ Handler = Callable[[Params], KafkaError]
 
 
 @dataclass(slots=True)
-class Ground:
+class ManualContext:
     """Shared by the groups of verbs; each group keeps its own messages under way."""
 
     parts: Parts

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
-from cluster_model.broker.partition.partition import Outcome, Replica
+from cluster_model.broker.partition.partition import FetcherAction, Replica
 from cluster_model.broker.request_handler import list_offset
-from cluster_model.manual.context import NOW, Ground, Handler, Params
+from cluster_model.manual.context import NOW, Handler, ManualContext, Params
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import (
     EARLIEST,
@@ -28,7 +28,7 @@ _Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ManualFetch:
     """A fetch on its way: to whom, what, how many records at most, and as which life of the follower's broker."""
 
     leader: int
@@ -43,10 +43,10 @@ class RoundTrips:
     What was sent arrives even if its sender has moved on since; an answer to a former role or life comes to nothing.
     """
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
-        self._sent: dict[_Key, Asked] = {}
-        self._parked: dict[_Key, Asked] = {}
+        self._sent: dict[_Key, ManualFetch] = {}
+        self._parked: dict[_Key, ManualFetch] = {}
         self._answers: dict[_Key, tuple[FetchPartition, FetchData]] = {}
         self._questions: dict[_Key, tuple[int, tuple[str, int, int]]] = {}
         """(leader, question) of OffsetsForLeaderEpoch."""
@@ -163,7 +163,7 @@ class RoundTrips:
             return KafkaError.NONE
         epoch = self._ground.registered[replica.broker] if replica.profile.fetch_broker_epoch else -1
         limit = _UNLIMITED if records is None else records
-        self._sent[key] = Asked(replica.leader, following.question(), limit, epoch)
+        self._sent[key] = ManualFetch(replica.leader, following.question(), limit, epoch)
         return KafkaError.NONE
 
     def _send_step(self, params: Params) -> KafkaError:
@@ -180,7 +180,7 @@ class RoundTrips:
             return self._nothing(replica, "on its way; fetch_send sends one")
         return self._park(replica) if params.get("answer", "now") == "later" else self.serve(replica)
 
-    def _arrived(self, replica: Replica) -> tuple[Asked, Replica]:
+    def _arrived(self, replica: Replica) -> tuple[ManualFetch, Replica]:
         asked = self._sent.pop(self._key(replica))
         return asked, self._ground.parts.replicas[replica.partition][asked.leader]
 
@@ -189,7 +189,7 @@ class RoundTrips:
         asked, leader = self._arrived(replica)
         return self._answer(replica, asked, leader, book=True)
 
-    def _answer(self, replica: Replica, asked: Asked, leader: Replica, *, book: bool) -> KafkaError:
+    def _answer(self, replica: Replica, asked: ManualFetch, leader: Replica, *, book: bool) -> KafkaError:
         data = self._read(replica, asked, leader, book=book)
         if data.records.end - data.records.start > asked.limit:
             start = asked.partition.offset
@@ -206,7 +206,7 @@ class RoundTrips:
         return KafkaError(data.error)
 
     @staticmethod
-    def _read(replica: Replica, asked: Asked, leader: Replica, *, book: bool) -> FetchData:
+    def _read(replica: Replica, asked: ManualFetch, leader: Replica, *, book: bool) -> FetchData:
         request = FetchRequest(0, replica.broker, asked.broker_epoch, 0, _UNLIMITED, (asked.partition,))
         return serve_fetch(leader, request, asked.partition, NOW, (), book=book)
 
@@ -255,7 +255,7 @@ class RoundTrips:
             question = ListOffsetsRequest(0, replica.partition, which, asked.epoch, replica.broker)
             refused = check_epoch(leader, question.current_leader_epoch)
             error, offset, _timestamp = list_offset(leader, refused, question, NOW)
-            if following.offset_answer(NOW, error, offset) is Outcome.EXIT:
+            if following.offset_answer(NOW, error, offset) is FetcherAction.EXIT:
                 self._ground.stop(replica.broker, following.exit_reason)
                 return KafkaError.NETWORK_EXCEPTION
             if error is not KafkaError.NONE:

@@ -9,7 +9,7 @@ from cluster_model.broker.partition.partition import AppendResult, Leadership, R
 from cluster_model.broker.partition.replication_rules import LONG_AGO
 from cluster_model.broker.request_handler import list_offset
 from cluster_model.log.leader_epoch_cache import UNDEFINED
-from cluster_model.manual.context import CLIENT, NOW, Ground, Handler, Params
+from cluster_model.manual.context import CLIENT, NOW, Handler, ManualContext, Params
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import (
     ConsumerReset,
@@ -56,7 +56,7 @@ class UnderWay:
 class Produces:
     """Requests under way, one queue for each broker and partition: a connection keeps their order."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
         self._queues: dict[tuple[int, str], list[UnderWay]] = {}
         self._parked: dict[int, UnderWay] = {}
@@ -272,7 +272,7 @@ _UNLIMITED = 1 << 40
 class HandConsumer:
     """One consumer over all partitions, which asks whom it is told to ask."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
         names = ground.parts.committed.records
         self.positions = dict.fromkeys(names, 0)
@@ -387,7 +387,7 @@ _Key = tuple[str, int]
 class IsrChanges:
     """AlterPartition under way: of each leader at most one request or one answer, as KIP-497 has it."""
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
         self._sent: dict[_Key, AlterPartitionRequest] = {}
         self._answers: dict[_Key, AlterPartitionResponse] = {}

@@ -12,11 +12,11 @@ from cluster_model.model_checker.search import (
     STRONG_ISR,
     STUCK,
     WEAK_ISR,
-    Broken,
+    Counterexample,
     Explored,
-    Search,
+    StateSpaceSearch,
 )
-from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Bounds, Entry, Local, Moves, Step
+from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Entry, ExplorationBounds, Local, Moves, Step
 
 __all__ = [
     "ACTIONS",
@@ -26,12 +26,12 @@ __all__ = [
     "STRONG_ISR",
     "STUCK",
     "WEAK_ISR",
-    "Bounds",
-    "Broken",
+    "Counterexample",
     "Entry",
+    "ExplorationBounds",
     "Explored",
     "Local",
     "Moves",
-    "Search",
+    "StateSpaceSearch",
     "Step",
 ]

@@ -6,7 +6,17 @@ from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby, permutations, product
 
-from cluster_model.model_checker.transitions import ACTIONS, NOBODY, Decision, Held, Local, Moves, Numbers, State, Step
+from cluster_model.model_checker.transitions import (
+    ACTIONS,
+    NOBODY,
+    Held,
+    Interner,
+    LeaderDecision,
+    Local,
+    Moves,
+    State,
+    Step,
+)
 
 # What must hold in every state. The names of the first two are those of Kafka's TLA+ modules.
 
@@ -112,7 +122,7 @@ class Symmetry:
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
         self._brokers = moves.bounds.replicas
-        self._signs: Numbers[object] = Numbers()
+        self._signs: Interner[object] = Interner()
         self._own: dict[tuple[int, int], int] = {}
         self._in_held: dict[tuple[int, int], int] = {}
         self._locals: dict[tuple[Renaming, int], int] = {}
@@ -194,7 +204,8 @@ def _renamed_local(local: Local, new: Renaming) -> Local:
 def _renamed_held(held: Held, new: Renaming) -> Held:
     decisions, isr = held
     renamed = tuple(
-        Decision(each.leader if each.leader < 0 else new[each.leader], _names(each.isr, new)) for each in decisions
+        LeaderDecision(each.leader if each.leader < 0 else new[each.leader], _names(each.isr, new))
+        for each in decisions
     )
     return (renamed, _names(isr, new))
 
@@ -203,7 +214,7 @@ Key = State | int
 
 
 @dataclass(slots=True)
-class Broken:
+class Counterexample:
     """What does not hold."""
 
     states: int
@@ -226,7 +237,7 @@ class Explored:
     """States at which it was ended early; 0 when all there is was seen."""
     pairs: int = 0
     """With fingerprints: pairs of states, each of which may be taken for one with a chance of 1 in 2 to the 64th."""
-    broken: dict[str, Broken] = field(default_factory=dict)
+    broken: dict[str, Counterexample] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
@@ -238,7 +249,7 @@ Progress = Callable[[Explored], bool]
 """Told after each step outwards; False ends the exploration."""
 
 
-class Search:
+class StateSpaceSearch:
     """An exploration of one cluster within its bounds."""
 
     def __init__(self, moves: Moves, *, symmetry: bool = False, fingerprints: bool = False) -> None:
@@ -305,7 +316,7 @@ class Search:
         known = explored.broken.get(name)
         if known is None:
             steps, at = self._way_to(state)
-            explored.broken[name] = Broken(1, steps, at)
+            explored.broken[name] = Counterexample(1, steps, at)
         else:
             known.states += 1
 

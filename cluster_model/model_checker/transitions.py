@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch, epoch_end, serve_fetch
-from cluster_model.broker.partition.partition import BrokerMetadata, Following, Leadership, Replica
+from cluster_model.broker.partition.partition import BrokerMetadata, FollowerState, Leadership, Replica
 from cluster_model.broker.request_handler import list_offset
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.leader_epoch_cache import UNDEFINED
@@ -61,14 +61,14 @@ class Local(NamedTuple):
     """Its leader-epoch cache, which need not say what its records do."""
 
 
-class Decision(NamedTuple):
+class LeaderDecision(NamedTuple):
     """What the controller has decided: the number of its epoch is its place in the list of all."""
 
     leader: int
     isr: tuple[int, ...]
 
 
-Held = tuple[tuple[Decision, ...], tuple[int, ...]]
+Held = tuple[tuple[LeaderDecision, ...], tuple[int, ...]]
 """What the controller holds: all its decisions, by epoch, and the ISR now."""
 
 
@@ -77,7 +77,7 @@ FRESH: Final = Local((), 0, -1, NOBODY, ())
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ExplorationBounds:
     """How far an exploration goes; beyond them nothing happens any more."""
 
     replicas: int = 3
@@ -127,14 +127,14 @@ class Actors:
             start = local.start
             _fill(replica, local.log[:start])
             replica.hw = min(local.hw, start)
-            replica.apply(self.state(Decision(broker, local.isr), local.epoch), _NOW)
+            replica.apply(self.state(LeaderDecision(broker, local.isr), local.epoch), _NOW)
             for _epoch, number in local.log[start:]:
                 append(replica, number)
         else:
             _fill(replica, local.log)
             if local.epoch >= 0:
                 replica.leader, replica.leader_epoch, replica.partition_epoch = local.leader, local.epoch, local.epoch
-                replica.following = Following(replica)
+                replica.following = FollowerState(replica)
         replica.hw = local.hw
         if self.keeps_caches:
             replica.log.epochs.entries = local.epochs
@@ -144,7 +144,7 @@ class Actors:
         """What a state keeps of a replica's leader-epoch cache."""
         return replica.log.epochs.entries if self.keeps_caches else ()
 
-    def state(self, decision: Decision, epoch: int) -> PartitionState:
+    def state(self, decision: LeaderDecision, epoch: int) -> PartitionState:
         """A decision as brokers are told it."""
         return PartitionState(PARTITION, decision.leader, epoch, decision.isr, epoch, self.ids)
 
@@ -276,7 +276,7 @@ class Steps:
         log = (*local.log, (replica.leader_epoch, number))
         return self._alone(broker, local._replace(log=log, epochs=self._actors.epochs(replica)))
 
-    def lead(self, broker: int, local: Local, decision: Decision, epoch: int) -> Local:
+    def lead(self, broker: int, local: Local, decision: LeaderDecision, epoch: int) -> Local:
         """It takes up the leadership."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
@@ -290,7 +290,7 @@ class Steps:
     def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
         """It begins to follow ``other``, truncation included, or is told that nobody leads."""
         replica = self._actors.put(broker, local)
-        if not replica.apply(self._actors.state(Decision(leader, ()), epoch), _STEP_TIME_US):
+        if not replica.apply(self._actors.state(LeaderDecision(leader, ()), epoch), _STEP_TIME_US):
             return None
         if other is not None and not settle(replica, self._actors.put(leader, other)):
             return None
@@ -368,20 +368,22 @@ class Steps:
         return Local(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)
 
 
-def decided(decisions: tuple[Decision, ...], isr: tuple[int, ...]) -> list[tuple[tuple[str, int], Decision]]:
+def decided(
+    decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]
+) -> list[tuple[tuple[str, int], LeaderDecision]]:
     """What the controller may decide next, as its own step; ``isr`` is the present one.
 
     It elects any member, and gives up any; a leader that it gives up leaves nobody in its place, and the last member
     stays one.
     """
     leader = decisions[-1].leader if decisions else NOBODY
-    found = [(("elect", member), Decision(member, isr)) for member in isr if member != leader]
+    found = [(("elect", member), LeaderDecision(member, isr)) for member in isr if member != leader]
     for member in isr:
         rest = tuple(broker for broker in isr if broker != member)
         if member != leader:
-            found.append((("drop", member), Decision(leader, rest)))
+            found.append((("drop", member), LeaderDecision(leader, rest)))
         else:
-            found.append((("drop", member), Decision(NOBODY, rest or isr)))
+            found.append((("drop", member), LeaderDecision(NOBODY, rest or isr)))
     return found
 
 
@@ -394,7 +396,7 @@ Step = tuple[Any, ...]
 """(verb, broker, ...) of what happens."""
 
 
-class Numbers(Generic[T]):
+class Interner(Generic[T]):
     """Things by number, in the order in which they were met."""
 
     __slots__ = ("_numbers", "things")
@@ -415,7 +417,7 @@ class Numbers(Generic[T]):
 class Moves:
     """The steps of a version within bounds."""
 
-    def __init__(self, profile: Profile, bounds: Bounds, *, as_module: bool = False) -> None:
+    def __init__(self, profile: Profile, bounds: ExplorationBounds, *, as_module: bool = False) -> None:
         """``as_module``: where they differ, by the KIP-320 module and not by Kafka.
 
         There a decision that leaves nobody as leader reaches no replica, a newcomer to the ISR also waits for the
@@ -424,8 +426,8 @@ class Moves:
         """
         self.profile = profile
         self.bounds = bounds
-        self.locals: Numbers[Local] = Numbers()
-        self.held: Numbers[Held] = Numbers()
+        self.locals: Interner[Local] = Interner()
+        self.held: Interner[Held] = Interner()
         self._as_module = as_module
         self._steps = Steps(Actors(profile, bounds.replicas, keeps_caches=not as_module), as_module=as_module)
         self._alone: dict[tuple[int, ...], tuple[list[tuple[Step, int]], list[tuple[int, int]]]] = {}
@@ -499,7 +501,7 @@ class Moves:
                         after = self._with_isr(decisions, self.locals.things[number].isr)
                         found.append((step, (*before, number, *behind, after, written, restarted)))
 
-    def _with_isr(self, decisions: tuple[Decision, ...], isr: tuple[int, ...]) -> int:
+    def _with_isr(self, decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]) -> int:
         """The controller takes up a change of the ISR, which whoever hears of the decision later hears, too."""
         key = (decisions, isr)
         after = self._after_change.get(key)
@@ -550,7 +552,7 @@ class Moves:
     def _number(self, local: Local | None) -> int:
         return -1 if local is None else self.locals.of(local)
 
-    def _lead(self, broker: int, own: int, decision: Decision, epoch: int) -> int:
+    def _lead(self, broker: int, own: int, decision: LeaderDecision, epoch: int) -> int:
         key = (broker, own, epoch, decision.isr)
         number = self._led.get(key)
         if number is None:

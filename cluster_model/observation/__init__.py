@@ -9,7 +9,14 @@ inflight_fetches: what each follower asks of its leader now.
 It reads the model and changes nothing. What needs the checker's results is in inspection.
 """
 
-from cluster_model.observation.cluster_state import Setting, World, of_broker, of_broker_with, of_topic, of_topic_with
+from cluster_model.observation.cluster_state import (
+    ConfigEntry,
+    World,
+    of_broker,
+    of_broker_with,
+    of_topic,
+    of_topic_with,
+)
 from cluster_model.observation.event_log import ASKED, NARRATION
 from cluster_model.observation.inflight_fetches import FetchWire, fetch_wires
 from cluster_model.observation.views import (
@@ -17,6 +24,7 @@ from cluster_model.observation.views import (
     BrokerState,
     BrokerView,
     ClusterView,
+    EpochRun,
     FaultView,
     GroupView,
     LaneView,
@@ -26,7 +34,6 @@ from cluster_model.observation.views import (
     PartitionView,
     ProducerView,
     ReplicaView,
-    Run,
     Stuck,
     Unjudged,
 )
@@ -38,6 +45,8 @@ __all__ = [
     "BrokerState",
     "BrokerView",
     "ClusterView",
+    "ConfigEntry",
+    "EpochRun",
     "FaultView",
     "FetchWire",
     "GroupView",
@@ -48,8 +57,6 @@ __all__ = [
     "PartitionView",
     "ProducerView",
     "ReplicaView",
-    "Run",
-    "Setting",
     "Stuck",
     "Unjudged",
     "World",

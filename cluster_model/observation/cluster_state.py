@@ -9,7 +9,7 @@ from typing import Literal
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.topic_configs import TopicSettings
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.config_defaults import defaults_of
 from cluster_model.protocol.config_defs import BROKER, TOPIC, ConfigKey, ConfigValue
@@ -24,7 +24,7 @@ class World:
     """Live objects by name; read, never written, through here."""
 
     profile: Profile
-    records: dict[str, PartitionRecord]
+    records: dict[str, CommittedPartition]
     """The controller's committed state."""
     replicas: dict[str, dict[int, Replica]]
     """Partition → broker → replica, in assignment order."""
@@ -41,7 +41,7 @@ class World:
     session_us: Callable[[], int] = lambda: 0
     """Silence after which the controller gives a broker up."""
 
-    def record(self, partition: str) -> PartitionRecord:
+    def record(self, partition: str) -> CommittedPartition:
         """A partition's committed state.
 
         Raises:
@@ -110,7 +110,7 @@ Source = Literal["run time", "start", "default", "own", "brokers"]
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class ConfigEntry:
     """One configuration as it stands."""
 
     key: ConfigKey
@@ -120,14 +120,14 @@ class Setting:
     """``own`` and ``brokers`` are a topic's: its own, or from the brokers and the version beneath them."""
 
 
-def of_broker(settings: TopicSettings, profile: Profile) -> tuple[Setting, ...]:
+def of_broker(settings: TopicSettings, profile: Profile) -> tuple[ConfigEntry, ...]:
     """All that a broker honours, in the order of the reference."""
     return of_broker_with(settings.broker, profile, settings.given)
 
 
 def of_broker_with(
     held: Mapping[str, ConfigValue], profile: Profile, given: Mapping[str, ConfigValue] | None = None
-) -> tuple[Setting, ...]:
+) -> tuple[ConfigEntry, ...]:
     """The same of a broker that has these settings, some of them ``given`` at run time."""
     defaults = defaults_of("broker", profile.number)
     found = []
@@ -135,22 +135,22 @@ def of_broker_with(
         if name in defaults:
             source: Source = "run time" if given and name in given else "start" if name in held else "default"
             value = held.get(name, defaults[name])
-            found.append(Setting(key, "" if value is None else told(value), source))
+            found.append(ConfigEntry(key, "" if value is None else told(value), source))
     return tuple(found)
 
 
-def of_topic(settings: TopicSettings, profile: Profile, topic: str) -> tuple[Setting, ...]:
+def of_topic(settings: TopicSettings, profile: Profile, topic: str) -> tuple[ConfigEntry, ...]:
     """All that a topic honours under this version."""
     return of_topic_with(settings.broker, profile, settings.overrides(topic))
 
 
 def of_topic_with(
     broker: Mapping[str, ConfigValue], profile: Profile, own: Mapping[str, ConfigValue]
-) -> tuple[Setting, ...]:
+) -> tuple[ConfigEntry, ...]:
     """The same of a topic with settings of its own, where brokers have theirs."""
     held = topic_values(profile, broker, own)
     return tuple(
-        Setting(TOPIC[name], "" if value is None else told(value), "own" if name in own else "brokers")
+        ConfigEntry(TOPIC[name], "" if value is None else told(value), "own" if name in own else "brokers")
         for name in defaults_of("topic", profile.number)
         for value in (own.get(name, held[name]),)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.fetch.replica_fetcher import Fetcher
+from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
 from cluster_model.kernel.network import Flight, Network, flights
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.messages import (
@@ -109,7 +109,7 @@ def _sent(blank: FetchWire) -> FetchWire:
     return replace(blank, state="request")
 
 
-def _awake(cluster: Wired, partition: str, fetcher: Fetcher, blank: FetchWire) -> FetchWire:
+def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank: FetchWire) -> FetchWire:
     number, leader, follower = fetcher._outstanding, fetcher.leader, blank.follower
     there = _newest(flights(cluster.network, follower, leader), number)
     back = _newest(flights(cluster.network, leader, follower), number)

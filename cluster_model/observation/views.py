@@ -323,7 +323,7 @@ class ClusterView:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class EpochRun:
     """Consecutive offsets ``[start, end)`` written in one leader epoch."""
 
     start: int
@@ -344,7 +344,7 @@ class LaneView:
     leo: int
     hw: int
     log_start: int
-    runs: tuple[Run, ...]
+    runs: tuple[EpochRun, ...]
     lost: int = 0
     """Records that were acknowledged and that the true leader's log lacks."""
     diverged: int = 0

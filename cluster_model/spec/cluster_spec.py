@@ -150,13 +150,13 @@ class ZipfKeys(NamedTuple):
     exponent: int
 
 
-class HotKey(NamedTuple):
+class HotKeys(NamedTuple):
     """``share_ppm`` in a million records have the first key, the others any of the rest."""
 
     share_ppm: int
 
 
-KeySkew = ZipfKeys | HotKey
+KeySkew = ZipfKeys | HotKeys
 """How keys are drawn that are not all alike."""
 
 

@@ -8,7 +8,7 @@ from bisect import insort
 from collections.abc import Iterable
 
 
-class Latencies:
+class LatencyHistogram:
     """How many records had which latency."""
 
     __slots__ = ("_counts", "_values", "records")
@@ -28,7 +28,7 @@ class Latencies:
         self._counts[latency_us] += records
         self.records += records
 
-    def include(self, more: "Latencies") -> None:
+    def include(self, more: "LatencyHistogram") -> None:
         """Add all of another one's records."""
         for latency_us, records in more.save():
             self.add(latency_us, records)

@@ -10,21 +10,21 @@ from collections import deque
 from typing import Any, Final, Protocol
 
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.zookeeper.data_tree import ClientWatches
 from cluster_model.zookeeper.messages import (
     READS,
     ClientPing,
     ClientPong,
     ClientRequest,
-    Closed,
     CloseSession,
+    ConnectionClosed,
     ConnectRequest,
     ConnectResponse,
     Hangup,
     Operation,
-    Reply,
-    Result,
+    OpResult,
+    ServerReply,
     WatchEvent,
     WatchKind,
     ZkError,
@@ -37,7 +37,7 @@ PAUSE_US: Final = 1_000_000
 """The longest pause before a reconnection."""
 
 
-class Listener(Protocol):
+class ZkClientListener(Protocol):
     """Whom a client tells. It may ask, connect and close from inside these calls."""
 
     def on_connected(self) -> None:
@@ -49,7 +49,7 @@ class Listener(Protocol):
     def on_expired(self) -> None:
         """The session is over: its ephemeral nodes are gone. :meth:`ZkClient.connect` begins another."""
 
-    def on_answer(self, token: Any, result: Result) -> None:
+    def on_answer(self, token: Any, result: OpResult) -> None:
         """The answer to ``ask(operation, token)``: one for each, in the order in which they were asked."""
 
     def on_watch(self, path: str, kind: WatchKind) -> None:
@@ -65,7 +65,9 @@ class ZkClient:
         "timeout_us",
     )  # fmt: skip
 
-    def __init__(self, port: Port, servers: tuple[int, ...], session_timeout_us: int, listener: Listener) -> None:
+    def __init__(
+        self, port: NodeContext, servers: tuple[int, ...], session_timeout_us: int, listener: ZkClientListener
+    ) -> None:
         """``servers`` are node ids; ``session_timeout_us`` is what it asks for."""
         self.session = 0
         """0: none, or none yet."""
@@ -160,7 +162,7 @@ class ZkClient:
         self._connected(session, timeout_us, zxid)
         return self._attempt
 
-    def begin_watching(self, operation: Any, result: Result) -> None:
+    def begin_watching(self, operation: Any, result: OpResult) -> None:
         """A read with a watch was answered so before the first instant."""
         self._watches.read(operation, result)
 
@@ -168,16 +170,16 @@ class ZkClient:
 
     def receive(self, source: int, message: Any) -> bool:
         """Handle a message; False when it is not of this library. One of a broken connection changes nothing."""
-        if not isinstance(message, ConnectResponse | ClientPong | Reply | WatchEvent | Closed):
+        if not isinstance(message, ConnectResponse | ClientPong | ServerReply | WatchEvent | ConnectionClosed):
             return False
         if message.attempt != self._attempt or self._state not in (CONNECTING, CONNECTED):
             return True
         self._heard_at = self._port.now
-        if isinstance(message, Closed):
+        if isinstance(message, ConnectionClosed):
             self._lost()
         elif isinstance(message, ConnectResponse):
             self._answered(message)
-        elif isinstance(message, Reply):
+        elif isinstance(message, ServerReply):
             self._reply(message)
         elif isinstance(message, WatchEvent):
             if self._watches.went_off(message.path, message.kind):
@@ -286,7 +288,7 @@ class ZkClient:
             self._sent += 1
             self._send(ClientRequest(self._attempt, xid, operation))
 
-    def _reply(self, message: Reply) -> None:
+    def _reply(self, message: ServerReply) -> None:
         if not self._sent or self._queue[0][0] != message.xid:
             # As ClientCnxn does at "Xid out of order": an answer was lost on the way.
             self._lost()
@@ -303,7 +305,7 @@ class ZkClient:
         failed, self._queue = self._queue, deque()
         self._sent = 0
         for _xid, token, operation in failed:
-            self._listener.on_answer(token, Result(error, getattr(operation, "path", "")))
+            self._listener.on_answer(token, OpResult(error, getattr(operation, "path", "")))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.zookeeper.messages import (
     ANY_VERSION,
-    Change,
     Check,
     CloseSession,
     Create,
@@ -22,13 +21,14 @@ from cluster_model.zookeeper.messages import (
     GetChildren,
     GetData,
     Multi,
+    OpResult,
     Read,
-    Result,
     SetData,
     SetWatches,
     Stat,
     Sync,
     Txn,
+    TxnOperation,
     WatchKind,
     Write,
     ZkError,
@@ -107,47 +107,47 @@ class Tree:
         cversion = 2 * node.created - count
         return Stat(node.czxid, node.mzxid, node.pzxid, node.version, cversion, node.owner, count)
 
-    def read(self, operation: Read) -> Result:
+    def read(self, operation: Read) -> OpResult:
         """Answer from what is here now. The watch is its caller's business."""
         path = operation.path
         if path not in self.nodes:
-            return Result(ZkError.NO_NODE if _valid(path) else ZkError.BAD_ARGUMENTS, path)
+            return OpResult(ZkError.NO_NODE if _valid(path) else ZkError.BAD_ARGUMENTS, path)
         stat = self.stat(path)
         if isinstance(operation, GetData):
-            return Result(ZkError.OK, path, self.nodes[path].data, stat)
+            return OpResult(ZkError.OK, path, self.nodes[path].data, stat)
         if isinstance(operation, GetChildren):
-            return Result(ZkError.OK, path, (), stat, self.children(path))
+            return OpResult(ZkError.OK, path, (), stat, self.children(path))
         assert isinstance(operation, Exists)
-        return Result(ZkError.OK, path, (), stat)
+        return OpResult(ZkError.OK, path, (), stat)
 
     # -- judging ------------------------------------------------------------------------------------------------------
 
     def judge(
         self, operation: Write | CreateSession | CloseSession, session: int, zxid: int
-    ) -> tuple[tuple[Change, ...], Result]:
+    ) -> tuple[tuple[TxnOperation, ...], OpResult]:
         """Do what is asked, if it may be done, and tell by which changes; a refusal changes nothing."""
-        changes: list[Change] = []
+        changes: list[TxnOperation] = []
         if isinstance(operation, Multi):
             result = self._multi(operation, session, zxid, changes)
         elif isinstance(operation, CreateSession):
-            self._do(Change("session", "", (), zxid, operation.timeout_us, operation.client), zxid, changes)
-            result = Result(ZkError.OK)
+            self._do(TxnOperation("session", "", (), zxid, operation.timeout_us, operation.client), zxid, changes)
+            result = OpResult(ZkError.OK)
         elif isinstance(operation, CloseSession):
             for path in self.ephemerals(session):
-                self._do(Change("delete", path), zxid, changes)
-            self._do(Change("close", "", (), session), zxid, changes)
-            result = Result(ZkError.OK)
+                self._do(TxnOperation("delete", path), zxid, changes)
+            self._do(TxnOperation("close", "", (), session), zxid, changes)
+            result = OpResult(ZkError.OK)
         else:
             try:
                 result = self._one(operation, session, zxid, changes)
             except _Refusal as refusal:
-                result = Result(refusal.error, operation.path)
+                result = OpResult(refusal.error, operation.path)
         self.zxid = zxid
         return tuple(changes), result
 
-    def _multi(self, multi: Multi, session: int, zxid: int, changes: list[Change]) -> Result:
+    def _multi(self, multi: Multi, session: int, zxid: int, changes: list[TxnOperation]) -> OpResult:
         """``OpResult``: an error for each when one fails, OK for those before it and inconsistency behind it."""
-        results: list[Result] = []
+        results: list[OpResult] = []
         journal: list[tuple[str, Znode | None]] = []
         self._journal = journal
         try:
@@ -160,35 +160,35 @@ class Tree:
             at = len(results)
             errors = [ZkError.OK] * at + [refusal.error]
             errors += [ZkError.RUNTIME_INCONSISTENCY] * (len(multi.operations) - len(errors))
-            answers = [Result(error, op.path) for error, op in zip(errors, multi.operations, strict=True)]
-            return Result(refusal.error, results=tuple(answers))
+            answers = [OpResult(error, op.path) for error, op in zip(errors, multi.operations, strict=True)]
+            return OpResult(refusal.error, results=tuple(answers))
         finally:
             self._journal = None
-        return Result(ZkError.OK, results=tuple(results))
+        return OpResult(ZkError.OK, results=tuple(results))
 
     def _one(
-        self, operation: Create | Delete | SetData | Check, session: int, zxid: int, changes: list[Change]
-    ) -> Result:
+        self, operation: Create | Delete | SetData | Check, session: int, zxid: int, changes: list[TxnOperation]
+    ) -> OpResult:
         path = operation.path
         if not _valid(path) or (path == "/" and not isinstance(operation, SetData | Check)):
             raise _Refusal(ZkError.BAD_ARGUMENTS)
         if isinstance(operation, Create):
             path = self._name(operation)
-            self._do(Change("create", path, operation.data, session if operation.ephemeral else 0), zxid, changes)
-            return Result(ZkError.OK, path, (), self.stat(path))
+            self._do(TxnOperation("create", path, operation.data, session if operation.ephemeral else 0), zxid, changes)
+            return OpResult(ZkError.OK, path, (), self.stat(path))
         node = self.nodes.get(path)
         if node is None:
             raise _Refusal(ZkError.NO_NODE)
         if operation.version not in (ANY_VERSION, node.version):
             raise _Refusal(ZkError.BAD_VERSION)
         if isinstance(operation, SetData):
-            self._do(Change("set", path, operation.data), zxid, changes)
-            return Result(ZkError.OK, path, (), self.stat(path))
+            self._do(TxnOperation("set", path, operation.data), zxid, changes)
+            return OpResult(ZkError.OK, path, (), self.stat(path))
         if isinstance(operation, Delete):
             if self._children.get(path):
                 raise _Refusal(ZkError.NOT_EMPTY)
-            self._do(Change("delete", path), zxid, changes)
-        return Result(ZkError.OK, path)
+            self._do(TxnOperation("delete", path), zxid, changes)
+        return OpResult(ZkError.OK, path)
 
     def _name(self, operation: Create) -> str:
         parent = self.nodes.get(parent_of(operation.path))
@@ -201,13 +201,13 @@ class Tree:
             raise _Refusal(ZkError.NO_CHILDREN_FOR_EPHEMERALS)
         return path
 
-    def _do(self, change: Change, zxid: int, changes: list[Change]) -> None:
+    def _do(self, change: TxnOperation, zxid: int, changes: list[TxnOperation]) -> None:
         self._change(change, zxid)
         changes.append(change)
 
     # -- applying -----------------------------------------------------------------------------------------------------
 
-    def apply(self, changes: tuple[Change, ...], zxid: int, trigger: Trigger) -> None:
+    def apply(self, changes: tuple[TxnOperation, ...], zxid: int, trigger: Trigger) -> None:
         """Apply a transaction that was judged elsewhere, and set watches off."""
         for change in changes:
             self._change(change, zxid)
@@ -222,7 +222,7 @@ class Tree:
                 trigger(path, WatchKind.NODE_DATA_CHANGED)
         self.zxid = zxid
 
-    def _change(self, change: Change, zxid: int) -> None:
+    def _change(self, change: TxnOperation, zxid: int) -> None:
         path = change.path
         if change.kind == "create":
             self._put(path, Znode(change.data, 0, zxid, zxid, zxid, change.owner, 0))
@@ -304,7 +304,7 @@ def first_zxid(epoch: int) -> int:
     return epoch << _COUNTER_BITS
 
 
-class Store:
+class ZkDatabase:
     """One server's. ``tree`` is of ``committed``; the log's entries behind that are proposals."""
 
     __slots__ = ("_base", "_log", "accepted_epoch", "current_epoch", "tree")
@@ -407,7 +407,7 @@ class WatchTable:
         self._data: dict[str, dict[int, None]] = {}
         self._child: dict[str, dict[int, None]] = {}
 
-    def read(self, watcher: int, operation: Read, result: Result) -> None:
+    def read(self, watcher: int, operation: Read, result: OpResult) -> None:
         """A read asked for a watch and was answered by ``result``."""
         if isinstance(operation, Exists):
             self._data.setdefault(operation.path, {})[watcher] = None
@@ -482,7 +482,7 @@ class ClientWatches:
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], None] = {}
 
-    def read(self, operation: Read, result: Result) -> None:
+    def read(self, operation: Read, result: OpResult) -> None:
         """A read with a watch was answered."""
         if result.error is ZkError.OK:
             self._waiting[CHILD if isinstance(operation, GetChildren) else DATA, operation.path] = None

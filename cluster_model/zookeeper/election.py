@@ -7,9 +7,9 @@ connection manager delivers it as soon as a connection stands again); no observe
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.control_plane_settings import ZkSettings
-from cluster_model.zookeeper.data_tree import Store
+from cluster_model.zookeeper.data_tree import ZkDatabase
 from cluster_model.zookeeper.messages import Notification, ServerState, Vote
 
 VOTES: Final = "votes"
@@ -17,7 +17,7 @@ FIRST_REPEAT_US: Final = 200_000
 """``FastLeaderElection.minNotificationInterval``."""
 
 
-class Election:
+class FastLeaderElection:
     """One server's. ``decide`` is called with the leader."""
 
     __slots__ = (
@@ -26,7 +26,12 @@ class Election:
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, settings: ZkSettings, others: tuple[int, ...], store: Store, decide: Callable[[int], None]
+        self,
+        port: NodeContext,
+        settings: ZkSettings,
+        others: tuple[int, ...],
+        store: ZkDatabase,
+        decide: Callable[[int], None],
     ) -> None:
         self._port = port
         self._settings = settings

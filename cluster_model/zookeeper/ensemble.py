@@ -9,14 +9,14 @@ from typing import Any, Final
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
-from cluster_model.zookeeper.data_tree import Store, Tree, first_zxid
-from cluster_model.zookeeper.election import Election
-from cluster_model.zookeeper.leader import Leading
-from cluster_model.zookeeper.learner import NOBODY, Following
+from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
+from cluster_model.zookeeper.election import FastLeaderElection
+from cluster_model.zookeeper.leader import Leader
+from cluster_model.zookeeper.learner import NOBODY, Learner
 from cluster_model.zookeeper.messages import (
     READS,
     CreateSession,
@@ -24,17 +24,17 @@ from cluster_model.zookeeper.messages import (
     Delete,
     FollowerInfo,
     FromLeader,
+    LearnerDisconnected,
     Notification,
     Operation,
+    OpResult,
     Read,
-    Refused,
-    Result,
     ServerState,
     Txn,
     Vote,
     ZkError,
 )
-from cluster_model.zookeeper.request_processor import FROM_CLIENTS, Serving, Upstream
+from cluster_model.zookeeper.request_processor import FROM_CLIENTS, RequestProcessor, Upstream
 
 # One server process of the ensemble (``QuorumPeer``): it looks for a leader, then leads or follows, and so on.
 
@@ -55,17 +55,19 @@ class ZooKeeperServer:
         "store",
     )
 
-    def __init__(self, port: Port, servers: tuple[int, ...], settings: ZkSettings, told: Callable[[Txn], None]) -> None:
+    def __init__(
+        self, port: NodeContext, servers: tuple[int, ...], settings: ZkSettings, told: Callable[[Txn], None]
+    ) -> None:
         """``told`` gets every transaction that this server applies."""
         self.state = ServerState.LOOKING
-        self.store = Store()
-        self.serving = Serving(port, settings, self.store.tree, self._upstream)
+        self.store = ZkDatabase()
+        self.serving = RequestProcessor(port, settings, self.store.tree, self._upstream)
         self._port = port
         self._others = tuple(server for server in servers if server != port.node_id)
         self._told = told
-        self._election = Election(port, settings, self._others, self.store, self._decided)
-        self.leading = Leading(port, settings, self._others, self.store, self.serving, self._apply, self.look)
-        self._following = Following(port, settings, self.store, self.serving, self._apply, self.look)
+        self._election = FastLeaderElection(port, settings, self._others, self.store, self._decided)
+        self.leading = Leader(port, settings, self._others, self.store, self.serving, self._apply, self.look)
+        self._following = Learner(port, settings, self.store, self.serving, self._apply, self.look)
         self._waiting: dict[int, FollowerInfo] = {}
         """Who wants to follow this one, which does not know yet that it will lead."""
 
@@ -131,7 +133,7 @@ class ZooKeeperServer:
 
     def _refuse_waiting(self) -> None:
         for server, info in self._waiting.items():
-            self._port.send(server, Refused(info.join))
+            self._port.send(server, LearnerDisconnected(info.join))
         self._waiting.clear()
 
     def _apply(self, zxid: int) -> None:
@@ -155,16 +157,16 @@ class ZooKeeperServer:
             self.serving.receive(source, message)
         elif isinstance(message, Notification):
             self._election.receive(source, message)
-        elif isinstance(message, FromLeader) and not isinstance(message, Refused):
+        elif isinstance(message, FromLeader) and not isinstance(message, LearnerDisconnected):
             self._following.receive(source, message)
         elif self.state is ServerState.LEADING:
             self.leading.receive(source, message)
-        elif isinstance(message, Refused):
+        elif isinstance(message, LearnerDisconnected):
             self._following.receive(source, message)
         elif isinstance(message, FollowerInfo) and self.state is ServerState.LOOKING:
             self._waiting[source] = message
         else:
-            self._port.send(source, Refused(message.join))
+            self._port.send(source, LearnerDisconnected(message.join))
 
     def on_timer(self, timer: Payload) -> None:
         """Handle a timer."""
@@ -231,7 +233,10 @@ class ZooKeeperService:
         self._truth = Tree()
         given = settings or ZkSettings()
         self.nodes: dict[int, tuple[str, ZooKeeperServer]] = {
-            server: (f"zookeeper {number}", ZooKeeperServer(Port(network, server), self.servers, given, self._tell))
+            server: (
+                f"zookeeper {number}",
+                ZooKeeperServer(NodeContext(network, server), self.servers, given, self._tell),
+            )
             for number, server in enumerate(self.servers, 1)
         }
         """Node id → (name, node)."""
@@ -240,7 +245,7 @@ class ZooKeeperService:
 
     def begin(
         self, clients: Iterable[tuple[int, ZkClient]], operations: Iterable[tuple[int, Operation]]
-    ) -> tuple[Result, ...]:
+    ) -> tuple[OpResult, ...]:
         """Stand formed, led by the last server, in epoch 1: these clients connected, all this done and answered.
 
         ``clients`` are (node id, client); ``operations`` are (node id, operation), in order; a read with a watch leaves
@@ -255,8 +260,8 @@ class ZooKeeperService:
             zxid += 1
             tree.judge(CreateSession(client.timeout_us, node), 0, zxid)
             sessions[node] = zxid
-        results: list[Result] = []
-        watches: list[tuple[int, Read, Result]] = []
+        results: list[OpResult] = []
+        watches: list[tuple[int, Read, OpResult]] = []
         for node, operation in operations:
             if isinstance(operation, READS):
                 result = tree.read(operation)

@@ -7,9 +7,9 @@ and all before it. It serves clients from the moment when a majority has its his
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.control_plane_settings import ZkSettings
-from cluster_model.zookeeper.data_tree import Store, Tree, first_zxid
+from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.messages import (
     Ack,
     AckEpoch,
@@ -22,10 +22,10 @@ from cluster_model.zookeeper.messages import (
     Forward,
     LeaderInfo,
     LeaderPing,
-    Origin,
+    LearnerDisconnected,
+    OpResult,
     Proposal,
-    Refused,
-    Result,
+    RequestOrigin,
     Revalidate,
     Revalidated,
     Touch,
@@ -34,7 +34,7 @@ from cluster_model.zookeeper.messages import (
     Write,
     ZkError,
 )
-from cluster_model.zookeeper.request_processor import Serving, Upstream
+from cluster_model.zookeeper.request_processor import RequestProcessor, Upstream
 
 # Client sessions at the leader (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
 #
@@ -116,7 +116,7 @@ TICK: Final = "leader's tick"
 SESSIONS: Final = "sessions"
 JOINED, ACKED, SYNCED, ACTIVE = range(4)
 """How far a follower is: it is there; it accepts the epoch; it was sent the history; it has it on disk."""
-NO_ORIGIN: Final = Origin(-1, -1, 0, 0)
+NO_ORIGIN: Final = RequestOrigin(-1, -1, 0, 0)
 
 
 class Follower:
@@ -133,7 +133,7 @@ class Follower:
         """Whether it has accepted the epoch from this leader, and from no other before."""
 
 
-class Leading(Upstream):
+class Leader(Upstream):
     """The leader. ``resign`` is called when it cannot be one any longer."""
 
     __slots__ = (
@@ -159,11 +159,11 @@ class Leading(Upstream):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         settings: ZkSettings,
         others: tuple[int, ...],
-        store: Store,
-        serving: Serving,
+        store: ZkDatabase,
+        serving: RequestProcessor,
         apply: Callable[[int], None],
         resign: Callable[[], None],
     ) -> None:
@@ -210,7 +210,7 @@ class Leading(Upstream):
     def stop(self) -> None:
         """Not a leader any more: its followers' connections are closed."""
         for follower, known in self._followers.items():
-            self._port.send(follower, Refused(known.join))
+            self._port.send(follower, LearnerDisconnected(known.join))
         self.forget()
 
     def forget(self) -> None:
@@ -279,8 +279,8 @@ class Leading(Upstream):
             return
         known = self._followers.get(source)
         if known is None or known.join != message.join:
-            if not isinstance(message, Refused):
-                self._port.send(source, Refused(message.join))
+            if not isinstance(message, LearnerDisconnected):
+                self._port.send(source, LearnerDisconnected(message.join))
             return
         known.heard_at = self._port.now
         if isinstance(message, FollowerPing | Ack):
@@ -296,7 +296,7 @@ class Leading(Upstream):
             self._acknowledged(source, known, message)
         elif isinstance(message, AckNewLeader):
             self._has_history(source, known, message.zxid)
-        elif isinstance(message, Refused):
+        elif isinstance(message, LearnerDisconnected):
             self.lost(source)
 
     def _join(self, source: int, message: FollowerInfo) -> None:
@@ -369,7 +369,7 @@ class Leading(Upstream):
         limit = settings.sync_limit if self.established else settings.init_limit
         for follower, known in tuple(self._followers.items()):
             if now - known.heard_at > limit * settings.tick_us:
-                self._port.send(follower, Refused(known.join))
+                self._port.send(follower, LearnerDisconnected(known.join))
                 self.lost(follower)
         late = now - self._since >= settings.init_limit * settings.tick_us
         if self._count(ACTIVE) < self._majority and (self.established or late):
@@ -383,7 +383,7 @@ class Leading(Upstream):
 
     # -- broadcast ----------------------------------------------------------------------------------------------------
 
-    def submit(self, origin: Origin, session: int, operation: Write | CreateSession | CloseSession) -> None:
+    def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
         """``PrepRequestProcessor``: judge it, log it, propose it. A refusal goes the same way, for the order."""
         if not self.established:
             return
@@ -393,9 +393,9 @@ class Leading(Upstream):
             self._tracker.add(zxid, operation.timeout_us, self._port.now, origin.attempt)
             self._watch_sessions()
         elif session not in self._ahead.sessions:
-            changes, result = (), Result(ZkError.SESSION_EXPIRED)
+            changes, result = (), OpResult(ZkError.SESSION_EXPIRED)
         elif origin is not NO_ORIGIN and self._tracker.moved(session, origin.attempt):
-            changes, result = (), Result(ZkError.SESSION_MOVED)
+            changes, result = (), OpResult(ZkError.SESSION_MOVED)
         else:
             changes, result = self._ahead.judge(operation, session, zxid)
             if isinstance(operation, CloseSession):

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.control_plane_settings import ZkSettings
-from cluster_model.zookeeper.data_tree import Store
+from cluster_model.zookeeper.data_tree import ZkDatabase
 from cluster_model.zookeeper.messages import (
     Ack,
     AckEpoch,
@@ -18,9 +18,9 @@ from cluster_model.zookeeper.messages import (
     Forward,
     LeaderInfo,
     LeaderPing,
-    Origin,
+    LearnerDisconnected,
     Proposal,
-    Refused,
+    RequestOrigin,
     Revalidate,
     Revalidated,
     Sync,
@@ -28,7 +28,7 @@ from cluster_model.zookeeper.messages import (
     UpToDate,
     Write,
 )
-from cluster_model.zookeeper.request_processor import Serving, Upstream
+from cluster_model.zookeeper.request_processor import RequestProcessor, Upstream
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1
@@ -38,7 +38,7 @@ CONNECT_US: Final = 5_000_000
 """``Learner.connectToLeader`` tries five times, a second apart; here the one question waits that long."""
 
 
-class Following(Upstream):
+class Learner(Upstream):
     """The follower. ``give_up`` is called when it has lost its leader."""
 
     __slots__ = (
@@ -48,10 +48,10 @@ class Following(Upstream):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         settings: ZkSettings,
-        store: Store,
-        serving: Serving,
+        store: ZkDatabase,
+        serving: RequestProcessor,
         apply: Callable[[int], None],
         give_up: Callable[[], None],
     ) -> None:
@@ -89,7 +89,7 @@ class Following(Upstream):
     def stop(self) -> None:
         """No longer; the leader is told if there is one."""
         if self.leader != NOBODY:
-            self._port.send(self.leader, Refused(self._join))
+            self._port.send(self.leader, LearnerDisconnected(self._join))
         self.forget()
 
     def forget(self) -> None:
@@ -134,7 +134,7 @@ class Following(Upstream):
         elif isinstance(message, UpToDate):
             self._serving.running = True
             self._committed(message.committed)
-        elif isinstance(message, Refused):
+        elif isinstance(message, LearnerDisconnected):
             self._give_up()
 
     def _accept(self, epoch: int) -> None:
@@ -170,7 +170,7 @@ class Following(Upstream):
 
     # -- its clients --------------------------------------------------------------------------------------------------
 
-    def submit(self, origin: Origin, session: int, operation: Write | CreateSession | CloseSession) -> None:
+    def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
         """``FollowerRequestProcessor``."""
         self._port.send(self.leader, Forward(self._join, origin, session, operation))
 

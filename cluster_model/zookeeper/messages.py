@@ -131,7 +131,7 @@ class Stat(NamedTuple):
     children: int
 
 
-class Result(NamedTuple):
+class OpResult(NamedTuple):
     """An answer; what the operation or its error does not speak of keeps its default."""
 
     error: ZkError
@@ -141,10 +141,10 @@ class Result(NamedTuple):
     stat: Stat | None = None
     children: tuple[str, ...] = ()
     results: tuple[Any, ...] = ()
-    """A multi's, one :class:`Result` each."""
+    """A multi's, one :class:`OpResult` each."""
 
 
-class Change(NamedTuple):
+class TxnOperation(NamedTuple):
     """One step of a transaction, already judged: ``create``, ``set``, ``delete``, ``session`` or ``close``."""
 
     kind: str
@@ -157,7 +157,7 @@ class Change(NamedTuple):
     """Node id of a new session's client."""
 
 
-class Origin(NamedTuple):
+class RequestOrigin(NamedTuple):
     """Whose request a transaction is: the server that the client is connected to, and what it waits for there."""
 
     server: int
@@ -170,10 +170,10 @@ class Txn(NamedTuple):
     """An entry of the transaction log. One without changes is a refused request (``ErrorTxn``), kept for the order."""
 
     zxid: int
-    origin: Origin
+    origin: RequestOrigin
     session: int
-    changes: tuple[Change, ...]
-    result: Result
+    changes: tuple[TxnOperation, ...]
+    result: OpResult
 
 
 class ConnectRequest(NamedTuple):
@@ -231,13 +231,13 @@ class Hangup(NamedTuple):
     attempt: int
 
 
-class Reply(NamedTuple):
+class ServerReply(NamedTuple):
     """The answer to request ``xid``; ``zxid`` is the newest state that the server had applied."""
 
     attempt: int
     xid: int
     zxid: int
-    result: Result
+    result: OpResult
 
 
 class WatchEvent(NamedTuple):
@@ -248,7 +248,7 @@ class WatchEvent(NamedTuple):
     kind: WatchKind
 
 
-class Closed(NamedTuple):
+class ConnectionClosed(NamedTuple):
     """The server closes the connection, or would not have it: it serves nobody now."""
 
     attempt: int
@@ -372,7 +372,7 @@ class Forward(NamedTuple):
     """REQUEST: a write of a follower's client."""
 
     join: int
-    origin: Origin
+    origin: RequestOrigin
     session: int
     operation: Write | CreateSession | CloseSession
 
@@ -403,10 +403,10 @@ class Revalidated(NamedTuple):
     timeout_us: int
 
 
-class Refused(NamedTuple):
+class LearnerDisconnected(NamedTuple):
     """The connection between leader and follower is closed, or was never made."""
 
     join: int
 
 
-FromLeader = LeaderInfo | Sync | UpToDate | Proposal | Commit | LeaderPing | Revalidated | Refused
+FromLeader = LeaderInfo | Sync | UpToDate | Proposal | Commit | LeaderPing | Revalidated | LearnerDisconnected

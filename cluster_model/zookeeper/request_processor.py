@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.data_tree import Tree, WatchTable
 from cluster_model.zookeeper.messages import (
@@ -16,17 +16,17 @@ from cluster_model.zookeeper.messages import (
     ClientPing,
     ClientPong,
     ClientRequest,
-    Closed,
     CloseSession,
+    ConnectionClosed,
     ConnectRequest,
     ConnectResponse,
     CreateSession,
     Hangup,
     Operation,
-    Origin,
+    OpResult,
     Read,
-    Reply,
-    Result,
+    RequestOrigin,
+    ServerReply,
     SetWatches,
     Txn,
     WatchEvent,
@@ -42,17 +42,17 @@ class Upstream:
 
     __slots__ = ()
 
-    def submit(self, origin: Origin, session: int, operation: Write | CreateSession | CloseSession) -> None:
+    def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
         """Have it proposed."""
 
     def touch(self, session: int) -> None:
         """The session's client was heard of."""
 
     def reopen(self, session: int, client: int, attempt: int) -> None:
-        """Ask whether a session still stands; :meth:`Serving.reopened` gets the answer."""
+        """Ask whether a session still stands; :meth:`RequestProcessor.reopened` gets the answer."""
 
 
-class Connection:
+class ClientConnection:
     """One client's."""
 
     __slots__ = ("attempt", "pending", "session")
@@ -65,25 +65,25 @@ class Connection:
         """Requests without an answer, in order; the first is a write."""
 
 
-class Serving:
+class RequestProcessor:
     """All clients of a server. It serves nobody until it is opened, and drops everybody when it is closed."""
 
     __slots__ = ("_connections", "_port", "_settings", "_tree", "_upstream", "_watches", "running")
 
-    def __init__(self, port: Port, settings: ZkSettings, tree: Tree, upstream: Callable[[], Upstream]) -> None:
+    def __init__(self, port: NodeContext, settings: ZkSettings, tree: Tree, upstream: Callable[[], Upstream]) -> None:
         self.running = False
         self._port = port
         self._settings = settings
         self._tree = tree
         self._upstream = upstream
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[int, ClientConnection] = {}
         """By the client's node id."""
         self._watches = WatchTable()
 
     def stop(self) -> None:
         """No quorum: every connection is closed (``ZooKeeperServer.shutdown``); sessions are not touched by that."""
         for client, connection in self._connections.items():
-            self._port.send(client, Closed(connection.attempt))
+            self._port.send(client, ConnectionClosed(connection.attempt))
         self.forget()
 
     def forget(self) -> None:
@@ -94,10 +94,10 @@ class Serving:
 
     def begin(self, client: int, attempt: int, session: int) -> None:
         """A client that stands connected at the first instant."""
-        self._connections[client] = connection = Connection(attempt)
+        self._connections[client] = connection = ClientConnection(attempt)
         connection.session = session
 
-    def begin_watching(self, client: int, operation: Read, result: Result) -> None:
+    def begin_watching(self, client: int, operation: Read, result: OpResult) -> None:
         """A watch that stands at the first instant."""
         self._watches.read(client, operation, result)
 
@@ -133,14 +133,14 @@ class Serving:
         """A client that has seen more than this server has is sent away: its view must not go back."""
         self.drop(client)
         if not self.running or message.last_zxid > self._tree.zxid:
-            self._port.send(client, Closed(message.attempt))
+            self._port.send(client, ConnectionClosed(message.attempt))
             return
-        self._connections[client] = Connection(message.attempt)
+        self._connections[client] = ClientConnection(message.attempt)
         if message.session:
             self._upstream().reopen(message.session, client, message.attempt)
             return
         timeout_us = max(self._settings.min_session_us, min(message.timeout_us, self._settings.max_session_us))
-        origin = Origin(self._port.node_id, client, message.attempt, 0)
+        origin = RequestOrigin(self._port.node_id, client, message.attempt, 0)
         self._upstream().submit(origin, 0, CreateSession(timeout_us, client))
 
     def reopened(self, client: int, attempt: int, session: int, timeout_us: int) -> None:
@@ -155,7 +155,7 @@ class Serving:
             self.drop(client)
             self._port.send(client, ConnectResponse(attempt, 0, 0, self._tree.zxid))
 
-    def _request(self, client: int, connection: Connection, message: ClientRequest) -> None:
+    def _request(self, client: int, connection: ClientConnection, message: ClientRequest) -> None:
         operation = message.operation
         if isinstance(operation, READS):
             self._upstream().touch(connection.session)
@@ -165,14 +165,14 @@ class Serving:
                 self._answer_read(client, connection, message.xid, operation)
             return
         connection.pending.append((message.xid, operation))
-        origin = Origin(self._port.node_id, client, connection.attempt, message.xid)
+        origin = RequestOrigin(self._port.node_id, client, connection.attempt, message.xid)
         self._upstream().submit(origin, connection.session, operation)
 
-    def _answer_read(self, client: int, connection: Connection, xid: int, operation: Read) -> None:
+    def _answer_read(self, client: int, connection: ClientConnection, xid: int, operation: Read) -> None:
         result = self._tree.read(operation)
         if operation.watch:
             self._watches.read(client, operation, result)
-        self._port.send(client, Reply(connection.attempt, xid, self._tree.zxid, result))
+        self._port.send(client, ServerReply(connection.attempt, xid, self._tree.zxid, result))
 
     # -- transactions -------------------------------------------------------------------------------------------------
 
@@ -192,14 +192,14 @@ class Serving:
             if change.kind == "close":
                 self._end(change.owner)
 
-    def _answer(self, client: int, connection: Connection, txn: Txn) -> None:
+    def _answer(self, client: int, connection: ClientConnection, txn: Txn) -> None:
         if not txn.origin.xid:
             connection.session = txn.zxid
             timeout_us = self._tree.sessions[txn.zxid].timeout_us
             self._port.send(client, ConnectResponse(connection.attempt, txn.zxid, timeout_us, txn.zxid))
             return
         connection.pending.popleft()
-        self._port.send(client, Reply(connection.attempt, txn.origin.xid, txn.zxid, txn.result))
+        self._port.send(client, ServerReply(connection.attempt, txn.origin.xid, txn.zxid, txn.result))
         while connection.pending:
             xid, operation = connection.pending[0]
             if not isinstance(operation, READS):
@@ -212,7 +212,7 @@ class Serving:
         for client, connection in self._connections.items():
             if connection.session == session:
                 self.drop(client)
-                self._port.send(client, Closed(connection.attempt))
+                self._port.send(client, ConnectionClosed(connection.attempt))
                 return
 
     def save(self) -> tuple[Any, ...]:
@@ -227,7 +227,7 @@ class Serving:
         self.running, connections, watches = saved
         self._connections.clear()
         for client, attempt, session, pending in connections:
-            self._connections[client] = connection = Connection(attempt)
+            self._connections[client] = connection = ClientConnection(attempt)
             connection.session = session
             connection.pending.extend(pending)
         self._watches.load(watches)

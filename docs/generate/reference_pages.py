@@ -8,11 +8,11 @@ import re
 from typing import Final
 
 from cluster_model.checker.anomalies.definitions import KINDS as ANOMALY_KINDS
-from cluster_model.checker.anomalies.definitions import Kind as AnomalyKind
-from cluster_model.checker.invariants.base import Promise
+from cluster_model.checker.anomalies.definitions import Anomaly
+from cluster_model.checker.invariants.base import InvariantDefinition
 from cluster_model.checker.invariants.invariant_checker import PROMISES
 from cluster_model.checker.liveness.liveness_checker import OFTEN_US, PROPERTIES, QUIET_US, SELDOM_US
-from cluster_model.checker.liveness.partition_state import Property
+from cluster_model.checker.liveness.partition_state import LivenessProperty
 from cluster_model.checker.root_cause.findings import CAUSES, Cause
 from cluster_model.checker.root_cause.findings import KINDS as FINDING_KINDS
 from cluster_model.fidelity import AREAS, Area
@@ -23,8 +23,8 @@ from playbooks.library.bundled import names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import allowed_text, default_text, example_step
-from playbooks.parser.document.field_types import Key, ranges_text
-from playbooks.parser.key_reference import BY_HAND, Told, taken, told
+from playbooks.parser.document.field_types import FieldSpec, ranges_text
+from playbooks.parser.key_reference import BY_HAND, MappingReference, taken, told
 from playbooks.parser.loader import load
 from playbooks.reference_text import changes, mends_words, promised_words, special_words, versions
 from playbooks.text import safe, table_text
@@ -80,7 +80,7 @@ def anomaly_page() -> str:
     )
 
 
-def _anomaly_row(kind: AnomalyKind) -> str:
+def _anomaly_row(kind: Anomaly) -> str:
     return f"| `{kind.name}` | {kind.rule} | {kind.legal} |\n"
 
 
@@ -282,7 +282,7 @@ def invariant_page() -> str:
     return "\n".join(parts)
 
 
-def invariant_section(promise: Promise) -> str:
+def invariant_section(promise: InvariantDefinition) -> str:
     """All about one property."""
     rows = [
         ("Promised by", promised_words(promise)),
@@ -312,7 +312,7 @@ def key_page() -> str:
     return "\n".join([_KEYS_HEAD, *(_key_section(each) for each in told().values())])
 
 
-def _key_section(page: Told) -> str:
+def _key_section(page: MappingReference) -> str:
     depth = "###" if page.path.startswith((f"{BY_HAND}.", "clients.")) else "##"
     rows: list[tuple[str, ...]] = [
         (_key_name(name, key), key.doc) if page.bare else (_key_name(name, key), taken(key.kind), key.doc)
@@ -322,7 +322,7 @@ def _key_section(page: Told) -> str:
     return f"{depth} {page.path or 'The file'}\n\n{page.heading.rstrip('.')}.\n\n{table_text(heads, rows)}"
 
 
-def _key_name(name: str, key: Key) -> str:
+def _key_name(name: str, key: FieldSpec) -> str:
     return f"`{name}` (needed)" if key.required else f"`{name}`"
 
 
@@ -452,7 +452,7 @@ def liveness_page() -> str:
     return head + "\n".join([table_text(("property", "promise"), rows), *map(_liveness_section, PROPERTIES)]) + _STUCK
 
 
-def _liveness_section(each: Property) -> str:
+def _liveness_section(each: LivenessProperty) -> str:
     """When it is due, what puts that off, and which versions are known to break it."""
     return (
         f"### {each.name}\n\n"

@@ -141,11 +141,11 @@ def _timing(beats: Sequence[Beat]) -> str:
 # A session that is played for a picture: the same every time, with the hands of its clock turned from outside.
 
 
-Play = Callable[["Stage"], Awaitable[None]]
+Play = Callable[["ScreenshotHarness"], Awaitable[None]]
 FRAME_S: Final = 1 / 16
 
 
-class Stage:
+class ScreenshotHarness:
     """An app with the hands of its clock. Acts through the bridge: toasts go by the wall clock."""
 
     def __init__(self, app: FloodmarkApp, clock: StepClock, pilot: Pilot[None] | None = None) -> None:
@@ -204,7 +204,7 @@ class Shot:
 @asynccontextmanager
 async def staged(
     size: tuple[int, int], playbook: str = "sandbox", recorder: Recorder | None = None
-) -> AsyncIterator[Stage]:
+) -> AsyncIterator[ScreenshotHarness]:
     """A stage of a size over a bundled playbook."""
     clock = StepClock()
     session = Session.start(load(path_of(playbook)), open_ended=True, recorder=recorder)
@@ -212,7 +212,7 @@ async def staged(
     app = FloodmarkApp(bridge, playbook=session.playbook.name, seed=session.cluster.seed, recorder=recorder)
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
-        yield Stage(app, clock, pilot)
+        yield ScreenshotHarness(app, clock, pilot)
 
 
 # Pictures for the page of concepts: each shows one idea in a session that can be played again.
@@ -221,7 +221,7 @@ async def staged(
 PARTITION: Final = 0
 
 
-async def offsets(stage: Stage) -> None:
+async def offsets(stage: ScreenshotHarness) -> None:
     """Followers a little behind their leader: ends of logs, and the high watermark below them."""
     await stage.seconds(3)
     for broker in (2, 3):
@@ -230,7 +230,7 @@ async def offsets(stage: Stage) -> None:
     await _log(stage)
 
 
-async def isr(stage: Stage) -> None:
+async def isr(stage: ScreenshotHarness) -> None:
     """A follower that has not fetched for too long is out of the ISR."""
     await stage.seconds(3)
     stage.inject("gc_pause", 2)
@@ -238,7 +238,7 @@ async def isr(stage: Stage) -> None:
     stage.app.main.matrix.place(PARTITION, 0)
 
 
-async def epochs(stage: Stage) -> None:
+async def epochs(stage: ScreenshotHarness) -> None:
     """After an election: each record has the epoch of the leader that wrote it."""
     await stage.seconds(3)
     stage.inject("crash", 1)
@@ -248,13 +248,13 @@ async def epochs(stage: Stage) -> None:
     await _log(stage)
 
 
-async def transactions(stage: Stage) -> None:
+async def transactions(stage: ScreenshotHarness) -> None:
     """Read, process, write: producers with transactions, and the groups that read by them."""
     await stage.seconds(21)
     stage.app.main.action_mode("clients")
 
 
-async def _log(stage: Stage) -> None:
+async def _log(stage: ScreenshotHarness) -> None:
     stage.app.main.matrix.place(PARTITION, 0)
     await stage.seconds(0.25)
     stage.app.main.action_mode("log")
@@ -324,7 +324,7 @@ async def beats() -> list[Beat]:
         return told
 
 
-async def screen(stage: Stage) -> tuple[tuple[tuple[str, str, str, bool], ...], ...]:
+async def screen(stage: ScreenshotHarness) -> tuple[tuple[tuple[str, str, str, bool], ...], ...]:
     """What is on the screen."""
     await stage.settled()
     strips = stage.app.screen._compositor.render_strips()
@@ -334,7 +334,7 @@ async def screen(stage: Stage) -> tuple[tuple[tuple[str, str, str, bool], ...], 
 # Pictures of the screen for README and manual, the same every time: ``python -m docs.generate pictures docs/media``.
 
 
-async def lost(stage: Stage) -> None:
+async def lost(stage: ScreenshotHarness) -> None:
     """Slow replication for a while, in which a leader dies: records that acks=1 had acknowledged are gone."""
     await stage.seconds(3)
     for broker in (1, 2, 3):
@@ -349,7 +349,7 @@ async def lost(stage: Stage) -> None:
     stage.app.main.action_fork()
 
 
-async def autopsy(stage: Stage) -> None:
+async def autopsy(stage: ScreenshotHarness) -> None:
     """Why the records are gone, and what would have saved them."""
     await lost(stage)
     stage.app.main.action_finding(1)
@@ -361,7 +361,7 @@ async def autopsy(stage: Stage) -> None:
         await asyncio.sleep(0.1)
 
 
-async def sheet(stage: Stage) -> None:
+async def sheet(stage: ScreenshotHarness) -> None:
     """The fault sheet over a healthy cluster."""
     await stage.seconds(5)
     stage.app.main.matrix.place(3, 0)
@@ -369,37 +369,37 @@ async def sheet(stage: Stage) -> None:
     stage.app.main.action_fault()
 
 
-async def log(stage: Stage) -> None:
+async def log(stage: ScreenshotHarness) -> None:
     """The logs of the partition that lost records."""
     await lost(stage)
     stage.app.main.action_mode("log")
 
 
-async def timeline(stage: Stage) -> None:
+async def timeline(stage: ScreenshotHarness) -> None:
     """What happened when."""
     await lost(stage)
     stage.app.main.action_mode("timeline")
 
 
-async def clients(stage: Stage) -> None:
+async def clients(stage: ScreenshotHarness) -> None:
     """Everybody's books after the loss."""
     await lost(stage)
     stage.app.main.action_mode("clients")
 
 
-async def playbooks(stage: Stage) -> None:
+async def playbooks(stage: ScreenshotHarness) -> None:
     """A playbook in the middle of its steps."""
     await stage.seconds(9.75)
     stage.app.main.action_mode("playbooks")
 
 
-async def report(stage: Stage) -> None:
+async def report(stage: ScreenshotHarness) -> None:
     """What the loss has come to so far."""
     await lost(stage)
     stage.app.main.action_mode("report")
 
 
-async def compare(stage: Stage) -> None:
+async def compare(stage: ScreenshotHarness) -> None:
     """The loss, and beside it the same session without the crash."""
     await lost(stage)
     bridge = stage.app.bridge

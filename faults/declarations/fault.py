@@ -149,7 +149,7 @@ class Injury:
 
 
 @dataclass(frozen=True, slots=True)
-class Expectation:
+class ExpectedImpact:
     """What a fault is expected to do now: a sentence, and what it would hit, by name."""
 
     sentence: str
@@ -175,7 +175,7 @@ class Expectation:
     """Whether nothing could be decided any more: no majority of the quorum or the ensemble is left."""
 
 
-class Stage(Protocol):
+class FaultContext(Protocol):
     """What behaviours act by. It is the board, seen from below."""
 
     @property
@@ -230,29 +230,29 @@ class Behaviour(ABC):
         del injury
         return self.holds_process
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Settle what is struck, links for instance; raises :class:`FaultError` where nothing can be."""
         del stage
         return aim
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Refuse with :class:`FaultError` what cannot be done now; nothing has happened yet."""
         del stage, aim
 
     @abstractmethod
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Do it."""
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Undo it; the fault is off the board already. What does not last is never healed."""
         del stage, injury
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
-        """A time that was asked for by :meth:`Stage.wake` has come."""
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
+        """A time that was asked for by :meth:`FaultContext.wake` has come."""
         del stage, injury
 
     @abstractmethod
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What it would do now."""
 
 

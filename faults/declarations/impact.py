@@ -12,11 +12,11 @@ from cluster_model.broker import topic_of
 from cluster_model.clients.consumer import Consumer, GroupSettings
 from cluster_model.clients.producer import Producer
 from cluster_model.cluster import Cluster
-from cluster_model.controller import PartitionRecord
+from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
-from faults.declarations.fault import MS, PERCENT, SECOND, Aim, Expectation
+from faults.declarations.fault import MS, PERCENT, SECOND, Aim, ExpectedImpact
 
 # What a fault would do to a producer or a consumer now, in one line, from the state of things.
 
@@ -127,7 +127,7 @@ Links = Collection[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class PredictedImpact:
     """What would be, once sessions and replica.lag.time.max.ms are over. Partitions by name."""
 
     down: tuple[int, ...] = ()
@@ -151,7 +151,7 @@ class Outcome:
     sizes: Mapping[str, int] = field(default_factory=dict)
     """How many would be in the ISR of a partition with a leader."""
 
-    def beyond(self, now: "Outcome") -> "Outcome":
+    def beyond(self, now: "PredictedImpact") -> "PredictedImpact":
         """What of it is not so already."""
         smaller = [each for each in self.shrunk if self.sizes[each] < now.sizes.get(each, 0)]
         return replace(
@@ -166,15 +166,15 @@ class Outcome:
         )
 
 
-def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> Outcome:
+def foresee(cluster: Cluster, lost: Collection[int] = (), links: Links = ()) -> PredictedImpact:
     """What would be new if these nodes were gone and these links, (source, target), were cut."""
     if not lost and not links:
-        return Outcome(controller=cluster.plane.active(), decides=Net(cluster, (), ()).decides())
-    now = _outcome(cluster, Net(cluster, (), ()), severed=bool(links))
-    return _outcome(cluster, Net(cluster, lost, links), severed=bool(links)).beyond(now)
+        return PredictedImpact(controller=cluster.plane.active(), decides=Reachability(cluster, (), ()).decides())
+    now = _outcome(cluster, Reachability(cluster, (), ()), severed=bool(links))
+    return _outcome(cluster, Reachability(cluster, lost, links), severed=bool(links)).beyond(now)
 
 
-class Net:
+class Reachability:
     """Who could still speak with whom."""
 
     def __init__(self, cluster: Cluster, lost: Collection[int], links: Links) -> None:
@@ -227,7 +227,7 @@ class Net:
         return tuple(node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in heard))
 
 
-def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:
+def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> PredictedImpact:
     """``severed``: links are cut, so that a client may miss a leader that lives."""
     speakers = net.speakers()
     live = net.counted(cluster.brokers)
@@ -239,7 +239,7 @@ def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:
     sizes: dict[str, int] = {}
     for name, record in cluster.world.records.items():
         leaders[name] = _judge(cluster, net, record, live, bool(speakers), found, sizes)
-    return Outcome(
+    return PredictedImpact(
         down,
         tuple(found["moved"]),
         tuple(found["offline"]),
@@ -255,8 +255,8 @@ def _outcome(cluster: Cluster, net: Net, *, severed: bool) -> Outcome:
 
 def _judge(
     cluster: Cluster,
-    net: Net,
-    record: PartitionRecord,
+    net: Reachability,
+    record: CommittedPartition,
     live: tuple[int, ...],
     decides: bool,
     found: dict[str, list[str]],
@@ -289,7 +289,7 @@ def _judge(
     return leader
 
 
-def _elected(record: PartitionRecord, left: list[int], live: tuple[int, ...]) -> tuple[int, list[int]]:
+def _elected(record: CommittedPartition, left: list[int], live: tuple[int, ...]) -> tuple[int, list[int]]:
     """The new leader and the ISR: the first that is in sync, else eligible (KIP-966), else anybody if that may be."""
     eligible = (*left, *[each for each in record.state.elr if each in live])
     clean = next((each for each in record.assignment if each in eligible), NOBODY)
@@ -299,7 +299,7 @@ def _elected(record: PartitionRecord, left: list[int], live: tuple[int, ...]) ->
     return unclean, [unclean] if unclean != NOBODY else []
 
 
-def _deaf(cluster: Cluster, net: Net, leaders: dict[str, int]) -> tuple[str, ...]:
+def _deaf(cluster: Cluster, net: Reachability, leaders: dict[str, int]) -> tuple[str, ...]:
     """Clients with a leader that lives and cannot be spoken with."""
     topics = {each.name: each.topic for each in cluster.spec.producers}
     found = []
@@ -366,7 +366,7 @@ ALL: Final = -1
 """``acks=all``."""
 
 
-def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = -1) -> Expectation:
+def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = -1) -> ExpectedImpact:
     """Nodes that nobody hears any more: dead, paused or cut off, longer than their sessions.
 
     ``for_us``: how long, where that is known. What is over before the session is costs nobody a leader.
@@ -379,25 +379,25 @@ def silence(cluster: Cluster, fault: str, nodes: tuple[int, ...], for_us: int = 
     return _told(cluster, sentence, nodes, outcome)
 
 
-def parting(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
+def parting(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
     """Nodes that end in order: what they hand over first, and what is missing then."""
     outcome = foresee(cluster, nodes)
     sentence = _parting_line(cluster, fault, nodes[0]) if len(nodes) == 1 else _together(cluster, nodes, outcome)
     return _told(cluster, sentence, nodes, outcome)
 
 
-def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> Expectation:
+def slowness(cluster: Cluster, fault: str, nodes: tuple[int, ...]) -> ExpectedImpact:
     """Nodes that answer late."""
     if len(nodes) == 1:
         sentence = _slow_line(cluster, fault, nodes[0])
     else:
         sentence = f"{names(cluster, nodes)}: no partition loses its leader"
-    return Expectation(sentence, clients=hit(cluster, nodes, ()))
+    return ExpectedImpact(sentence, clients=hit(cluster, nodes, ()))
 
 
-def severance(cluster: Cluster, fault: str, aim: Aim) -> Expectation:
+def severance(cluster: Cluster, fault: str, aim: Aim) -> ExpectedImpact:
     """Links that let nothing pass, in the directions that the aim says; the other nodes still speak to each other."""
-    net = Net(cluster, (), aim.links)
+    net = Reachability(cluster, (), aim.links)
     others = [node for node in cluster.nodes() if node not in aim.nodes] or cluster.nodes()
     if not any(net.linked(node, other) for node in aim.nodes for other in others if other != node):
         return silence(cluster, fault, aim.nodes, aim.for_us)
@@ -407,9 +407,9 @@ def severance(cluster: Cluster, fault: str, aim: Aim) -> Expectation:
     return _told(cluster, _severed_line(cluster, aim.nodes, outcome), (), outcome)
 
 
-def plain(sentence: str, clients: tuple[str, ...] = ()) -> Expectation:
+def plain(sentence: str, clients: tuple[str, ...] = ()) -> ExpectedImpact:
     """Something that moves no leader."""
-    return Expectation(sentence, clients=clients)
+    return ExpectedImpact(sentence, clients=clients)
 
 
 def names(cluster: Cluster, nodes: Collection[int]) -> str:
@@ -460,7 +460,7 @@ def waiting(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
     )
 
 
-def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outcome) -> Expectation:
+def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: PredictedImpact) -> ExpectedImpact:
     """All that an outcome says, with who notices."""
     unled = (*outcome.moved, *outcome.offline)
     groups, transactional = groups_on(cluster, unled), transactional_on(cluster, unled)
@@ -469,8 +469,8 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outc
         *[name for name, consumer in cluster.consumers.items() if consumer.group in groups],
     ]  # fmt: skip
     active = cluster.plane.active()
-    decided = Net(cluster, (), ()).decides()
-    return Expectation(
+    decided = Reachability(cluster, (), ()).decides()
+    return ExpectedImpact(
         sentence, outcome.moved, outcome.offline, outcome.under,
         clients=tuple(name for name in cluster.clients.names.values() if name in noticing),
         shrunk=outcome.shrunk,
@@ -482,20 +482,20 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Outc
     )  # fmt: skip
 
 
-def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: tuple[int, ...]) -> Expectation:
+def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: tuple[int, ...]) -> ExpectedImpact:
     """Silence that is over before anybody gives up: requests wait; ``down`` are heard by nobody who decides."""
     who = names(cluster, nodes)
     session = spelled(cluster.plane.session_us)
     sentence = f"{who}: requests wait {spelled(for_us)}, less than a session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
-    return Expectation(sentence, clients=hit(cluster, nodes, led), down=down)
+    return ExpectedImpact(sentence, clients=hit(cluster, nodes, led), down=down)
 
 
-def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
+def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedImpact) -> str:
     return f"{names(cluster, nodes)}: {', '.join(_consequences(cluster, outcome)) or 'no partition loses its leader'}"
 
 
-def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) -> str:
+def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedImpact) -> str:
     parts = []
     if outcome.down:
         session = spelled(cluster.plane.session_us)
@@ -510,8 +510,8 @@ def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: Outcome) ->
     return f"{names(cluster, nodes)}: {', '.join(parts)}"
 
 
-def _consequences(cluster: Cluster, outcome: Outcome) -> list[str]:
-    lost = not outcome.decides and Net(cluster, (), ()).decides()
+def _consequences(cluster: Cluster, outcome: PredictedImpact) -> list[str]:
+    lost = not outcome.decides and Reachability(cluster, (), ()).decides()
     return [
         *(["no majority is left to decide anything"] if lost else []),
         *([f"{counted(outcome.moved)} another leader"] if outcome.moved else []),
@@ -536,7 +536,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {control_fate(cluster, node)}"
     if node not in cluster.brokers:
         return f"{who} hears and is heard by nobody"
-    if node in group_of(cluster) and not Net(cluster, (node,), ()).decides():
+    if node in group_of(cluster) and not Reachability(cluster, (node,), ()).decides():
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     if not any(record.leader == node for record in cluster.world.records.values()):
         return f"{who} leads nothing{_short_of(cluster, node)}"
@@ -578,7 +578,7 @@ def control_fate(cluster: Cluster, node: int) -> str:
     """What a node's silence means to the control plane, by how many members of its group would be left."""
     group = group_of(cluster)
     what = what_it_is(cluster)
-    net = Net(cluster, (node,), ())
+    net = Reachability(cluster, (node,), ())
     left = sum(net.runs(each) for each in group)
     if 2 * left <= len(group):
         return f"is needed: without it {what} has no majority; leaders and ISRs stay as they are"

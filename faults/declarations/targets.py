@@ -13,7 +13,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.external_clients import NAME, OUTSIDE
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec import FIRST_CONTROLLER, FIRST_ZOOKEEPER, OFFSETS, TRANSACTIONS, coordinator_partition
-from faults.declarations.fault import Action, Aim, Fault, FaultError, Param, Stage
+from faults.declarations.fault import Action, Aim, Fault, FaultContext, FaultError, Param
 from faults.declarations.target_language import (
     COMMON,
     CONTROL_SELECTORS,
@@ -300,7 +300,7 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
     return tuple(found)
 
 
-def links_of(stage: Stage, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
+def links_of(stage: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
     """The aim with its links, by its parameters ``to`` and ``direction``; without the latter, both ways.
 
     ``others_only``: without ``to``, links among the targets themselves are left alone.

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import Shape
-from faults.declarations.fault import Aim, Behaviour, Expectation, Injury, Param, Stage
+from faults.declarations.fault import Aim, Behaviour, ExpectedImpact, FaultContext, Injury, Param
 from faults.declarations.impact import hit, names
 from faults.declarations.targets import links_of
 
@@ -27,36 +27,36 @@ class Shaping(Behaviour):
     def told(self, params: Mapping[str, Any]) -> str:
         """That in words."""
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """The links between the target and the other side, everybody by default."""
         return links_of(stage, aim, self.name)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Shape each link."""
         for source, target in injury.links:
             stage.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Messages sent from then on pass as ever."""
         stage.cluster.wiring.lift(injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who notices."""
         return noticed(cluster, aim, self.told(aim.params))
 
 
-def noticed(cluster: Cluster, aim: Aim, what: str) -> Expectation:
+def noticed(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
     """Something that moves no leader by itself, and is noticed where the nodes lead, and by whom they serve."""
     led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
     leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
-    return Expectation(sentence, clients=hit(cluster, aim.nodes, led))
+    return ExpectedImpact(sentence, clients=hit(cluster, aim.nodes, led))
 
 
 # Processes that end by themselves and are started again.
 
 
-def back_again(stage: Stage, node: int) -> None:
+def back_again(stage: FaultContext, node: int) -> None:
     """Start a process that has ended itself, or have it start as soon as it has: a consumer takes its time to close.
 
     One that was told to end as well is for whoever told it.
@@ -74,7 +74,7 @@ def back_again(stage: Stage, node: int) -> None:
 class Lifted(Behaviour):
     """Healed by taking off each process all that this fault put on it."""
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """What comes from then on is as usual."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lift(node, injury.id)

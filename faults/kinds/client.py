@@ -12,7 +12,7 @@ from cluster_model.clients.consumer.record_handler import (
     THROWN,
     USUAL,
     WHOLE,
-    Trouble,
+    HandlerFault,
 )
 from cluster_model.clients.producer import ProducerConfig, TransactionalProducer
 from cluster_model.cluster import Cluster
@@ -26,12 +26,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import each_of, names, percent, plain, slowness, spelled
@@ -52,7 +52,7 @@ FENCED: Final = ("FencedInstanceIdException", "UnreleasedInstanceIdException")
 class RejoinStorm(Behaviour):
     """One member after the other goes and comes back."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Who has no coordinator cannot leave a group."""
         for node in aim.nodes:
             if stage.cluster.consumers[stage.cluster.name_of(node)].coordination is None:
@@ -61,12 +61,12 @@ class RejoinStorm(Behaviour):
                     code="not_in_a_group",
                 )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """The first goes at once."""
         injury.memo["turn"] = 0
         self.woken(stage, injury)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """The next one goes, unless it is down, held or on its way out already."""
         turn = int(injury.memo["turn"])
         injury.memo["turn"] = turn + 1
@@ -85,10 +85,10 @@ class RejoinStorm(Behaviour):
         random = injury.params["gaps"] == RANDOM
         stage.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Nobody else goes; who is on its way out starts again as ever."""
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What the group would have of it."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
@@ -101,7 +101,7 @@ class RejoinStorm(Behaviour):
 class DuplicateInstance(Behaviour):
     """A copied configuration."""
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Settle whose id it is."""
         cluster = stage.cluster
         found = stage.targets(str(aim.params["of"]))
@@ -112,7 +112,7 @@ class DuplicateInstance(Behaviour):
         params["of"] = f"client({cluster.name_of(found[0])})"
         return Aim(aim.nodes, params, aim.links)
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Both are static members of one group, and not one and the same."""
         cluster = stage.cluster
         (of,) = stage.targets(str(aim.params["of"]))
@@ -123,7 +123,7 @@ class DuplicateInstance(Behaviour):
             if cluster.consumers[name].group != cluster.consumers[other].group:
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Start the target anew with the other's id."""
         (of,) = stage.targets(str(injury.params["of"]))
         injury.memo["of"] = of
@@ -132,7 +132,7 @@ class DuplicateInstance(Behaviour):
             clients.faults.claim(node, injury.id, clients.instance_of(of))
             _start_anew(stage, node)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Start it with its own; who was fenced meanwhile is started again, too."""
         cluster = stage.cluster
         for node in injury.nodes:
@@ -145,7 +145,7 @@ class DuplicateInstance(Behaviour):
         if _fenced(cluster, of):
             back_again(stage, of)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Which of the two survives."""
         given = aim.params["of"]
         other = str(given).removeprefix("client(").removesuffix(")") if given else "the other"
@@ -158,7 +158,7 @@ class DuplicateInstance(Behaviour):
         return plain(f"{who} takes over from {other}, which is fenced with its next heartbeat, and ends", hit)
 
 
-def _start_anew(stage: Stage, node: int) -> None:
+def _start_anew(stage: FaultContext, node: int) -> None:
     """End a process in order, so that its own id is free again where that matters (KIP-848), and start the next one."""
     cluster = stage.cluster
     if cluster.state_of(node) is ProcessState.RUNNING:
@@ -242,7 +242,7 @@ LOOKS_US: Final = 100 * MS
 class LostAck(Lifted):
     """Answers that get lost."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Somebody must wait for them."""
         partition = str(aim.params["partition"])
         if partition and partition not in stage.cluster.world.records:
@@ -252,7 +252,7 @@ class LostAck(Lifted):
             if stage.cluster.producers[name].acks == 0:
                 raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """The next ones, from now on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lose_acks(
@@ -260,7 +260,7 @@ class LostAck(Lifted):
             )  # fmt: skip
         stage.wake(injury, LOOKS_US)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """It is over when all are lost."""
         faults = stage.cluster.clients.faults
         if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
@@ -269,7 +269,7 @@ class LostAck(Lifted):
         self.heal(stage, injury)
         stage.end(injury)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What their producers make of it."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         plainly = []
@@ -323,7 +323,7 @@ _FATE: Final = {
 class FailingHandler(Behaviour):
     """The handler throws for some records."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """What the application is to do then must be something that it can."""
         then = str(aim.params["then"])
         for node in aim.nodes:
@@ -339,22 +339,22 @@ class FailingHandler(Behaviour):
                     code="hands_records_off",
                 )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """It fails for records of later polls."""
         params = injury.params
         pause_us = int(params["pause"])
-        trouble = Trouble(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
+        trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
         for node in injury.nodes:
             stage.cluster.clients.faults.fail(node, injury.id, trouble)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """It can process everything again; who has ended by its exception is started, or will be when it has."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lift(node, injury.id)
             if stage.cluster.consumers[stage.cluster.name_of(node)].failed == THROWN:
                 back_again(stage, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What becomes of the records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         share = percent(int(aim.params["percent"]))
@@ -408,15 +408,15 @@ HANDLER_FAULTS: Final = table(
 # Load: more or fewer records, or most of them with one key.
 
 
-class Rate(Lifted):
+class RateChange(Lifted):
     """Another pace."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """From now on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What the producers would send, and who reads it."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         topics = [each.topic for each in cluster.spec.producers if each.name in hit]
@@ -435,10 +435,10 @@ class Rate(Lifted):
         return plain(sentence, (*hit, *readers))
 
 
-class HotKey(Lifted):
+class HotKeyFault(Lifted):
     """One key that most records have."""
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Draw the key, if none is given: one for all targets, from the stream that targets are drawn from."""
         if not aim.nodes or aim.params["key"] >= 0:
             return aim
@@ -449,7 +449,7 @@ class HotKey(Lifted):
         params["key"] = stage.cluster.stream(TARGETS).below(fewest)
         return Aim(aim.nodes, params, aim.links)
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """There must be keys, and they must decide where records go."""
         for node in aim.nodes:
             name, keys = stage.cluster.name_of(node), _keys(stage.cluster, node)
@@ -465,14 +465,14 @@ class HotKey(Lifted):
                     f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}", code="no_such_key"
                 )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """From the next record on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.heat(
                 node, injury.id, int(injury.params["key"]), int(injury.params["share"])
             )  # fmt: skip
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Where they would go."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
@@ -516,7 +516,7 @@ LOAD_FAULTS: Final = table(
         cause="more users, a batch job, a feature that is switched on, an upstream that has stopped",
         may_break="consumers that keep up only with the usual load; buffer.memory and the latency of acks=all",
         usual_for_us=60 * SECOND,
-        behaviour=Rate(),
+        behaviour=RateChange(),
     ),
     Fault(
         name="traffic_spike",
@@ -534,7 +534,7 @@ LOAD_FAULTS: Final = table(
         cause="a sale, a retry storm upstream, a backlog that is let go at once",
         may_break="lag of groups with little to spare; retention by size; quotas and buffers",
         usual_for_us=15 * SECOND,
-        behaviour=Rate(),
+        behaviour=RateChange(),
     ),
     Fault(
         name="hot_key",
@@ -555,7 +555,7 @@ LOAD_FAULTS: Final = table(
         may_break="one partition's lag, whose only reader cannot keep up, while averages look fine; more consumers or "
         "partitions do not help",
         usual_for_us=60 * SECOND,
-        behaviour=HotKey(),
+        behaviour=HotKeyFault(),
     ),
 )
 """Faults by name."""
@@ -567,21 +567,21 @@ LOAD_FAULTS: Final = table(
 class SlowProcessing(Lifted):
     """More time for every record."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """It must be slower than usual in one way or the other."""
         if not aim.params["extra"] and aim.params["factor"] <= 100 * PERCENT:
             raise FaultError(
                 "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
             )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Records of later polls take longer."""
         for node in injury.nodes:
             stage.cluster.clients.faults.slow(
                 node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
             )  # fmt: skip
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """How many records a second are left to it."""
         hit = _names(cluster, aim)
         usual = max(cluster.consumers[name].handling.record_us for name in hit)
@@ -597,21 +597,21 @@ class PausedMember(Behaviour):
 
     holds_process = True
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives can call its client."""
         refuse_down(stage.cluster, aim.nodes)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Pause what each is assigned now."""
         for node in injury.nodes:
             stage.cluster.clients.faults.pause(node, injury.id)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Resume what is still paused of that."""
         for node in injury.nodes:
             stage.cluster.clients.faults.resume(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What nobody reads meanwhile."""
         hit = _names(cluster, aim)
         owned = sum(len(cluster.consumers[name].assignment) for name in hit)
@@ -680,12 +680,12 @@ PROCESSING_FAULTS: Final = table(
 class PollStall(Lifted):
     """Time on top of every poll's records."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Later polls come so much later."""
         for node in injury.nodes:
             stage.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Whether its group throws it out."""
         return slowness(cluster, "poll_stall", aim.nodes)
 
@@ -719,7 +719,7 @@ POLL_STALL_FAULTS: Final = table(
 class ZombieProducer(Behaviour):
     """A second process is started while the first one goes on."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """It must write in transactions, and be alone."""
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
@@ -731,12 +731,12 @@ class ZombieProducer(Behaviour):
             if stage.cluster.clients.rivals.is_there(node):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Start it."""
         for node in injury.nodes:
             stage.cluster.clients.rivals.start(node)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Kill it, and start the first one anew: what the second left open is aborted by that."""
         for node in injury.nodes:
             stage.cluster.clients.rivals.end(node)
@@ -745,7 +745,7 @@ class ZombieProducer(Behaviour):
                 stage.cluster.crash(node)
                 stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who is fenced, and with what."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         who = each_of(cluster, aim.nodes)

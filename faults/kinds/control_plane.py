@@ -14,12 +14,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import group_of, hit, leader_of_group, losses, names, runs, spare, what_it_is
@@ -41,25 +41,25 @@ def _off_by(injury: Injury, now: int) -> int:
 class ClockSkew(Behaviour):
     """The machine's clock is set; a drift is steps of a second."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """A clock that is neither off nor drifts is right."""
         del stage
         if not aim.params["by"] and not aim.params["drift"]:
             raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Set each machine's clock."""
         self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """It has drifted for another second."""
         self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Set it right."""
         self._step(stage.cluster, injury, 0)
 
-    def _set(self, stage: Stage, injury: Injury, off_us: int) -> None:
+    def _set(self, stage: FaultContext, injury: Injury, off_us: int) -> None:
         self._step(stage.cluster, injury, off_us)
         if injury.params["drift"]:
             stage.wake(injury, SECOND)
@@ -69,7 +69,7 @@ class ClockSkew(Behaviour):
             for each in cluster.clients.together(node):
                 cluster.network.skew(each, injury.id, off_us)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What its retention deletes, and whose records are refused."""
         ahead = int(aim.params["by"]) * (1 if aim.params["direction"] == AHEAD else -1)
         brokers = [node for node in aim.nodes if node in cluster.brokers]
@@ -89,7 +89,7 @@ class ClockSkew(Behaviour):
             found.append(f"records of {', '.join(refused)} are refused with INVALID_TIMESTAMP")
         way = AHEAD if ahead >= 0 else BEHIND
         told = "; ".join(found) or "timestamps, and ages that go by them, are off by it"
-        return Expectation(
+        return ExpectedImpact(
             f"{names(cluster, aim.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {told}",
             clients=tuple(dict.fromkeys((*refused, *hit(cluster, aim.nodes, doomed)))),
         )
@@ -177,22 +177,22 @@ def _refuse_without_decider(cluster: Cluster) -> None:
 class SessionExpiry(Behaviour):
     """Brokers are given up at once."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Somebody must be there to give up a broker that is counted on."""
         _refuse_without_decider(stage.cluster)
         for node in aim.nodes:
             if not stage.cluster.plane.is_live(node):
                 raise FaultError(f"{stage.cluster.name_of(node)} has no session that could expire", code="no_session")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """End each session."""
         for node in injury.nodes:
             stage.cluster.plane.expire_session(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Whose leaderships go, and how the broker comes back."""
         if not all(cluster.plane.is_live(node) for node in aim.nodes):
-            return Expectation(f"nothing: {names(cluster, aim.nodes)} has no session that could end")
+            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} has no session that could end")
         moved, offline, under = losses(cluster, aim.nodes)
         leads = len(moved) + len(offline)
         loses = f"loses {leads} leadership{'s' if leads > 1 else ''}" if leads else "leads nothing"
@@ -200,13 +200,13 @@ class SessionExpiry(Behaviour):
             loses += ", the controller's office too"
         back = "its next heartbeat unfences it" if cluster.profile.kraft else "it registers anew once it is told"
         clients = hit(cluster, aim.nodes, (*moved, *offline, *under))
-        return Expectation(f"{names(cluster, aim.nodes)} {loses}; {back}", moved, offline, under, clients)
+        return ExpectedImpact(f"{names(cluster, aim.nodes)} {loses}; {back}", moved, offline, under, clients)
 
 
 class ControllerFailover(Behaviour):
     """The office is taken from who has it."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only who has the office can lose it."""
         cluster = stage.cluster
         if aim.nodes != (cluster.plane.active(),):
@@ -215,19 +215,19 @@ class ControllerFailover(Behaviour):
             )
         _refuse_without_decider(cluster)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Take it away."""
         del injury
         stage.cluster.plane.depose_controller()
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who may follow."""
         if aim.nodes != (cluster.plane.active(),):
-            return Expectation(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
+            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
         able = sum(runs(cluster, node) for node in cluster.plane.controllers())
         how = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
         who = f"one of {able} is elected, itself among them" if able > 1 else "it is elected again, being the only one"
-        return Expectation(f"{names(cluster, aim.nodes)} {how}; {who}; leaders and ISRs stay as they are")
+        return ExpectedImpact(f"{names(cluster, aim.nodes)} {how}; {who}; leaders and ISRs stay as they are")
 
 
 CONTROLLER_FAULTS: Final = table(
@@ -280,7 +280,7 @@ CONTROLLER_FAULTS: Final = table(
 class SlowFollower(Behaviour):
     """Time on top of every answer to a replica fetcher."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """The partition, if one is named, must be one that every target follows."""
         partition = str(aim.params["partition"])
         for node in aim.nodes if partition else ():
@@ -290,19 +290,19 @@ class SlowFollower(Behaviour):
                     code="not_a_follower",
                 )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Answers that come from here on are handled later."""
         params = injury.params
         busy = Busy(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
         for node in injury.nodes:
             stage.cluster.harm.slow_fetchers(node, injury.id, busy)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Answers that come from then on are handled at once."""
         for node in injury.nodes:
             stage.cluster.harm.quicken_fetchers(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Whether the ISR waits for it, or does without."""
         world, params = cluster.world, aim.params
         touched = [
@@ -318,15 +318,15 @@ class SlowFollower(Behaviour):
         what = followed[0] if len(followed) == 1 else f"{len(followed)} partitions"
         who = names(cluster, aim.nodes)
         if not followed:
-            return Expectation(f"{who} follows nobody in any ISR")
+            return ExpectedImpact(f"{who} follows nobody in any ISR")
         # A follower counts as caught up as of its last fetch but one: two rounds are what it may take.
         if any(2 * int(params["extra"]) > _lag_time_us(cluster, name) for name in followed):
             short = f"; {len(under)} would be under min.insync.replicas" if under else ""
-            return Expectation(
+            return ExpectedImpact(
                 f"{who} leaves the ISR of {what} after replica.lag.time.max.ms{short}",
                 under_min_isr=under, clients=hit(cluster, (), followed),
             )  # fmt: skip
-        return Expectation(
+        return ExpectedImpact(
             f"{who} stays in the ISR of {what} while it keeps up; acks=all waits for it",
             clients=hit(cluster, (), followed),
         )
@@ -392,7 +392,7 @@ class QuorumLoss(Behaviour):
         """Where they stand still."""
         return bool(injury.params["how"] == PAUSE)
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Draw who is struck; in ZooKeeper mode brokers stand for the ensemble that they depend on."""
         cluster = stage.cluster
         group, what = group_of(cluster), what_it_is(cluster)
@@ -417,7 +417,7 @@ class QuorumLoss(Behaviour):
         links = between(nodes, cluster.nodes(), "both") if aim.params["how"] == PARTITION else ()
         return Aim(nodes, aim.params, links)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Strike each, in the way that was asked for."""
         cluster = stage.cluster
         for source, target in injury.links:
@@ -429,7 +429,7 @@ class QuorumLoss(Behaviour):
             elif injury.params["how"] == PAUSE:
                 stage.pause(injury, node)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Bring each back."""
         for source, target in injury.links:
             stage.cluster.mend(source, target, injury.id)
@@ -439,19 +439,19 @@ class QuorumLoss(Behaviour):
             elif injury.params["how"] == CRASH and not stage.cluster.is_up(node):
                 stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Nothing changes any more; brokers that go with their controllers leave their partitions leaderless."""
         struck = [node for node in aim.nodes if node in group_of(cluster) and runs(cluster, node)]
         needed = spare(cluster, group_of(cluster)) + 1
         if len(struck) < needed:
-            return Expectation(f"nothing: {needed} running members must go before {what_it_is(cluster)} is lost")
+            return ExpectedImpact(f"nothing: {needed} running members must go before {what_it_is(cluster)} is lost")
         offline = tuple(
             partition for partition, record in cluster.world.records.items() if record.leader in aim.nodes
         )  # Nobody is there to elect another.
         under = losses(cluster, aim.nodes)[2]
         short = tuple(partition for partition in under if partition not in offline)
         held = f"; {len(offline)} partitions go with their leaders" if offline else ""
-        return Expectation(
+        return ExpectedImpact(
             f"{what_it_is(cluster)} loses its majority with {names(cluster, aim.nodes)}: no elections, no ISR "
             f"changes, no topics; leaders serve on{held}",
             (),
@@ -506,7 +506,7 @@ CACHE: Final = "cache"
 class StaleMetadata(Behaviour):
     """News of the cluster are held back from the target."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only ZooKeeper mode tells the cache and the roles of a broker apart."""
         cluster = stage.cluster
         brokers = [node for node in aim.nodes if node in cluster.brokers]
@@ -516,7 +516,7 @@ class StaleMetadata(Behaviour):
                 code="no_cache_in_kraft",
             )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Hold them back from now on."""
         cluster, delay = stage.cluster, int(injury.params["delay"])
         for node in injury.nodes:
@@ -527,7 +527,7 @@ class StaleMetadata(Behaviour):
                 for metadata in cluster.clients.metadata_of(node):
                     metadata.hear_late(injury.id, delay)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Let them through; what waits is taken up at once."""
         cluster = stage.cluster
         for node in injury.nodes:
@@ -537,7 +537,7 @@ class StaleMetadata(Behaviour):
                 for metadata in cluster.clients.metadata_of(node):
                     metadata.hear(injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What it goes on believing."""
         delay = int(aim.params["delay"])
         when = f"{delay // 1_000} ms late" if delay else "not until healed"
@@ -550,7 +550,7 @@ class StaleMetadata(Behaviour):
         if leads:
             known = leads[0] if len(leads) == 1 else f"{len(leads)} partitions"
             zombie = f"; whoever else is elected meanwhile, it goes on leading {known}"
-        return Expectation(
+        return ExpectedImpact(
             f"{names(cluster, aim.nodes)} hears of new leaders {when}{zombie}",
             clients=hit(cluster, aim.nodes, leads),
         )

@@ -12,12 +12,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import hit, names, plain, silence, spelled
@@ -26,22 +26,22 @@ from faults.declarations.impact import hit, names, plain, silence, spelled
 class CorruptBatch(Behaviour):
     """Bits turn in one stored batch."""
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """The partition that is meant, where none is named."""
         return Aim(aim.nodes, {**aim.params, "partition": _partition(stage.cluster, aim.nodes, aim.params)})
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Each target must have such a batch."""
         for node in aim.nodes:
             _refuse_no_batch(stage.cluster, node, aim.params)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Damage each copy."""
         partition, offset = str(injury.params["partition"]), int(injury.params["offset"])
         for node in injury.nodes:
             stage.cluster.harm.damage(node, partition, offset, str(injury.params["what"]))
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who would come upon it, by who reads from whom."""
         try:
             partition = _partition(cluster, aim.nodes, aim.params)
@@ -109,17 +109,17 @@ def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> 
 class LostWriteback(Behaviour):
     """A disk that lies."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """From here on."""
         for node in injury.nodes:
             stage.cluster.harm.lose_writes(node, injury.id)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """It writes again, and what it withheld soon."""
         for node in injury.nodes:
             stage.cluster.harm.keep_writes(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Nothing now; what the loss of power would then mean."""
         at_stake = tuple(
             partition
@@ -206,7 +206,7 @@ class BrokenDisk(Behaviour):
     upon = ""
     """What the broker's end waits for."""
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Make each disk work, and start the broker that it has ended."""
         disks = stage.cluster.disks
         for node in injury.nodes:
@@ -216,7 +216,7 @@ class BrokenDisk(Behaviour):
             elif disks.halted(node):
                 stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What losing the broker means."""
         lost = silence(cluster, "crash", aim.nodes)
         return replace(lost, sentence=f"halts {self.upon}: {lost.sentence}")
@@ -227,7 +227,7 @@ class FullDisk(BrokenDisk):
 
     upon = "at the first append or checkpoint that does not fit"
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Leave so many bytes on each."""
         for node in injury.nodes:
             stage.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
@@ -238,7 +238,7 @@ class ReadOnlyDisk(BrokenDisk):
 
     upon = "at its next append or checkpoint"
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Let nothing be written to each."""
         for node in injury.nodes:
             stage.cluster.disks.make_read_only(node, injury.id)
@@ -249,7 +249,7 @@ class LogDirFailure(BrokenDisk):
 
     upon = "at once"
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Let every access to each fail."""
         lost = bool(injury.params["lost"])
         for node in injury.nodes:
@@ -331,18 +331,18 @@ _SAMPLE: Final = 16_384
 class SlowDisk(Behaviour):
     """Every append waits until the disk has taken it."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Slow each disk down."""
         throughput, latency = int(injury.params["throughput"]), int(injury.params["latency"])
         for node in injury.nodes:
             stage.cluster.disks.slow(node, injury.id, throughput, latency)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Let each write as before, as far as no other fault slows it."""
         for node in injury.nodes:
             stage.cluster.disks.mend(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who waits for the disk: everybody where it leads, acks=all where it is in sync."""
         records = cluster.world.records
         leads = [name for name, record in records.items() if record.leader in aim.nodes]
@@ -356,7 +356,7 @@ class SlowDisk(Behaviour):
             f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: every append waits where it leads "
             f"({len(leads)}), and acks=all where it follows in the ISR ({len(follows)})"
         )
-        return Expectation(sentence, clients=hit(cluster, (), (*leads, *follows)))
+        return ExpectedImpact(sentence, clients=hit(cluster, (), (*leads, *follows)))
 
 
 SLOW_DISK_FAULTS: Final = table(

@@ -12,12 +12,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import names, percent, slowness, spelled
@@ -32,22 +32,22 @@ class ConnectionReset(Behaviour):
 
     name = "connection_reset"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """All links between the target and the other ends, both ways: a connection has two."""
         return links_of(stage, aim, self.name)
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what stands can break."""
         if not stage.cluster.wiring.connected(aim.links):
             raise FaultError(
                 f"{names(stage.cluster, aim.nodes)} has no connection that could be reset", code="no_connection"
             )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Break each."""
         stage.cluster.wiring.sever(injury.links)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """How many, and who notices."""
         count = len(cluster.wiring.connected(aim.links or _all(cluster, aim)))
         return noticed(cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break")
@@ -63,19 +63,19 @@ class ResetStorm(ConnectionReset):
 
     name = "reset_storm"
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Connections may come later."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Break what stands, now and every so often."""
         stage.cluster.wiring.sever(injury.links)
         stage.wake(injury, int(injury.params["every"]))
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """It is time again."""
         self.apply(stage, injury)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Nothing is to be undone: a fault that is off the board is not woken, and peers have connected anew."""
         del stage, injury
 
@@ -267,23 +267,23 @@ RESPONSE_FAULTS: Final = table(
 class Lag(Behaviour):
     """Latency and jitter on top of a link's own."""
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Every link between the target and the other side, everybody by default."""
         return links_of(stage, aim, "lag")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Slow each link down."""
         for source, target in injury.links:
             stage.cluster.add_lag(
                 source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
             )
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Messages sent from then on take their usual time."""
         for source, target in injury.links:
             stage.cluster.remove_lag(source, target, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who waits for it."""
         return slowness(cluster, "lag", aim.nodes)
 

@@ -14,12 +14,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import severance
@@ -38,17 +38,17 @@ class Cutting(Behaviour):
     name: str = ""
     """Of the fault."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Cut each link."""
         for source, target in injury.links:
             stage.cluster.cut(source, target, injury.id)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Mend each link that nothing else cuts."""
         for source, target in injury.links:
             stage.cluster.mend(source, target, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What the sides do without each other: leaders, followers, controllers and clients."""
         return severance(cluster, self.name, aim)
 
@@ -58,7 +58,7 @@ class NetworkPartition(Cutting):
 
     name = "partition"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Every link between the target and the other side, everybody else by default."""
         return links_of(stage, aim, self.name, others_only=True)
 
@@ -68,7 +68,7 @@ class Isolation(Cutting):
 
     name = "isolate"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Every link between a target and anybody, the other targets among them."""
         return links_of(stage, aim, self.name)
 
@@ -129,7 +129,7 @@ SIDES: Final = Param(
 )
 
 
-def shuffled(stage: Stage, nodes: Sequence[int]) -> list[int]:
+def shuffled(stage: FaultContext, nodes: Sequence[int]) -> list[int]:
     """The nodes in an order drawn by the session's seed."""
     stream = stage.cluster.stream(TARGETS)
     left = list(nodes)
@@ -141,7 +141,7 @@ def short_names(cluster: Cluster, nodes: Sequence[int]) -> str:
     return ",".join(cluster.name_of(node).replace(" ", "") for node in nodes)
 
 
-def halved(stage: Stage, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
+def halved(stage: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
     """Two halves drawn by the seed, each in the order of the targets; the first is the smaller."""
     order = shuffled(stage, nodes)
     first = order[: len(order) // 2]
@@ -153,7 +153,7 @@ class Halves(Cutting):
 
     name = "halves"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Draw who is on which side."""
         return _sided(stage, aim, *halved(stage, aim.nodes), {})
 
@@ -163,7 +163,7 @@ class Bridge(Cutting):
 
     name = "bridge"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Settle the node in the middle, and draw who is on which side of it."""
         asked = str(aim.params["bridge"])
         among = stage.targets(asked) if asked else shuffled(stage, aim.nodes)[:1]
@@ -174,7 +174,7 @@ class Bridge(Cutting):
         return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, among)})
 
 
-def _sided(stage: Stage, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
+def _sided(stage: FaultContext, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
     sides = f"{short_names(stage.cluster, one)}|{short_names(stage.cluster, other)}"
     links = between(one, other, str(aim.params["direction"]))
     return Aim(aim.nodes, {**aim.params, **more, "sides": sides}, links)
@@ -185,7 +185,7 @@ class MajorityRing(Cutting):
 
     name = "majority_ring"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Place the targets on a ring, and cut whoever is too far from each other on it."""
         drawn = aim.params["order"] == DRAWN
         ring = shuffled(stage, aim.nodes) if drawn else list(aim.nodes)
@@ -308,20 +308,20 @@ class Flapping(Cutting):
 
     name = "flapping"
 
-    def aim(self, stage: Stage, aim: Aim) -> Aim:
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
         """Every link between the target and the other side, everybody else by default."""
         return links_of(stage, aim, self.name, others_only=True)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """It begins with being down."""
         injury.memo[_DETAIL] = injury.detail
         self._turn(stage, injury, _DOWN)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """A phase is over."""
         self._turn(stage, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
 
-    def _turn(self, stage: Stage, injury: Injury, phase: str) -> None:
+    def _turn(self, stage: FaultContext, injury: Injury, phase: str) -> None:
         injury.memo["now"] = phase
         injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
         if phase == _DOWN:
@@ -336,7 +336,7 @@ class Flapping(Cutting):
         length = int(injury.params[phase])
         return 1 + stream.below(2 * length) if injury.params["random"] else length
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What the longest time without a connection does; requests wait for the next time with one."""
         longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
         longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest

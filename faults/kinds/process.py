@@ -12,12 +12,12 @@ from faults.declarations.fault import (
     Aim,
     Alias,
     Behaviour,
-    Expectation,
+    ExpectedImpact,
     Fault,
+    FaultContext,
     FaultError,
     Injury,
     Param,
-    Stage,
     table,
 )
 from faults.declarations.impact import client_fate, names, parting, silence, slowness
@@ -32,52 +32,52 @@ def refuse_down(cluster: Cluster, nodes: tuple[int, ...]) -> None:
             raise FaultError(f"{cluster.name_of(node)} is down already", code="down_already")
 
 
-class Ending(Behaviour):
+class ProcessStop(Behaviour):
     """The process is gone until it is started again."""
 
     ends_process = True
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives can die."""
         refuse_down(stage.cluster, aim.nodes)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Start what is still down."""
         for node in injury.nodes:
             if not stage.cluster.is_up(node):
                 stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Its silence, until its session is over."""
         return silence(cluster, "crash", aim.nodes)
 
 
-class Crash(Ending):
+class Crash(ProcessStop):
     """SIGKILL."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Kill each."""
         for node in injury.nodes:
             stage.take_away(node)
             stage.cluster.crash(node, torn=bool(injury.params["torn"]))
 
 
-class PowerLoss(Ending):
+class PowerLoss(ProcessStop):
     """The machine goes dark."""
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Cut each log where the disk would have it."""
         for node in injury.nodes:
             stage.take_away(node)
             stage.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
 
 
-class CleanShutdown(Ending):
+class CleanShutdown(ProcessStop):
     """SIGTERM."""
 
     holds_process = True
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what runs can do what it does at its end."""
         refuse_down(stage.cluster, aim.nodes)
         for node in aim.nodes:
@@ -87,12 +87,12 @@ class CleanShutdown(Ending):
             if stage.cluster.lives.is_leaving(node):
                 raise FaultError(f"{name} is being closed already", code="closing_already")
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Ask each to end."""
         for node in injury.nodes:
             stage.cluster.shutdown(node, int(injury.params["timeout"]))
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Start what has ended; what is still at it starts again as soon as it has."""
         for node in injury.nodes:
             if not stage.cluster.is_up(node):
@@ -100,7 +100,7 @@ class CleanShutdown(Ending):
             elif stage.cluster.lives.is_leaving(node):
                 stage.cluster.lives.start_again(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What it does before it goes."""
         return parting(cluster, "clean_shutdown", aim.nodes)
 
@@ -108,7 +108,7 @@ class CleanShutdown(Ending):
 class Restart(Behaviour):
     """A process that is down starts."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what is down can be started."""
         for node in aim.nodes:
             if stage.cluster.is_up(node):
@@ -116,19 +116,19 @@ class Restart(Behaviour):
                     f"{stage.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
                 )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Start each."""
         for node in injury.nodes:
             stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """What a new process does first."""
         if len(aim.nodes) == 1 and aim.nodes[0] in cluster.clients.names:
-            return Expectation(client_fate(cluster, "restart", aim.nodes[0]))
+            return ExpectedImpact(client_fate(cluster, "restart", aim.nodes[0]))
         up = tuple(node for node in aim.nodes if cluster.is_up(node))
         if up:
-            return Expectation(f"{names(cluster, up)} is up: nothing to restart")
-        return Expectation(f"{names(cluster, aim.nodes)} recovers, registers, catches up")
+            return ExpectedImpact(f"{names(cluster, up)} is up: nothing to restart")
+        return ExpectedImpact(f"{names(cluster, aim.nodes)} recovers, registers, catches up")
 
 
 class Pause(Behaviour):
@@ -136,21 +136,21 @@ class Pause(Behaviour):
 
     holds_process = True
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives can be paused; two pauses overlap."""
         refuse_down(stage.cluster, aim.nodes)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Hold each."""
         for node in injury.nodes:
             stage.pause(injury, node)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Let each go on that nothing else holds."""
         for node in injury.nodes:
             stage.unpause(injury, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Its silence, if it is longer than its session."""
         return silence(cluster, "gc_pause", aim.nodes, aim.for_us)
 
@@ -307,14 +307,14 @@ class Bounce(CleanShutdown):
         """One that kills has nothing left to hold."""
         return not injury.params["kill"]
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives can end, and only what runs can end in order."""
         if aim.params["kill"]:
             refuse_down(stage.cluster, aim.nodes)
         else:
             super().check(stage, aim)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Kill each, or ask each to end."""
         for node in injury.nodes:
             if injury.params["kill"]:
@@ -325,7 +325,7 @@ class Bounce(CleanShutdown):
         injury.memo["starts"] = ()
         self.woken(stage, injury)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """Start what has been down for long enough, and look again while anything is left to do."""
         now, up = stage.cluster.now_us, stage.cluster.is_up
         starts = dict(injury.memo["starts"])
@@ -347,7 +347,7 @@ class Bounce(CleanShutdown):
         else:
             stage.end(injury)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """How it ends."""
         if aim.params["kill"]:
             return silence(cluster, "crash", aim.nodes)
@@ -388,7 +388,7 @@ Train = tuple[int, int, bool, int]
 class PauseTrain(Behaviour):
     """Each node has a train of its own. A process that is down is passed over: the trains are the machine's."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives can be paused, and it must run between two pauses."""
         refuse_down(stage.cluster, aim.nodes)
         if aim.params["pause"] >= aim.params["every"]:
@@ -397,13 +397,13 @@ class PauseTrain(Behaviour):
                 code="pause_not_shorter",
             )
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """The first pause begins at once."""
         now, count = stage.cluster.now_us, int(injury.params["count"])
         injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
         self.woken(stage, injury)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """Begin and end what is due; with the last pause of all the fault is over."""
         now = stage.cluster.now_us
         trains: list[Train] = []
@@ -417,7 +417,7 @@ class PauseTrain(Behaviour):
         else:
             stage.end(injury)
 
-    def _next(self, stage: Stage, injury: Injury, train: Train) -> Train | None:
+    def _next(self, stage: FaultContext, injury: Injury, train: Train) -> Train | None:
         node, _at, still, left = train
         now, length = stage.cluster.now_us, int(injury.params["pause"])
         gap = int(injury.params["every"]) - length
@@ -429,19 +429,19 @@ class PauseTrain(Behaviour):
         stage.pause(injury, node)
         return (node, now + self._span(stage, injury, node, length), True, left)
 
-    def _span(self, stage: Stage, injury: Injury, node: int, mean: int) -> int:
+    def _span(self, stage: FaultContext, injury: Injury, node: int, mean: int) -> int:
         """So long, or by chance from next to nothing to twice that, all alike."""
         if not injury.params["random"]:
             return mean
         stream = stage.cluster.stream(f"pauses {injury.id}: {stage.cluster.name_of(node)}")
         return 1 + stream.below(2 * mean - 1)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Let each go on that nothing else holds."""
         for node in injury.nodes:
             stage.unpause(injury, node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Silence where a pause outlasts a session, mere slowness where it does not."""
         longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
         if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
@@ -483,21 +483,21 @@ PAUSE_TRAIN_FAULTS: Final = table(
 class SlowCpu(Behaviour):
     """Whatever the process handles takes time. It stays with the machine: a restart does not end it."""
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives works."""
         refuse_down(stage.cluster, aim.nodes)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """From now on; costs of several faults add up."""
         for node in injury.nodes:
             stage.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """With the last such fault what waits is handled at once."""
         for node in injury.nodes:
             stage.cluster.lives.quicken(node, injury.id)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Who waits for it."""
         return slowness(cluster, "slow_cpu", aim.nodes)
 
@@ -564,16 +564,16 @@ class OutOfMemory(Behaviour):
         """Until it ends them itself."""
         return bool(injury.memo["step"] < _LAST)
 
-    def check(self, stage: Stage, aim: Aim) -> None:
+    def check(self, stage: FaultContext, aim: Aim) -> None:
         """Only what lives has a heap."""
         refuse_down(stage.cluster, aim.nodes)
 
-    def apply(self, stage: Stage, injury: Injury) -> None:
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
         """The first collection begins."""
         injury.memo |= {"step": 0, "dead": ()}
         self.woken(stage, injury)
 
-    def woken(self, stage: Stage, injury: Injury) -> None:
+    def woken(self, stage: FaultContext, injury: Injury) -> None:
         """The next pause begins or ends; the last one ends with the process."""
         elapsed, thrash_us = stage.cluster.now_us - injury.since_us, int(injury.params["thrash"])
         step: int = injury.memo["step"]
@@ -590,7 +590,7 @@ class OutOfMemory(Behaviour):
         elif not self._end(stage, injury):
             stage.wake(injury, LOOK_US)
 
-    def _end(self, stage: Stage, injury: Injury) -> bool:
+    def _end(self, stage: FaultContext, injury: Injury) -> bool:
         """Nothing could be freed: each exits, but for those that something else holds; whether none is left."""
         cluster = stage.cluster
         for node in injury.nodes:
@@ -601,14 +601,14 @@ class OutOfMemory(Behaviour):
                 cluster.lives.crash(node, OUT_OF_MEMORY)
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
-    def heal(self, stage: Stage, injury: Injury) -> None:
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
         """Start what has died of it; what is still at it goes on, with a heap that suffices."""
         for node in injury.nodes:
             stage.unpause(injury, node)
             if node in injury.memo["dead"] and not stage.cluster.is_up(node):
                 stage.restart(node)
 
-    def expect(self, cluster: Cluster, aim: Aim) -> Expectation:
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Its silence, until its session is over."""
         return silence(cluster, "crash", aim.nodes)
 

@@ -10,8 +10,8 @@ broker_restarts: brokers that are shut down in order: one, for good, or in a rol
 The operations are declared in `faults.declarations.operation`; this package does not know faults' behaviour.
 """
 
-from faults.operations.runner import Ended
+from faults.operations.runner import OperationResult
 
 __all__ = [
-    "Ended",
+    "OperationResult",
 ]

@@ -33,7 +33,7 @@ Plain = tuple[Any, ...]
 
 
 @dataclass(slots=True)
-class Job:
+class OperationJob:
     """One operation. All of it is plain values, so that it can be saved in the middle."""
 
     id: int
@@ -60,40 +60,40 @@ class Job:
         )  # fmt: skip
 
 
-class Hands(Protocol):
+class OperationContext(Protocol):
     """What a procedure acts by."""
 
     cluster: Cluster
 
-    def ask(self, job: Job, request: Request) -> None:
+    def ask(self, job: OperationJob, request: Request) -> None:
         """Have a request made; the procedure's ``answered`` gets the last word on it."""
 
-    def wake(self, job: Job, after_us: int) -> None:
+    def wake(self, job: OperationJob, after_us: int) -> None:
         """Have ``woken`` called."""
 
-    def progress(self, job: Job, detail: str) -> None:
+    def progress(self, job: OperationJob, detail: str) -> None:
         """Tell that a part is done."""
 
-    def end(self, job: Job, error: str = "", detail: str = "") -> None:
+    def end(self, job: OperationJob, error: str = "", detail: str = "") -> None:
         """The operation is over."""
 
 
 class Procedure:
     """How an operation goes. Objects of it have no state: all is in the job."""
 
-    def check(self, hands: Hands, job: Job) -> None:
+    def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Refuse what cannot even be tried now, by a FaultError; nothing has happened yet."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Start."""
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """The last word on what was asked last."""
 
-    def woken(self, hands: Hands, job: Job) -> None:
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
         """It is time to look."""
 
-    def cancel(self, hands: Hands, job: Job) -> None:
+    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
         """End it before its time.
 
         Raises:
@@ -123,19 +123,19 @@ def verdict(answer: Any) -> tuple[str, str]:
     return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(told)
 
 
-class Asking(Procedure):
+class RequestProcedure(Procedure):
     """Ask, and take the answer."""
 
-    def check(self, hands: Hands, job: Job) -> None:
+    def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Only what asks for anything."""
         del hands
         request_of(job.operation.name, job.params)
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """The request."""
         hands.ask(job, request_of(job.operation.name, job.params))
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """The end."""
         hands.end(job, *verdict(answer))
 

@@ -8,7 +8,7 @@ from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import Hands, Job, Procedure, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
 from faults.operations.reassignment import Moving, Plan, emptied
 
 LOOK_US: Final = 100 * MS
@@ -18,7 +18,7 @@ LOOK_US: Final = 100 * MS
 class ShuttingDown(Procedure):
     """One broker; perhaps it is started again."""
 
-    def check(self, hands: Hands, job: Job) -> None:
+    def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Only a process that runs hears of it."""
         broker = job.params["broker"]
         if not hands.cluster.is_up(broker):
@@ -26,13 +26,13 @@ class ShuttingDown(Procedure):
         if hands.cluster.state_of(broker) is ProcessState.PAUSED:
             raise FaultError(f"broker {broker} is paused: it would not hear of it", code="paused")
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """SIGTERM."""
         hands.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
         hands.wake(job, LOOK_US)
 
-    def woken(self, hands: Hands, job: Job) -> None:
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
         """Look whether it is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
@@ -52,7 +52,7 @@ class ShuttingDown(Procedure):
             hands.cluster.restart(broker)
         hands.end(job, "", f"broker {broker} starts again")
 
-    def cancel(self, hands: Hands, job: Job) -> None:
+    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
         """It stays down."""
         del hands
         if job.params["restart_after"] < 0:
@@ -64,11 +64,11 @@ class ShuttingDown(Procedure):
 class Decommissioning(Moving):
     """Everything off a broker, then off with it."""
 
-    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
         """To whoever has least."""
         return emptied(known, job.params["broker"])
 
-    def moved(self, hands: Hands, job: Job) -> None:
+    def moved(self, hands: OperationContext, job: OperationJob) -> None:
         """Only an empty broker is stopped."""
         broker = job.params["broker"]
         if job.stage == "unregister" or job.error or job.cancelled:
@@ -83,7 +83,7 @@ class Decommissioning(Moving):
                 job.stage = "paused"
         hands.wake(job, LOOK_US)
 
-    def woken(self, hands: Hands, job: Job) -> None:
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
         """Look whether it is down."""
         if job.stage not in ("stopping", "paused"):
             super().woken(hands, job)
@@ -100,7 +100,7 @@ class Decommissioning(Moving):
         else:
             hands.end(job, "", f"broker {broker} is gone")
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Forgotten."""
         if job.stage != "unregister":
             super().answered(hands, job, answer)
@@ -112,14 +112,14 @@ class Decommissioning(Moving):
 class Rolling(Procedure):
     """Broker after broker: down, up again, and on when the cluster is whole."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """The first one."""
         brokers = job.params["brokers"] or tuple(sorted(hands.cluster.brokers))
         job.memo |= {"left": brokers, "total": len(brokers)}
         job.accepted = True
         self._next(hands, job)
 
-    def _next(self, hands: Hands, job: Job) -> None:
+    def _next(self, hands: OperationContext, job: OperationJob) -> None:
         left = job.memo["left"]
         done = job.memo["total"] - len(left)
         if not left or job.cancelled:
@@ -129,11 +129,11 @@ class Rolling(Procedure):
         job.stage = "stop"
         self.woken(hands, job)
 
-    def woken(self, hands: Hands, job: Job) -> None:
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
         """Go on where it stands."""
         getattr(self, f"_{job.stage.replace(' ', '_')}")(hands, job)
 
-    def _stop(self, hands: Hands, job: Job) -> None:
+    def _stop(self, hands: OperationContext, job: OperationJob) -> None:
         """A paused broker hears of it when it goes on; one that is down is only started."""
         cluster, broker = hands.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
@@ -145,14 +145,14 @@ class Rolling(Procedure):
         job.stage = "stopping"
         hands.wake(job, LOOK_US)
 
-    def _stopping(self, hands: Hands, job: Job) -> None:
+    def _stopping(self, hands: OperationContext, job: OperationJob) -> None:
         if hands.cluster.is_up(job.memo["broker"]):
             hands.wake(job, LOOK_US)
         else:
             job.stage = "start"
             hands.wake(job, job.params["down"])
 
-    def _start(self, hands: Hands, job: Job) -> None:
+    def _start(self, hands: OperationContext, job: OperationJob) -> None:
         broker = job.memo["broker"]
         if not hands.cluster.is_up(broker):
             hands.cluster.restart(broker)
@@ -163,7 +163,7 @@ class Rolling(Procedure):
         else:
             self._rest(hands, job)
 
-    def _look(self, hands: Hands, job: Job) -> None:
+    def _look(self, hands: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
             self._next(hands, job)
         elif hands.cluster.brokers[job.memo["broker"]].control.registered:
@@ -171,7 +171,7 @@ class Rolling(Procedure):
         else:  # its log does not say that it has started
             hands.wake(job, POLL_US)
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """On, if the broker is back and every replica in sync."""
         whole = (
             isinstance(answer, MetadataResponse)
@@ -184,17 +184,17 @@ class Rolling(Procedure):
         else:
             hands.wake(job, POLL_US)
 
-    def _rest(self, hands: Hands, job: Job) -> None:
+    def _rest(self, hands: OperationContext, job: OperationJob) -> None:
         if not job.memo["left"]:
             self._next(hands, job)
         else:
             job.stage = "next one"
             hands.wake(job, job.params["pause"])
 
-    def _next_one(self, hands: Hands, job: Job) -> None:
+    def _next_one(self, hands: OperationContext, job: OperationJob) -> None:
         self._next(hands, job)
 
-    def cancel(self, hands: Hands, job: Job) -> None:
+    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
         """The broker that is down comes back; no other goes down."""
         del hands
         job.cancelled = True

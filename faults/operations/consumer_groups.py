@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from cluster_model.clients import Answer, AtBroker, Describe
 from cluster_model.coordinators.group import (
-    Known,
+    GroupState,
+    PartitionOffsets,
     ResetError,
-    State,
     Strategy,
     Table,
     aligned,
@@ -48,8 +48,8 @@ from cluster_model.protocol.messages import (
     MetadataResponse,
 )
 from faults.declarations.fault import FaultError
-from faults.operations.base import Hands, Job, Procedure, verdict
-from faults.operations.reassignment import PlanError, states_of
+from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
+from faults.operations.reassignment import ReassignmentError, states_of
 
 # Common to operations on groups: many offsets in one request, and tables printed line by line.
 
@@ -60,7 +60,7 @@ ANY_EPOCH = -1
 class Looking(Procedure):
     """Goes from stage to stage; each stage's name is that of the method that takes its answers, behind ``_``."""
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """A refusal is the end; anything else is for the stage."""
         error, detail = verdict(answer)
         if error:
@@ -68,17 +68,19 @@ class Looking(Procedure):
         else:
             getattr(self, f"_{job.stage}")(hands, job, answer)
 
-    def ask_group(self, hands: Hands, job: Job) -> None:
+    def ask_group(self, hands: OperationContext, job: OperationJob) -> None:
         """Have the group described; stage ``state``."""
         job.stage = "state"
         hands.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
 
-    def ask_metadata(self, hands: Hands, job: Job) -> None:
+    def ask_metadata(self, hands: OperationContext, job: OperationJob) -> None:
         """Have the cluster described; stage ``metadata``."""
         job.stage = "metadata"
         hands.ask(job, Describe(0))
 
-    def ask_offsets(self, hands: Hands, job: Job, stage: str, partitions: Iterable[str], timestamp_us: int) -> bool:
+    def ask_offsets(
+        self, hands: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
+    ) -> bool:
         """Ask each partition's leader; False if there is nothing to ask. ``job.memo[stage]`` gathers the answers."""
         asked = tuple(partitions)
         job.stage, job.memo[stage], job.memo["asked"] = stage, (), len(asked)
@@ -86,14 +88,14 @@ class Looking(Procedure):
             hands.ask(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
         return bool(asked)
 
-    def gathered(self, job: Job, answer: ListOffsetsResponse) -> bool:
+    def gathered(self, job: OperationJob, answer: ListOffsetsResponse) -> bool:
         """Take one answer; True when all are there."""
         found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
         job.memo[job.stage] = found
         asked: int = job.memo["asked"]
         return len(found) == asked
 
-    def tell(self, hands: Hands, job: Job, table: Table) -> None:
+    def tell(self, hands: OperationContext, job: OperationJob, table: Table) -> None:
         """Tell a table, its headings too."""
         for line in aligned(table):
             hands.progress(job, line)
@@ -155,7 +157,7 @@ _SCOPES: Final = ("topics", "all_topics")
 class Resetting(Looking):
     """Stages: state; metadata, committed or both, as the partitions and the strategy want it; the logs; commit."""
 
-    def check(self, hands: Hands, job: Job) -> None:
+    def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Either topics, or all, or a file."""
         del hands
         given = [name for name in _SCOPES if job.params[name]]
@@ -168,12 +170,12 @@ class Resetting(Looking):
                 f"reset_offsets needs topics or all_topics, found {' and '.join(given) or 'neither'}", code="choose_one"
             )
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask for its state."""
         job.memo |= {"committed": (), "starts": (), "ends": (), "times": (), "partitions": None}
         self.ask_group(hands, job)
 
-    def _state(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _state(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         refused = refusal(job.params["group"], str(the_group(answer).state))
         if refused:
             hands.end(job, "NON_EMPTY_GROUP", refused)
@@ -186,16 +188,16 @@ class Resetting(Looking):
         else:
             self._about(hands, job, partitions_in(job.params["topics"]))
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
             return
         try:
             self._about(hands, job, partitions_in(job.params["topics"], answer))
-        except PlanError as wrong:
+        except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
 
-    def _about(self, hands: Hands, job: Job, partitions: tuple[str, ...]) -> None:
+    def _about(self, hands: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
         """These it is about: what is committed for them, or on to their logs."""
         job.memo["partitions"] = partitions
         if strategy_of(job).needs_committed:
@@ -203,11 +205,11 @@ class Resetting(Looking):
         else:
             self._look(hands, job)
 
-    def _ask_committed(self, hands: Hands, job: Job) -> None:
+    def _ask_committed(self, hands: OperationContext, job: OperationJob) -> None:
         job.stage = "committed"
         hands.ask(job, OffsetFetchRequest(0, job.params["group"], job.memo["partitions"]))
 
-    def _committed(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _committed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["committed"] = committed_in(answer)
         if job.memo["partitions"] is None:
             job.memo["partitions"] = tuple(partition for partition, _offset in job.memo["committed"])
@@ -215,7 +217,7 @@ class Resetting(Looking):
 
     # -- the logs ---------------------------------------------------------------------------------------------------
 
-    def _look(self, hands: Hands, job: Job) -> None:
+    def _look(self, hands: OperationContext, job: OperationJob) -> None:
         """Begin with what the strategy goes by."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy.by_time:
@@ -229,13 +231,13 @@ class Resetting(Looking):
         if not asked:
             self._ask_ends(hands, job)
 
-    def _times(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _times(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
             self._ask_ends(hands, job)
 
     _starts = _times
 
-    def _ask_ends(self, hands: Hands, job: Job) -> None:
+    def _ask_ends(self, hands: OperationContext, job: OperationJob) -> None:
         """The ends of those logs whose end matters."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy is Strategy.TO_EARLIEST:
@@ -246,13 +248,13 @@ class Resetting(Looking):
         if not self.ask_offsets(hands, job, "ends", partitions, LATEST):
             self._decide(hands, job)
 
-    def _ends(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _ends(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
             self._decide(hands, job)
 
     # -- what comes of it -------------------------------------------------------------------------------------------
 
-    def _decide(self, hands: Hands, job: Job) -> None:
+    def _decide(self, hands: OperationContext, job: OperationJob) -> None:
         try:
             offsets, warnings = worked_out(job)
         except ResetError as wrong:
@@ -272,7 +274,7 @@ class Resetting(Looking):
         commits = tuple(CommittedOffset(partition, offset) for partition, offset in offsets.items())
         hands.ask(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """The commit's answer is the end."""
         if job.stage != "commit":
             super().answered(hands, job, answer)
@@ -281,14 +283,14 @@ class Resetting(Looking):
         hands.end(job, error, detail or ("" if error else f"{counted(job.memo['new'], 'partition')} reset"))
 
 
-def strategy_of(job: Job) -> Strategy:
+def strategy_of(job: OperationJob) -> Strategy:
     """The one that was asked for."""
     operation, params = job.operation, job.params
     given = (each for each in operation.params if each.name in operation.one_of and params[each.name] != each.default)
     return Strategy(next(given).name)
 
 
-def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
+def worked_out(job: OperationJob) -> tuple[dict[str, int], list[str]]:
     """The new offsets by partition, and what the tool warns of.
 
     Raises:
@@ -301,7 +303,7 @@ def worked_out(job: Job) -> tuple[dict[str, int], list[str]]:
     offsets: dict[str, int] = {}
     warnings: list[str] = []
     for each in memo["partitions"]:
-        known = Known(committed.get(each, -1), starts.get(each, -1), ends.get(each, -1), times.get(each, -1))
+        known = PartitionOffsets(committed.get(each, -1), starts.get(each, -1), ends.get(each, -1), times.get(each, -1))
         reset = new_offset(strategy, each, numbers.get(strategy, lines.get(each, -1)), known)
         offsets[each] = reset.offset
         warnings += [reset.warning] if reset.warning else []
@@ -317,7 +319,7 @@ ANY = "any"
 class Describing(Looking):
     """``--describe``. Stages: state, then coordinator, or metadata, committed and ends."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask its coordinator."""
         show = job.params["show"]
         if show != "offsets" and not hands.cluster.profile.client.group_tables:
@@ -325,10 +327,10 @@ class Describing(Looking):
             return
         self.ask_group(hands, job)
 
-    def _state(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _state(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         group = the_group(answer)
         told = warning(group)
-        if group.state == State.DEAD:
+        if group.state == GroupState.DEAD:
             hands.end(job, "GROUP_ID_NOT_FOUND", told)
             return
         job.memo["group"] = group
@@ -344,12 +346,12 @@ class Describing(Looking):
         else:
             self.ask_metadata(hands, job)
 
-    def _coordinator(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _coordinator(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         group = job.memo["group"]
         self.tell(hands, job, state_table(group, answer.node_id, hands.cluster.name_of))
         hands.end(job, "", summary(group))
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         """Where nobody leads, nobody is asked for the end."""
         if not answer.brokers:
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
@@ -359,18 +361,18 @@ class Describing(Looking):
         wanted = None if hands.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
         hands.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
 
-    def _committed(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _committed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         committed = job.memo["committed"] = committed_in(answer)
         led = dict.fromkeys(job.memo["led"])
         asked = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
         if not self.ask_offsets(hands, job, "ends", asked, LATEST):
             self._done(hands, job)
 
-    def _ends(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _ends(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
             self._done(hands, job)
 
-    def _done(self, hands: Hands, job: Job) -> None:
+    def _done(self, hands: OperationContext, job: OperationJob) -> None:
         group, memo = job.memo["group"], job.memo
         table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), hands.cluster.name_of)
         rows = table[1:]
@@ -388,14 +390,14 @@ def summary(group: DescribedGroup) -> str:
 class Listing(Looking):
     """``--list``. Stages: metadata, then groups of every broker."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask which brokers there are."""
         if job.params["state"] != ANY and not hands.cluster.profile.list_groups_by_state:
             hands.end(job, "UNSUPPORTED_VERSION", "groups by their state came with Kafka 2.6")
             return
         self.ask_metadata(hands, job)
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
             return
@@ -404,7 +406,7 @@ class Listing(Looking):
         for broker in sorted(answer.brokers):
             hands.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
 
-    def _groups(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _groups(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["left"] -= 1
         job.memo["found"] += answer.groups
         if job.memo["left"]:
@@ -417,22 +419,22 @@ class Listing(Looking):
 class DeletingOffsets(Looking):
     """``--delete-offsets`` (KIP-496). Stages: metadata where whole topics are meant, then removed."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Look a topic's partitions up, or go ahead."""
         if topics_asked(job.params["topics"]):
             self.ask_metadata(hands, job)
         else:
             self._remove(hands, job, partitions_in(job.params["topics"]))
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         try:
             self._remove(hands, job, partitions_in(job.params["topics"], answer))
-        except PlanError as wrong:
+        except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
 
-    def _remove(self, hands: Hands, job: Job, partitions: tuple[str, ...]) -> None:
+    def _remove(self, hands: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
         job.stage = "removed"
         hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
-    def _removed(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _removed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         hands.end(job, "", f"{counted(len(answer.partitions), 'partition')} deleted")

@@ -21,7 +21,7 @@ from cluster_model.protocol.messages import MetadataResponse, PartitionState
 from cluster_model.util.coded_error import CodedError
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import Hands, Job, Procedure, altered, joined, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, altered, joined, verdict
 
 # Plans: where replicas are to go, from a broker's metadata. Pure functions.
 
@@ -30,7 +30,7 @@ Plan = dict[str, tuple[int, ...]]
 """Partition → the replicas that it is to have."""
 
 
-class PlanError(CodedError):
+class ReassignmentError(CodedError):
     """There is no such plan; ``error`` is what Kafka would answer to one, ``code`` names the reason."""
 
     def __init__(self, error: str, message: str, *, code: str) -> None:
@@ -46,7 +46,7 @@ def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
     """
     found = [state for state in known.partitions if state.partition.rpartition("-")[0] == topic]
     if not found:
-        raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {topic}", code="no_topic")
+        raise ReassignmentError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no topic {topic}", code="no_topic")
     return sorted(found, key=lambda state: int(state.partition.rpartition("-")[2]))
 
 
@@ -59,7 +59,7 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
     for state in known.partitions:
         if state.partition == partition:
             return state
-    raise PlanError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}", code="no_partition")
+    raise ReassignmentError("UNKNOWN_TOPIC_OR_PARTITION", f"there is no partition {partition}", code="no_partition")
 
 
 def settled(state: PartitionState) -> tuple[int, ...]:
@@ -78,7 +78,7 @@ def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
         wanted = len(settled(state))
         if wanted > len(brokers):
             message = f"{state.partition} has {wanted} replicas, and only {len(brokers)} brokers are given"
-            raise PlanError("INVALID_REPLICA_ASSIGNMENT", message, code="fewer_brokers_than_replicas")
+            raise ReassignmentError("INVALID_REPLICA_ASSIGNMENT", message, code="fewer_brokers_than_replicas")
         plan[state.partition] = tuple(brokers[(number + step) % len(brokers)] for step in range(wanted))
     return plan
 
@@ -141,7 +141,7 @@ def _least(held: Mapping[int, int], brokers: Iterable[int], taken: Collection[in
     fit = [broker for broker in sorted(brokers) if broker not in taken]
     if not fit:
         message = f"no live broker is left for another replica of {state.partition}"
-        raise PlanError("INVALID_REPLICATION_FACTOR", message, code="no_broker_left")
+        raise ReassignmentError("INVALID_REPLICATION_FACTOR", message, code="no_broker_left")
     return min(fit, key=lambda broker: held[broker])
 
 
@@ -152,24 +152,24 @@ REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throt
 class Moving(Procedure):
     """What every move has in common; the plan, and what comes after it, are its own."""
 
-    def plan(self, job: Job, known: MetadataResponse) -> Plan:
-        """Where everything is to go. A :class:`PlanError` ends the operation."""
-        raise PlanError(
+    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
+        """Where everything is to go. A :class:`ReassignmentError` ends the operation."""
+        raise ReassignmentError(
             "INVALID_REQUEST",
             f"{job.operation.name} moves nothing among {len(known.brokers)} brokers",
             code="moves_nothing",
         )
 
-    def moved(self, hands: Hands, job: Job) -> None:
+    def moved(self, hands: OperationContext, job: OperationJob) -> None:
         """It is done, or was taken back, and the throttle is off."""
         told = "taken back" if job.cancelled else job.detail
         hands.end(job, job.error, told)
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Look at what there is."""
         self._look(hands, job, "describe")
 
-    def cancel(self, hands: Hands, job: Job) -> None:
+    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
         """Take the move back, and what was throttled for it."""
         if job.stage not in ("describe", "throttle", "move", "moving"):
             raise FaultError(
@@ -178,11 +178,11 @@ class Moving(Procedure):
             )
         job.cancelled = True
 
-    def _look(self, hands: Hands, job: Job, stage: str) -> None:
+    def _look(self, hands: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
         hands.ask(job, Describe(0))
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """One stage after the other."""
         stage = job.stage
         if isinstance(answer, MetadataResponse):
@@ -202,7 +202,7 @@ class Moving(Procedure):
         else:
             self.moved(hands, job)
 
-    def woken(self, hands: Hands, job: Job) -> None:
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
         """Look whether it is done."""
         if job.stage == "verify":
             self._look(hands, job, "verify")
@@ -211,7 +211,7 @@ class Moving(Procedure):
         else:
             hands.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
 
-    def _described(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+    def _described(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         if not known.brokers:
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
             return
@@ -220,7 +220,7 @@ class Moving(Procedure):
             return
         try:
             plan = self.plan(job, known)
-        except PlanError as wrong:
+        except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
             return
         changed = {name: new for name, new in plan.items() if new != settled(state_of(known, name))}
@@ -235,12 +235,12 @@ class Moving(Procedure):
         else:
             self._move(hands, job)
 
-    def _move(self, hands: Hands, job: Job) -> None:
+    def _move(self, hands: OperationContext, job: OperationJob) -> None:
         job.stage = "move"
         wanted = tuple(ReassignablePartition(name, new) for name, new in job.memo["plan"])
         hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
-    def _accepted(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def _accepted(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """What was refused stays where it is; the rest moves."""
         job.error, job.detail = verdict(answer)
         refused = {entry.name for entry in getattr(answer, "partitions", ()) if entry.error}
@@ -254,7 +254,7 @@ class Moving(Procedure):
         job.stage = "moving"
         hands.wake(job, POLL_US)
 
-    def _listed(self, hands: Hands, job: Job, answer: ListPartitionReassignmentsResponse) -> None:
+    def _listed(self, hands: OperationContext, job: OperationJob, answer: ListPartitionReassignmentsResponse) -> None:
         left = [each.partition for each in answer.partitions if each.partition in _names(job)]
         if job.cancelled:
             self._take_back(hands, job)
@@ -263,12 +263,12 @@ class Moving(Procedure):
         else:
             self._look(hands, job, "verify")
 
-    def _take_back(self, hands: Hands, job: Job) -> None:
+    def _take_back(self, hands: OperationContext, job: OperationJob) -> None:
         job.stage = "take back"
         wanted = tuple(ReassignablePartition(name, None) for name in _names(job))
         hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
-    def _verified(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+    def _verified(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         """Somebody else may have taken it back; a broker that is behind is asked again."""
         if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
             hands.wake(job, POLL_US)
@@ -281,10 +281,10 @@ class Moving(Procedure):
         self._unthrottle(hands, job)
 
     @staticmethod
-    def _throttles(job: Job, rate: int) -> IncrementalAlterConfigsRequest:
+    def _throttles(job: OperationJob, rate: int) -> IncrementalAlterConfigsRequest:
         return altered(*throttles(dict(job.memo["wanted"]), dict(job.memo["old"]), rate))
 
-    def _unthrottle(self, hands: Hands, job: Job) -> None:
+    def _unthrottle(self, hands: OperationContext, job: OperationJob) -> None:
         if not job.params["throttle"]:
             self.moved(hands, job)
             return
@@ -292,7 +292,7 @@ class Moving(Procedure):
         hands.ask(job, self._throttles(job, 0))
 
 
-def _names(job: Job) -> tuple[str, ...]:
+def _names(job: OperationJob) -> tuple[str, ...]:
     """The partitions that move."""
     return tuple(name for name, _new in job.memo["plan"])
 
@@ -327,13 +327,13 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
 class Reassigning(Moving):
     """A partition, or a topic, to brokers that are given; or such a move taken back."""
 
-    def check(self, hands: Hands, job: Job) -> None:
+    def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Only what makes sense."""
         del hands
         if bool(job.params["brokers"]) == job.params["cancel"]:
             raise FaultError("reassign needs brokers to move to, or cancel, and not both", code="choose_one")
 
-    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
         """To the brokers, in their order."""
         partition, brokers = job.params["partition"], job.params["brokers"]
         if partition:
@@ -341,7 +341,7 @@ class Reassigning(Moving):
             return {partition: brokers}
         return spread(states_of(known, job.params["topic"]), brokers)
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Taking back is one request, once the partitions are known."""
         if not job.params["cancel"]:
             super().answered(hands, job, answer)
@@ -350,13 +350,13 @@ class Reassigning(Moving):
         else:
             hands.end(job, *verdict(answer))
 
-    def _cancel_all(self, hands: Hands, job: Job, known: MetadataResponse) -> None:
+    def _cancel_all(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         partition = job.params["partition"]
         try:
             if not known.brokers:
-                raise PlanError("REQUEST_TIMED_OUT", "no broker told its metadata in time", code="no_metadata")
+                raise ReassignmentError("REQUEST_TIMED_OUT", "no broker told its metadata in time", code="no_metadata")
             names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
-        except PlanError as wrong:
+        except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
             return
         job.stage = "take back"
@@ -367,6 +367,6 @@ class Reassigning(Moving):
 class Refactoring(Moving):
     """Another replication factor."""
 
-    def plan(self, job: Job, known: MetadataResponse) -> Plan:
+    def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
         """More replicas, or fewer."""
         return refactored(known, job.params["topic"], job.params["factor"])

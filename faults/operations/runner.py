@@ -14,11 +14,11 @@ from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminReq
 from faults.declarations.fault import Action, FaultError
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
 from faults.declarations.parameters import parameters_of, words_of
-from faults.operations.base import Asking, Job, Procedure
+from faults.operations.base import OperationJob, Procedure, RequestProcedure
 from faults.operations.broker_restarts import Decommissioning, Rolling, ShuttingDown
 from faults.operations.consumer_groups import DeletingOffsets, Describing, Listing, Resetting
 from faults.operations.reassignment import Reassigning, Refactoring
-from faults.operations.transactions import Aborting, DescribingProducers, Finding, ListingTransactions
+from faults.operations.transactions import Aborting, DescribingProducers, HangingTransactionSearch, ListingTransactions
 
 WAKINGS: Final = 1 << 32
 """Tokens of the cluster's control events from here on are operations'; those below are faults'."""
@@ -35,14 +35,14 @@ _PROCEDURES: Final[Mapping[str, Procedure]] = {
     "delete_offsets": DeletingOffsets(),
     "list_transactions": ListingTransactions(),
     "describe_producers": DescribingProducers(),
-    "find_hanging": Finding(),
+    "find_hanging": HangingTransactionSearch(),
     "abort_transaction": Aborting(),
 }
-_ASKING: Final = Asking()
+_ASKING: Final = RequestProcedure()
 """All the others."""
 
 
-class Ended(NamedTuple):
+class OperationResult(NamedTuple):
     """What came of an operation."""
 
     id: int
@@ -55,12 +55,12 @@ class Desk:
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
-        self._jobs: dict[int, Job] = {}
+        self._jobs: dict[int, OperationJob] = {}
         self._next = 1
         self._asked: dict[int, int] = {}
         """Token of a request → its operation."""
         self._next_token = 1
-        self._ended: list[Ended] = []
+        self._ended: list[OperationResult] = []
         cluster.admin.on_answer = self._answered
         cluster.operations = self._count
 
@@ -83,7 +83,7 @@ class Desk:
         params = parameters_of(operation, action, self.cluster.brokers)
         chosen = self._chosen(str(params["operation"])) if operation.name == "cancel" else []
         cluster = self.cluster
-        job = Job(self._next, operation, by, params, cluster.now_us)
+        job = OperationJob(self._next, operation, by, params, cluster.now_us)
         if operation.name != "cancel":
             _procedure(operation).check(self, job)
         self._next += 1
@@ -98,7 +98,7 @@ class Desk:
             _procedure(operation).begin(self, job)
         return job.id
 
-    def _chosen(self, text: str) -> list[Job]:
+    def _chosen(self, text: str) -> list[OperationJob]:
         """The operations that a cancel means.
 
         Raises:
@@ -111,7 +111,7 @@ class Desk:
             raise FaultError(f"no operation {text} is under way", code="not_under_way")
         return found
 
-    def _cancel(self, job: Job, chosen: list[Job]) -> None:
+    def _cancel(self, job: OperationJob, chosen: list[OperationJob]) -> None:
         told, kept = [], []
         for each in chosen:
             try:
@@ -123,27 +123,27 @@ class Desk:
 
     # -- what procedures act by -------------------------------------------------------------------------------------
 
-    def ask(self, job: Job, request: Request) -> None:
+    def ask(self, job: OperationJob, request: Request) -> None:
         """Have the admin client make a request."""
         token = self._next_token
         self._next_token += 1
         self._asked[token] = job.id
         self.cluster.admin.ask(token, request)
 
-    def wake(self, job: Job, after_us: int) -> None:
+    def wake(self, job: OperationJob, after_us: int) -> None:
         """Have the procedure look again."""
         self.cluster.call_at(self.cluster.now_us + after_us, WAKINGS + job.id)
 
-    def progress(self, job: Job, detail: str) -> None:
+    def progress(self, job: OperationJob, detail: str) -> None:
         """A part is done."""
         job.detail = detail
         self.cluster.emit(AdminProgress(self.cluster.now_us, job.id, job.operation.name, detail))
 
-    def end(self, job: Job, error: str = "", detail: str = "") -> None:
+    def end(self, job: OperationJob, error: str = "", detail: str = "") -> None:
         """The operation is over."""
         now = self.cluster.now_us
         del self._jobs[job.id]
-        self._ended.append(Ended(job.id, error, detail))
+        self._ended.append(OperationResult(job.id, error, detail))
         took = now - job.since_us
         self.cluster.emit(AdminAnswered(now, job.id, job.operation.name, job.by, error, detail, took))
 
@@ -167,7 +167,7 @@ class Desk:
         """Whether some operation ended that nobody has asked about."""
         return bool(self._ended)
 
-    def take_ended(self) -> list[Ended]:
+    def take_ended(self) -> list[OperationResult]:
         """The operations that ended since the last call, in order."""
         ended, self._ended = self._ended, []
         return ended
@@ -194,12 +194,12 @@ class Desk:
         self._next, self._next_token, jobs, asked, ended = saved
         self._jobs = {}
         for number, name, by, params, since_us, stage, accepted, cancelled, error, detail, memo in jobs:
-            self._jobs[number] = Job(
+            self._jobs[number] = OperationJob(
                 number, OPERATIONS[name], by, dict(params), since_us, stage, accepted, cancelled, error, detail,
                 dict(memo),
             )  # fmt: skip
         self._asked = dict(asked)
-        self._ended = [Ended(*each) for each in ended]
+        self._ended = [OperationResult(*each) for each in ended]
 
 
 def _procedure(operation: Operation) -> Procedure:

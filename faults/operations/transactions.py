@@ -27,21 +27,23 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
 )
-from faults.operations.base import Hands, Job
+from faults.operations.base import OperationContext, OperationJob
 from faults.operations.consumer_groups import Looking, counted, partitions_in
-from faults.operations.reassignment import PlanError
+from faults.operations.reassignment import ReassignmentError
 
 
 class _Everyone(Looking):
     """What every coordinator is asked."""
 
-    def known(self, hands: Hands, job: Job, answer: Any) -> bool:
+    def known(self, hands: OperationContext, job: OperationJob, answer: Any) -> bool:
         """Whether a broker told its metadata; else the operation is over."""
         if not answer.brokers:
             hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
         return bool(answer.brokers)
 
-    def ask_everyone(self, hands: Hands, job: Job, answer: Any, producer_ids: tuple[int, ...] = ()) -> None:
+    def ask_everyone(
+        self, hands: OperationContext, job: OperationJob, answer: Any, producer_ids: tuple[int, ...] = ()
+    ) -> None:
         """Have each broker list its transactional ids; stage ``listed``. ``answer`` is the metadata."""
         if not self.known(hands, job, answer):
             return
@@ -49,7 +51,7 @@ class _Everyone(Looking):
         for broker in sorted(answer.brokers):
             hands.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
 
-    def all_listed(self, job: Job, answer: Any) -> bool:
+    def all_listed(self, job: OperationJob, answer: Any) -> bool:
         """Take one broker's; True when all are there."""
         job.memo["left"] -= 1
         job.memo["listed"] += tuple((answer.broker, each) for each in answer.transactions)
@@ -59,14 +61,14 @@ class _Everyone(Looking):
 class ListingTransactions(_Everyone):
     """``list``. Stages: metadata, then listed of every broker."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask which brokers there are."""
         self.ask_metadata(hands, job)
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         self.ask_everyone(hands, job, answer)
 
-    def _listed(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _listed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.all_listed(job, answer):
             found: tuple[tuple[int, ListedTransaction], ...] = tuple(
                 sorted(job.memo["listed"], key=lambda each: each[0])
@@ -78,47 +80,47 @@ class ListingTransactions(_Everyone):
 class DescribingProducers(Looking):
     """``describe-producers``. Stage: producers."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask the leader."""
         job.stage = "producers"
         hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
 
-    def _producers(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _producers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         found: tuple[ActiveProducer, ...] = answer.producers
         self.tell(hands, job, producer_table(found) if found else [])
         opened = sum(each.start_offset != NOTHING for each in found)
         hands.end(job, "", f"{counted(len(found), 'producer')}, {counted(opened, 'open transaction')}")
 
 
-class Finding(_Everyone):
+class HangingTransactionSearch(_Everyone):
     """``find-hanging``. Stages: metadata, producers; if any of them is suspect brokers, listed, described."""
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Ask which partitions there are."""
         self.ask_metadata(hands, job)
 
-    def answered(self, hands: Hands, job: Job, answer: Answer) -> None:
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """An id that its coordinator has forgotten meanwhile awaits no marker."""
         if getattr(answer, "error", 0) == KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
             self._described(hands, job, answer)
         else:
             super().answered(hands, job, answer)
 
-    def _metadata(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not self.known(hands, job, answer):
             return
         try:
             asked = (
                 (job.params["partition"],) if job.params["partition"] else partitions_in((job.params["topic"],), answer)
             )
-        except PlanError as wrong:
+        except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
             return
         job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(asked), ()
         for partition in asked:
             hands.ask(job, DescribeProducersRequest(0, partition))
 
-    def _producers(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _producers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         memo, largest = job.memo, job.params["max_transaction_timeout"]
         memo["left"] -= 1
         memo["suspects"] += candidates(answer.partition, answer.producers, hands.cluster.now_us, largest)
@@ -130,11 +132,11 @@ class Finding(_Everyone):
         job.stage = "brokers"
         hands.ask(job, Describe(0))
 
-    def _brokers(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _brokers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         suspects: tuple[OpenTransaction, ...] = job.memo["suspects"]
         self.ask_everyone(hands, job, answer, tuple(dict.fromkeys(each.producer.producer_id for each in suspects)))
 
-    def _listed(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _listed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not self.all_listed(job, answer):
             return
         memo = job.memo
@@ -146,26 +148,26 @@ class Finding(_Everyone):
         if not names:
             self.found(hands, job, hanging(memo["suspects"], {}, {}))
 
-    def _described(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _described(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         memo = job.memo
         memo["left"] -= 1
         memo["expected"] += ((answer.transactional_id, answer.partitions),)
         if not memo["left"]:
             self.found(hands, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
 
-    def found(self, hands: Hands, job: Job, transactions: tuple[OpenTransaction, ...]) -> None:
+    def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """These hang."""
         self.tell(hands, job, hanging_table(transactions, hands.cluster.now_us) if transactions else [])
         hands.end(job, "", counted(len(transactions), "hanging transaction"))
 
 
-class Aborting(Finding):
+class Aborting(HangingTransactionSearch):
     """``abort``. Stages: open where the start offset is given, else those of finding what hangs; then aborted.
 
     Kafka has no error for finding nothing to abort: the tool ends with a sentence, which is INVALID_REQUEST here.
     """
 
-    def begin(self, hands: Hands, job: Job) -> None:
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Look for the transaction's producer."""
         job.memo["others"] = 0
         if job.params["start_offset"] == NOTHING:
@@ -174,7 +176,7 @@ class Aborting(Finding):
         job.stage = "open"
         hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
 
-    def _open(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _open(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         start, partition = job.params["start_offset"], job.params["partition"]
         transaction = open_at(partition, answer.producers, start)
         if transaction is None:
@@ -183,7 +185,7 @@ class Aborting(Finding):
         else:
             self._abort(hands, job, transaction)
 
-    def found(self, hands: Hands, job: Job, transactions: tuple[OpenTransaction, ...]) -> None:
+    def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """The first of them is ended: the last stable offset waits for that one."""
         if not transactions:
             hands.end(job, "INVALID_REQUEST", f"no transaction hangs in {job.params['partition']}")
@@ -191,11 +193,11 @@ class Aborting(Finding):
         job.memo["others"] = len(transactions) - 1
         self._abort(hands, job, transactions[0])
 
-    def _abort(self, hands: Hands, job: Job, transaction: OpenTransaction) -> None:
+    def _abort(self, hands: OperationContext, job: OperationJob, transaction: OpenTransaction) -> None:
         job.stage, job.memo["aborting"] = "aborted", transaction
         hands.ask(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
 
-    def _aborted(self, hands: Hands, job: Job, answer: Any) -> None:
+    def _aborted(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         del answer
         producer = job.memo["aborting"].producer
         others = f"; {counted(job.memo['others'], 'other')} left" if job.memo["others"] else ""

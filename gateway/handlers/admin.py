@@ -25,14 +25,14 @@ from cluster_model.protocol.messages import DeleteRecordsRequest, MetadataReques
 from gateway.handlers.configs import topic_configs
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import LOG_DIR, Call, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
+from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
 
 
 def _told(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
     return {"name": each.name, "error_code": each.error, "error_message": each.message or None}
 
 
-def create_topics(call: Call) -> Flow:
+def create_topics(call: ApiCall) -> Flow:
     """Make topics, or say what would come of it."""
     wanted = tuple(
         CreatableTopic(
@@ -47,7 +47,7 @@ def create_topics(call: Call) -> Flow:
     return {"topics": [_created(call, each, made=not validate_only) for each in answer.topics]}
 
 
-def _created(call: Call, topic: CreatableTopicResult, *, made: bool) -> dict[str, Any]:
+def _created(call: ApiCall, topic: CreatableTopicResult, *, made: bool) -> dict[str, Any]:
     """A new topic, with all its configurations (KIP-525)."""
     told = {**_told(topic), "configs": ()}
     if topic.error:
@@ -62,7 +62,7 @@ def _created(call: Call, topic: CreatableTopicResult, *, made: bool) -> dict[str
     }
 
 
-def delete_topics(call: Call) -> Flow:
+def delete_topics(call: ApiCall) -> Flow:
     """Delete topics, by name or by id."""
     asked = [(name, NO_ID) for name in call.get("topic_names", ())]
     asked += [
@@ -76,7 +76,7 @@ def delete_topics(call: Call) -> Flow:
     return {"responses": told}
 
 
-def create_partitions(call: Call) -> Flow:
+def create_partitions(call: ApiCall) -> Flow:
     """Give topics more partitions."""
     wanted = tuple(
         NewPartitions(topic.name, topic.count, tuple(tuple(each.broker_ids) for each in topic.assignments or ()))
@@ -87,7 +87,7 @@ def create_partitions(call: Call) -> Flow:
     return {"results": [_told(each) for each in answer.topics]}
 
 
-def delete_records(call: Call) -> Flow:
+def delete_records(call: ApiCall) -> Flow:
     """Let partitions begin later."""
     asked = [(named(topic.name, each.partition_index), each.offset) for topic in call.request.topics
              for each in topic.partitions]  # fmt: skip
@@ -111,7 +111,7 @@ UNCLEAN: Final = 1
 """``ElectionType``."""
 
 
-def elect_leaders(call: Call) -> Flow:
+def elect_leaders(call: ApiCall) -> Flow:
     """Have leaders elected: of all partitions where no list of them is given, of none where it is empty."""
     topics = call.request.topic_partitions
     names = tuple(named(topic.topic, number) for topic in topics or () for number in topic.partitions)
@@ -140,7 +140,7 @@ def _elected(error: int, partitions: Iterable[AdminError]) -> dict[str, Any]:
     return {"error_code": error, "replica_election_results": told}
 
 
-def alter_replica_log_dirs(call: Call) -> Flow:
+def alter_replica_log_dirs(call: ApiCall) -> Flow:
     """Move replicas to another log directory (KIP-113): a broker has one, in which they are (``ReplicaManager``)."""
     yield ask(MetadataRequest(0))
     rows = [
@@ -152,7 +152,7 @@ def alter_replica_log_dirs(call: Call) -> Flow:
     return {"results": [{"topic_name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def _moved(call: Call, path: str, topic: Any, number: int) -> int:
+def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
     """``ReplicaManager.alterReplicaLogDirs``: REPLICA_NOT_AVAILABLE by a broker that does not host the replica."""
     broker = call.house.cluster.brokers[call.broker]
     partition = named(topic.name, number)
@@ -164,13 +164,13 @@ def _moved(call: Call, path: str, topic: Any, number: int) -> int:
     return KafkaError.REPLICA_NOT_AVAILABLE if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def unregister_broker(call: Call) -> Flow:
+def unregister_broker(call: ApiCall) -> Flow:
     """Forget a broker for good (``ClusterControlManager.unregisterBroker``)."""
     (answer,) = yield ask(UnregisterBrokerRequest(0, call.request.broker_id))
     return {"error_code": answer.error, "error_message": answer.message or None}
 
 
-def update_features(call: Call) -> Flow:
+def update_features(call: ApiCall) -> Flow:
     """Change levels of features (KIP-584), or only validate the change."""
     updates = tuple(
         FeatureUpdate(each.feature, each.max_version_level, _type(each)) for each in call.request.feature_updates
@@ -193,7 +193,7 @@ def _type(update: Any) -> int:
 # Reassignments (KIP-455).
 
 
-def alter_partition_reassignments(call: Call) -> Flow:
+def alter_partition_reassignments(call: ApiCall) -> Flow:
     """Move replicas, or take a move back; the replication factor stays where the client says so (KIP-860)."""
     request = call.request
     may_change = bool(call.get("allow_replication_factor_change", True))
@@ -227,7 +227,7 @@ def alter_partition_reassignments(call: Call) -> Flow:
     }
 
 
-def _other_factor(call: Call, move: ReassignablePartition) -> AdminError | None:
+def _other_factor(call: ApiCall, move: ReassignablePartition) -> AdminError | None:
     """The refusal of a move that changes how many replicas a partition has, as far as the broker knows (KIP-860)."""
     state = call.house.states(call.broker).get(move.partition)
     had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
@@ -237,7 +237,7 @@ def _other_factor(call: Call, move: ReassignablePartition) -> AdminError | None:
     return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, said)
 
 
-def list_partition_reassignments(call: Call) -> Flow:
+def list_partition_reassignments(call: ApiCall) -> Flow:
     """What is on the move."""
     asked = call.request.topics
     names = tuple(named(topic.name, number) for topic in asked or () for number in topic.partition_indexes)

@@ -21,7 +21,7 @@ from cluster_model.protocol.config_defs import BROKER as BROKER_KEYS
 from cluster_model.protocol.config_defs import LISTS, LONG_MAX, MIN_ISR, ConfigKey, ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import MetadataRequest
-from gateway.protocol.context import LOG_DIR, Ask, Call, Flow, ask, split
+from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ModelRequests, ask, split
 
 TOPIC: Final = 2
 BROKER: Final = 4
@@ -42,13 +42,13 @@ FOR_EVER: Final = "never"
 """The largest number, as the model writes it."""
 
 
-def describe_configs(call: Call) -> Flow:
+def describe_configs(call: ApiCall) -> Flow:
     """What is configured: as the broker that is asked was told, of topics as ZooKeeper has it (``ConfigHelper``)."""
     own = yield from _of_topics(call)
     return {"results": [_described(call, each, own) for each in call.request.resources]}
 
 
-def _of_topics(call: Call) -> Generator[Ask, tuple[Any, ...], Mapping[str, Mapping[str, ConfigValue]]]:
+def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mapping[str, Mapping[str, ConfigValue]]]:
     """What topics have of their own: by ZooKeeper, or as far as the broker has read the cluster's metadata log."""
     asked = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
     names = tuple(dict.fromkeys(name for name in asked if is_legal(name)))
@@ -60,7 +60,7 @@ def _of_topics(call: Call) -> Generator[Ask, tuple[Any, ...], Mapping[str, Mappi
     return {name: dict(config) for name, config in answer.configs}
 
 
-def list_config_resources(call: Call) -> Flow:
+def list_config_resources(call: ApiCall) -> Flow:
     """Which resources have configurations (KIP-1142); version 0 asks for subscriptions to metrics: there are none."""
     (known,) = yield ask(MetadataRequest(0))
     fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
@@ -82,7 +82,7 @@ def list_config_resources(call: Call) -> Flow:
     return {"error_code": 0, "config_resources": found}
 
 
-def _described(call: Call, asked: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
+def _described(call: ApiCall, asked: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
     kind, name = asked.resource_type, asked.resource_name
     said = {"resource_type": kind, "resource_name": name}
     refused = _not_here(call, kind, name)
@@ -99,7 +99,7 @@ def _described(call: Call, asked: Any, own: Mapping[str, Mapping[str, ConfigValu
     return {**said, "error_code": 0, "error_message": None, "configs": configs}
 
 
-def _not_here(call: Call, kind: int, name: str) -> AdminError | None:
+def _not_here(call: ApiCall, kind: int, name: str) -> AdminError | None:
     """The error of a resource that this broker does not describe, if so."""
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
@@ -109,7 +109,7 @@ def _not_here(call: Call, kind: int, name: str) -> AdminError | None:
     return _other_broker(call, name) if kind == BROKER else _no_resource(kind)
 
 
-def _other_broker(call: Call, name: str) -> AdminError | None:
+def _other_broker(call: ApiCall, name: str) -> AdminError | None:
     """The refusal of a broker's configurations by another one (``validateResourceNameIsCurrentNodeId``)."""
     if name in ("", str(call.broker)):
         return None
@@ -122,7 +122,7 @@ def _no_resource(kind: int) -> AdminError:
     )
 
 
-def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue]) -> list[dict[str, Any]]:
+def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> list[dict[str, Any]]:
     """All of a topic, of which ``own`` are its own configurations."""
     cluster = call.house.cluster
     settings = cluster.brokers[call.broker].settings
@@ -137,7 +137,7 @@ def topic_configs(call: Call, topic: str, own: Mapping[str, ConfigValue]) -> lis
     return found
 
 
-def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
+def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
     """All of this broker, or with an empty name what all brokers were given while they run."""
     cluster = call.house.cluster
     if not name:
@@ -155,7 +155,7 @@ def _broker_configs(call: Call, name: str) -> list[dict[str, Any]]:
     return found + _of_this_listener(call)
 
 
-def _of_this_listener(call: Call) -> list[dict[str, Any]]:
+def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
     """What the gateway itself makes of a broker's file: where it listens, and whether it creates topics."""
     cluster, broker = call.house.cluster, call.broker
     host, port = call.house.addresses[broker]
@@ -180,7 +180,7 @@ def _of_this_listener(call: Call) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def _is_fixed(call: Call, key: ConfigKey) -> bool:
+def _is_fixed(call: ApiCall, key: ConfigKey) -> bool:
     """Whether a configuration of a broker stays what it is until the broker starts again."""
     return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
 
@@ -189,7 +189,7 @@ _Layer = tuple[Mapping[str, str], int]
 """Configurations of one ``ConfigSource``, as Kafka writes them."""
 
 
-def _layers(call: Call) -> tuple[_Layer, ...]:
+def _layers(call: ApiCall) -> tuple[_Layer, ...]:
     """Where a broker has its configurations from, the layer that counts first (``ConfigHelper.configSynonyms``)."""
     cluster = call.house.cluster
     given = (
@@ -213,14 +213,14 @@ def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]
     return list(dropwhile(lambda synonym: synonym[0] != name, found))
 
 
-def _given(call: Call, name: str) -> dict[str, ConfigValue]:
+def _given(call: ApiCall, name: str) -> dict[str, ConfigValue]:
     """What was given while brokers run to this one, or to all by an empty name, and is in force here."""
     broker = call.house.cluster.brokers[call.broker]
     told = broker.control.dynamic_config(name)
     return {key: value for key, value in told.items() if key in broker.settings.given}
 
 
-def _taken(call: Call, name: str) -> dict[str, ConfigValue]:
+def _taken(call: ApiCall, name: str) -> dict[str, ConfigValue]:
     """Dynamic configurations of this broker, or of all by an empty name, that this broker uses.
 
     With eligible leader replicas all brokers have ``min.insync.replicas``: the controller writes the value of its file
@@ -265,7 +265,7 @@ def type_of(key: ConfigKey) -> int:
 # Changes: IncrementalAlterConfigs (KIP-339), and AlterConfigs, which gives a resource what is named and nothing else.
 
 
-def incremental_alter_configs(call: Call) -> Flow:
+def incremental_alter_configs(call: ApiCall) -> Flow:
     """Change configurations of topics and brokers, or say what would come of it."""
     changes = {
         place: tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs)
@@ -274,7 +274,7 @@ def incremental_alter_configs(call: Call) -> Flow:
     return (yield from _altered(call, changes))
 
 
-def alter_configs(call: Call) -> Flow:
+def alter_configs(call: ApiCall) -> Flow:
     """The same, where what is not named goes back to its default: of what the broker that is asked knows to be set."""
     own = yield from _of_topics(call)
     changes = {}
@@ -287,7 +287,7 @@ def alter_configs(call: Call) -> Flow:
     return (yield from _altered(call, changes))
 
 
-def _altered(call: Call, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> Flow:
+def _altered(call: ApiCall, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> Flow:
     asked = call.request.resources
     refused = {place: error for place, each in enumerate(asked) if (error := _refused(call, each)) is not None}
     resources = tuple(
@@ -309,7 +309,7 @@ def _altered(call: Call, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> 
     return {"responses": told}
 
 
-def _refused(call: Call, asked: Any) -> AdminError | None:
+def _refused(call: ApiCall, asked: Any) -> AdminError | None:
     """The error of a change that this broker refuses by itself, if it does (``ConfigAdminManager``)."""
     kind, name = asked.resource_type, asked.resource_name
     if kind not in _TYPES:

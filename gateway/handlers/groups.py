@@ -42,7 +42,7 @@ from cluster_model.protocol.group_messages import (
 from gateway.protocol.authorized_operations import of_group
 from gateway.protocol.context import (
     CLIENT_HOST,
-    Call,
+    ApiCall,
     Flow,
     ask,
     by_topic,
@@ -61,7 +61,7 @@ _MANY_GROUPS = 8
 """Version of OffsetFetch from which it has several groups (KIP-709)."""
 
 
-def _offsets(call: Call) -> tuple[CommittedOffset, ...]:
+def _offsets(call: ApiCall) -> tuple[CommittedOffset, ...]:
     return tuple(
         CommittedOffset(
             named(topic.name, each.partition_index), each.committed_offset,
@@ -77,7 +77,7 @@ def _verdicts(partitions: tuple[tuple[str, int], ...]) -> dict[str, Any]:
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def offset_commit(call: Call) -> Flow:
+def offset_commit(call: ApiCall) -> Flow:
     """Commit; answered when it is replicated."""
     request = call.request
     (answer,) = yield ask(
@@ -89,12 +89,12 @@ def offset_commit(call: Call) -> Flow:
     return _verdicts(answer.partitions)
 
 
-def _retention_us(call: Call) -> int:
+def _retention_us(call: ApiCall) -> int:
     kept = call.get("retention_time")
     return -1 if kept is None else ms(kept)
 
 
-def txn_offset_commit(call: Call) -> Flow:
+def txn_offset_commit(call: ApiCall) -> Flow:
     """Commit as part of a transaction."""
     request = call.request
     (answer,) = yield ask(
@@ -107,7 +107,7 @@ def txn_offset_commit(call: Call) -> Flow:
     return _verdicts(answer.partitions)
 
 
-def offset_fetch(call: Call) -> Flow:
+def offset_fetch(call: ApiCall) -> Flow:
     """What is committed."""
     request = call.request
     groups = request.groups if call.version >= _MANY_GROUPS else (request,)
@@ -148,7 +148,7 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
     return {"topics": topics, "error_code": answer.error}
 
 
-def offset_delete(call: Call) -> Flow:
+def offset_delete(call: ApiCall) -> Flow:
     """Delete what is committed for some partitions."""
     names = tuple(named(topic.name, each.partition_index) for topic in call.request.topics for each in topic.partitions)
     (answer,) = yield ask(OffsetDeleteRequest(0, call.request.group_id, names))
@@ -167,7 +167,7 @@ BY_ITSELF: Final = 1
 """A member's type: by this protocol (KIP-1099)."""
 
 
-def consumer_group_heartbeat(call: Call) -> Flow:
+def consumer_group_heartbeat(call: ApiCall) -> Flow:
     """A member joins, lives, tells what it owns, or leaves."""
     request = call.request
     nameless = request.instance_id == "" or request.rack_id == ""  # null is no name, empty is a wrong one
@@ -194,7 +194,7 @@ def _names(topics: Iterable[str] | None) -> tuple[str, ...] | None:
     return None if topics is None else tuple(map(str, topics))
 
 
-def _owned(call: Call) -> tuple[str, ...] | None:
+def _owned(call: ApiCall) -> tuple[str, ...] | None:
     topics = call.request.topic_partitions
     if topics is None:
         return None
@@ -205,7 +205,7 @@ def _owned(call: Call) -> tuple[str, ...] | None:
     )
 
 
-def _topics(call: Call, partitions: Iterable[str]) -> list[dict[str, Any]]:
+def _topics(call: ApiCall, partitions: Iterable[str]) -> list[dict[str, Any]]:
     """Partitions by topic, with its id and its name, which versions without it pass over."""
     states = call.house.states(call.broker)
     rows = [(name, {"id": topic_id_in(states, name), "number": split(name)[1]}) for name in partitions]
@@ -215,21 +215,21 @@ def _topics(call: Call, partitions: Iterable[str]) -> list[dict[str, Any]]:
     ]
 
 
-def describe_consumer_groups(call: Call) -> Flow:
+def describe_consumer_groups(call: ApiCall) -> Flow:
     """The state of groups, with the epoch, the assignment and the target of each member."""
     (answer,) = yield ask(ConsumerGroupDescribeRequest(0, tuple(call.request.group_ids)))
     told = [_describe_consumer_group(call, each) for each in answer.groups]
     return {"groups": [{**each, **_operations(call, each["error_code"])} for each in told]}
 
 
-def _operations(call: Call, error: int) -> dict[str, int]:
+def _operations(call: ApiCall, error: int) -> dict[str, int]:
     """What a client may do with a group, if it asks."""
     if error or not call.get("include_authorized_operations", False):
         return {}
     return {"authorized_operations": of_group(call.house.cluster.profile)}
 
 
-def _describe_consumer_group(call: Call, group: DescribedConsumerGroup) -> dict[str, Any]:
+def _describe_consumer_group(call: ApiCall, group: DescribedConsumerGroup) -> dict[str, Any]:
     return {
         "error_code": group.error,
         "group_id": group.group_id,
@@ -241,7 +241,7 @@ def _describe_consumer_group(call: Call, group: DescribedConsumerGroup) -> dict[
     }
 
 
-def _describe_member(call: Call, member: DescribedConsumer) -> dict[str, Any]:
+def _describe_member(call: ApiCall, member: DescribedConsumer) -> dict[str, Any]:
     return {
         "member_id": member.member_id,
         "instance_id": member.group_instance_id or None,
@@ -333,7 +333,7 @@ _MANY_KEYS = 4
 _SEVERAL_LEAVE = 3
 
 
-def find_coordinator(call: Call) -> Flow:
+def find_coordinator(call: ApiCall) -> Flow:
     """Who coordinates groups, or transactional ids."""
     kind = call.get("key_type", 0)
     keys = tuple(call.request.coordinator_keys) if call.version >= _MANY_KEYS else (call.request.key,)
@@ -342,12 +342,12 @@ def find_coordinator(call: Call) -> Flow:
     return {"coordinators": found} if call.version >= _MANY_KEYS else found[0]
 
 
-def _place(call: Call, answer: FindCoordinatorResponse) -> dict[str, Any]:
+def _place(call: ApiCall, answer: FindCoordinatorResponse) -> dict[str, Any]:
     host, port = call.house.addresses.get(answer.node_id, ("", -1))
     return {"error_code": answer.error, "node_id": answer.node_id, "host": host, "port": port}
 
 
-def join_group(call: Call) -> Flow:
+def join_group(call: ApiCall) -> Flow:
     """Become a member; answered when the generation is complete."""
     request = call.request
     session_us = ms(request.session_timeout)
@@ -382,7 +382,7 @@ def join_group(call: Call) -> Flow:
     }
 
 
-def sync_group(call: Call) -> Flow:
+def sync_group(call: ApiCall) -> Flow:
     """Ask for one's assignment; the leader brings everybody's."""
     request = call.request
     kind = call.get("protocol_type") or ""
@@ -401,7 +401,7 @@ def sync_group(call: Call) -> Flow:
     }
 
 
-def heartbeat(call: Call) -> Flow:
+def heartbeat(call: ApiCall) -> Flow:
     """A member is alive."""
     request = call.request
     instance = call.get("group_instance_id") or ""
@@ -411,7 +411,7 @@ def heartbeat(call: Call) -> Flow:
     return {"error_code": answer.error}
 
 
-def leave_group(call: Call) -> Flow:
+def leave_group(call: ApiCall) -> Flow:
     """Members leave."""
     request = call.request
     if call.version < _SEVERAL_LEAVE:
@@ -428,7 +428,7 @@ def leave_group(call: Call) -> Flow:
     return {"error_code": answer.error, "members": told}
 
 
-def describe_groups(call: Call) -> Flow:
+def describe_groups(call: ApiCall) -> Flow:
     """The state of groups whose members join and sync, members' metadata included while they are stable."""
     (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
     told = [_describe_group(call, each) for each in answer.groups]
@@ -440,7 +440,7 @@ _TELLS_UNKNOWN = 6
 """Version of DescribeGroups from which a group that is not there is an error, and not a Dead group (KIP-1043)."""
 
 
-def _describe_group(call: Call, group: DescribedGroup) -> dict[str, Any]:
+def _describe_group(call: ApiCall, group: DescribedGroup) -> dict[str, Any]:
     unknown = call.version >= _TELLS_UNKNOWN and not group.error and state_of(group) == DEAD
     return {
         "error_code": KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error,
@@ -463,7 +463,7 @@ def _describe_group(call: Call, group: DescribedGroup) -> dict[str, Any]:
     }
 
 
-def list_groups(call: Call) -> Flow:
+def list_groups(call: ApiCall) -> Flow:
     """The groups that this broker coordinates."""
     states, types = tuple(call.get("states_filter", ())), tuple(call.get("types_filter", ()))
     (answer,) = yield ask(ListGroupsRequest(0, states, types))
@@ -479,7 +479,7 @@ def list_groups(call: Call) -> Flow:
     return {"error_code": answer.error, "groups": groups}
 
 
-def delete_groups(call: Call) -> Flow:
+def delete_groups(call: ApiCall) -> Flow:
     """Delete groups and what they have committed."""
     (answer,) = yield ask(DeleteGroupsRequest(0, tuple(call.request.groups_names)))
     results = [{"group_id": group, "error_code": error} for group, error in answer.groups]

@@ -18,7 +18,7 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
 )
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import LOG_DIR, Call, Flow, ask, by_topic, named, split
+from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, named, split
 from playbooks.engine.re2_patterns import compile_re2_pattern
 
 SIZE_UNKNOWN: Final = -1
@@ -28,7 +28,7 @@ STATES: Final = (
 """``TransactionState``."""
 
 
-def describe_producers(call: Call) -> Flow:
+def describe_producers(call: ApiCall) -> Flow:
     """Who has written to partitions, as their leader knows them (KIP-664)."""
     asked = [named(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes]
     answers = yield ask(*[DescribeProducersRequest(0, each) for each in asked])
@@ -36,7 +36,7 @@ def describe_producers(call: Call) -> Flow:
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def _producers(call: Call, told: DescribeProducersResponse) -> dict[str, Any]:
+def _producers(call: ApiCall, told: DescribeProducersResponse) -> dict[str, Any]:
     producers = [
         {
             "producer_id": each.producer_id, "producer_epoch": each.producer_epoch, "last_sequence": each.last_sequence,
@@ -49,13 +49,13 @@ def _producers(call: Call, told: DescribeProducersResponse) -> dict[str, Any]:
     return {"partition_index": number, "error_code": told.error, "error_message": None, "active_producers": producers}
 
 
-def describe_transactions(call: Call) -> Flow:
+def describe_transactions(call: ApiCall) -> Flow:
     """The state of transactional ids that this broker coordinates (KIP-664)."""
     answers = yield ask(*[DescribeTransactionsRequest(0, each) for each in call.request.transactional_ids])
     return {"transaction_states": [_transaction(call, each) for each in answers or ()]}
 
 
-def _transaction(call: Call, told: DescribeTransactionsResponse) -> dict[str, Any]:
+def _transaction(call: ApiCall, told: DescribeTransactionsResponse) -> dict[str, Any]:
     topics = by_topic((each, {"number": split(each)[1]}) for each in told.partitions)
     return {
         "error_code": told.error,
@@ -71,13 +71,13 @@ def _transaction(call: Call, told: DescribeTransactionsResponse) -> dict[str, An
     }
 
 
-def _start_ms(call: Call, told: DescribeTransactionsResponse) -> int:
+def _start_ms(call: ApiCall, told: DescribeTransactionsResponse) -> int:
     if told.error:
         return 0
     return _stamp_ms(call, told.start_us)
 
 
-def list_transactions(call: Call) -> Flow:
+def list_transactions(call: ApiCall) -> Flow:
     """The transactional ids that this broker coordinates, filtered (KIP-664, KIP-994, KIP-1152)."""
     request = call.request
     wanted, pattern = tuple(request.state_filters), call.get("transactional_id_pattern") or ""
@@ -113,7 +113,7 @@ def list_transactions(call: Call) -> Flow:
     }
 
 
-def describe_log_dirs(call: Call) -> Flow:
+def describe_log_dirs(call: ApiCall) -> Flow:
     """What a broker has on its disk (KIP-113)."""
     yield ask(MetadataRequest(0))
     asked = call.request.topics
@@ -139,7 +139,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 """The log of the quorum, which has one partition."""
 
 
-def describe_quorum(call: Call) -> Flow:
+def describe_quorum(call: ApiCall) -> Flow:
     """The metadata quorum, as its leader knows it (KIP-595, KIP-836, KIP-853).
 
     Voters have no listeners and directory ids in the answer: the gateway has no listeners of controllers.
@@ -167,7 +167,7 @@ def describe_quorum(call: Call) -> Flow:
     }
 
 
-def _replica(call: Call, told: QuorumReplica) -> dict[str, Any]:
+def _replica(call: ApiCall, told: QuorumReplica) -> dict[str, Any]:
     return {
         "replica_id": told.replica,
         "replica_directory_id": NO_ID,
@@ -177,12 +177,12 @@ def _replica(call: Call, told: QuorumReplica) -> dict[str, Any]:
     }
 
 
-def _stamp_ms(call: Call, model_us: int) -> int:
+def _stamp_ms(call: ApiCall, model_us: int) -> int:
     """A time of the model as clients write it; -1 for none."""
     return NOTHING if model_us == NOTHING else call.house.stamp_ms(model_us)
 
 
-def describe_client_quotas(call: Call) -> Flow:
+def describe_client_quotas(call: ApiCall) -> Flow:
     """None."""
     yield ask(MetadataRequest(0))
     return {"error_code": 0, "error_message": None, "entries": ()}
@@ -194,19 +194,19 @@ _NO_AUTHORIZER: Final = {
 """The answer of a broker without an authorizer to every request about ACLs (``AclApis``)."""
 
 
-def describe_acls(call: Call) -> Flow:
+def describe_acls(call: ApiCall) -> Flow:
     """Refuse to describe ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
     return _NO_AUTHORIZER
 
 
-def create_acls(call: Call) -> Flow:
+def create_acls(call: ApiCall) -> Flow:
     """Refuse to create ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
     return {"results": [_NO_AUTHORIZER for _each in call.request.creations]}
 
 
-def delete_acls(call: Call) -> Flow:
+def delete_acls(call: ApiCall) -> Flow:
     """Refuse to delete ACLs: there is no authorizer."""
     yield ask(MetadataRequest(0))
     return {"filter_results": [{**_NO_AUTHORIZER, "matching_acls": ()} for _each in call.request.filters]}

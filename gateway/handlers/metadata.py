@@ -11,7 +11,7 @@ from cluster_model.spec import OFFSETS, TRANSACTIONS
 from gateway.protocol.api_versions import advertised
 from gateway.protocol.authorized_operations import OF_CLUSTER, OF_TOPIC
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import CLUSTER_ID, Ask, Call, Flow, ask, split, topic_uuid
+from gateway.protocol.context import CLUSTER_ID, ApiCall, Flow, ModelRequests, ask, split, topic_uuid
 
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
@@ -21,7 +21,7 @@ _TELLS_FEATURES: Final = 3
 _TELLS_RANGES_FROM_0: Final = 4
 
 
-def api_versions(call: Call) -> Flow:
+def api_versions(call: ApiCall) -> Flow:
     """What this broker can do. It asks the broker something, so that one that cannot answer does not."""
     yield ask(MetadataRequest(0))
     keys = [
@@ -31,7 +31,7 @@ def api_versions(call: Call) -> Flow:
     return {"error_code": 0, "api_keys": keys, **_features(call)}
 
 
-def _features(call: Call) -> dict[str, Any]:
+def _features(call: ApiCall) -> dict[str, Any]:
     """Which levels of features there may be, and which ones there are (KIP-584)."""
     cluster = call.house.cluster
     known = features_of(cluster.profile, cluster.spec.config)
@@ -53,7 +53,7 @@ def _features(call: Call) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def metadata(call: Call) -> Flow:
+def metadata(call: ApiCall) -> Flow:
     """Topics by name or id, or all; what is not there is created if the client lets it be."""
     (known,) = yield ask(MetadataRequest(0))
     there = _by_name(known)
@@ -74,7 +74,7 @@ def metadata(call: Call) -> Flow:
     wanted = tuple(CreatableTopic(name) for name in missing if is_legal(name))
     if wanted and _creates(call):
         target = known.controller if known.controller != NOBODY else call.broker
-        yield Ask((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
+        yield ModelRequests((CreateTopicsRequest(0, wanted),), waits=False, broker=target)
     return {
         "brokers": _brokers(call, known.brokers, "node_id"),
         "cluster_id": CLUSTER_ID,
@@ -92,12 +92,12 @@ def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
     return there
 
 
-def _creates(call: Call) -> bool:
+def _creates(call: ApiCall) -> bool:
     """Whether what is asked for and is not there is made: by the broker's word, and by the client's."""
     return bool(call.house.creates_topics and call.get("allow_auto_topic_creation", True))
 
 
-def _why_missing(call: Call, name: str) -> KafkaError:
+def _why_missing(call: ApiCall, name: str) -> KafkaError:
     """The error for a topic that does not exist (``AutoTopicCreationManager``).
 
     The controller of a ZooKeeper-mode cluster has written a new topic by then, and its leader is what is missing.
@@ -108,7 +108,7 @@ def _why_missing(call: Call, name: str) -> KafkaError:
     return KafkaError.LEADER_NOT_AVAILABLE if being_made else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _wanted(call: Call, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
+def _wanted(call: ApiCall, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
     asked = call.get("topics")
     if asked is None or (call.version == 0 and not asked):
         return [(name, None) for name in there]
@@ -141,7 +141,7 @@ def _topic(name: str, states: list[PartitionState], known: MetadataResponse) -> 
             "partitions": partitions}  # fmt: skip
 
 
-def _brokers(call: Call, brokers: Iterable[int], key: str) -> list[dict[str, Any]]:
+def _brokers(call: ApiCall, brokers: Iterable[int], key: str) -> list[dict[str, Any]]:
     racks = call.house.racks()
     found = []
     for broker in brokers:
@@ -157,7 +157,7 @@ MOST_PARTITIONS: Final = 2_000
 """``max.request.partition.size.limit``."""
 
 
-def describe_topic_partitions(call: Call) -> Flow:
+def describe_topic_partitions(call: ApiCall) -> Flow:
     """Topics in order of their names, from a cursor on and up to a number of partitions, and the next cursor."""
     (known,) = yield ask(MetadataRequest(0))
     there = _by_name(known)
@@ -214,7 +214,7 @@ CONTROLLERS: Final = 2
 """``EndpointType`` (KIP-919)."""
 
 
-def describe_cluster(call: Call) -> Flow:
+def describe_cluster(call: ApiCall) -> Flow:
     """Brokers and controller (KIP-700), fenced brokers where they are asked for (KIP-1073)."""
     (known,) = yield ask(MetadataRequest(0))
     wanted = call.get("endpoint_type", BROKERS)

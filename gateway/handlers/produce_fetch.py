@@ -28,8 +28,28 @@ from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
 from gateway.protocol.compression import ZSTD, UnreadableError
-from gateway.protocol.context import Ask, Call, Flow, House, ask, by_topic, ms, named, split, topic_id_in, topic_named
-from gateway.protocol.record_batches import BatchError, Head, batch_at, bytes_of, code_of, read_head, recompressed
+from gateway.protocol.context import (
+    ApiCall,
+    Flow,
+    House,
+    ModelRequests,
+    ask,
+    by_topic,
+    ms,
+    named,
+    split,
+    topic_id_in,
+    topic_named,
+)
+from gateway.protocol.record_batches import (
+    BatchError,
+    BatchHeader,
+    batch_at,
+    bytes_of,
+    code_of,
+    read_head,
+    recompressed,
+)
 from gateway.protocol.record_times import oldest_ms, record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
@@ -45,14 +65,14 @@ Hint = tuple[int, int] | None
 """(leader, its epoch), as the model's broker says."""
 
 
-def told(call: Call, hint: Hint) -> dict[str, Any]:
+def told(call: ApiCall, hint: Hint) -> dict[str, Any]:
     """The field of a partition, if this version has it."""
     if hint is None or call.version < _SINCE[call.api]:
         return {}
     return {"current_leader": {"leader_id": hint[0], "leader_epoch": hint[1]}}
 
 
-def endpoints(call: Call, hints: Iterable[Hint]) -> list[dict[str, Any]]:
+def endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any]]:
     """Where those leaders listen that the broker knows to be alive, each once."""
     if call.version < _SINCE[call.api]:
         return []
@@ -79,7 +99,7 @@ _SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCA
 """From which version of ListOffsets on a special timestamp may be asked for."""
 
 
-def fetch(call: Call) -> Flow:
+def fetch(call: ApiCall) -> Flow:
     """Read. A broker with nothing to say waits, and so does the client's connection."""
     request = call.request
     asked: list[FetchPartition] = []
@@ -134,7 +154,7 @@ def _errors(topic: Any, error: int) -> list[dict[str, Any]]:
     return [{"partition_index": each.partition, **said} for each in topic.partitions]
 
 
-def _data(call: Call, data: FetchData) -> dict[str, Any]:
+def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
     said: dict[str, Any] = {
         "partition_index": split(data.partition)[1],
         "error_code": data.error,
@@ -150,7 +170,7 @@ def _data(call: Call, data: FetchData) -> dict[str, Any]:
     return {**said, **told(call, data.current)}
 
 
-def list_offsets(call: Call) -> Flow:
+def list_offsets(call: ApiCall) -> Flow:
     """Offsets by time, and the ends of logs."""
     requests, refused, stamps = [], {}, {}
     for topic in call.request.topics:
@@ -179,7 +199,7 @@ def list_offsets(call: Call) -> Flow:
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-def _model_time(call: Call, stamp: int) -> int:
+def _model_time(call: ApiCall, stamp: int) -> int:
     if stamp in (EARLIEST_LOCAL, LATEST_TIERED):
         return EARLIEST
     if stamp in _SPECIAL:
@@ -188,7 +208,7 @@ def _model_time(call: Call, stamp: int) -> int:
     return min(_SPECIAL) - 1 if stamp_us in _SPECIAL else stamp_us
 
 
-def _offset(call: Call, answer: ListOffsetsResponse, asked_ms: int) -> dict[str, Any]:
+def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[str, Any]:
     """An answer by time is a batch of the model; of a real client's it is the record in it that was asked for."""
     offset, stamp_ms, epoch = answer.log_offset, -1, answer.leader_epoch
     if not answer.error and asked_ms == LATEST_TIERED:
@@ -245,7 +265,7 @@ def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple
     return -1, -1
 
 
-def epoch_ends(call: Call) -> Flow:
+def epoch_ends(call: ApiCall) -> Flow:
     """Where epochs ended, for a client that looks whether its position was cut off (KIP-320)."""
     asked = tuple(
         (named(topic.topic, each.partition), each.leader_epoch, each.current_leader_epoch)
@@ -283,7 +303,7 @@ class _Place(NamedTuple):
     """Empty where nobody knows the id."""
 
 
-def produce(call: Call) -> Flow:
+def produce(call: ApiCall) -> Flow:
     """Append; with acks=0 nobody is answered, and the connection of who sent what is refused is closed."""
     acks = call.request.acks
     refused: dict[_Place, tuple[int, str]] = {}
@@ -307,7 +327,7 @@ def produce(call: Call) -> Flow:
             requests.append(_request(call, place.partition, head, data))
     answers: tuple[ProduceResponse, ...] = ()
     if requests:
-        answers = yield Ask(tuple(requests), waits=acks != 0, closes=True)
+        answers = yield ModelRequests(tuple(requests), waits=acks != 0, closes=True)
     if not acks:
         for place, (code, why) in refused.items():
             raise RequestError(f"{place.partition or place.topic}: error {code}, {why or 'no such topic'}")
@@ -322,7 +342,7 @@ def produce(call: Call) -> Flow:
     return {"responses": responses, "node_endpoints": endpoints(call, [each.current for each in answers])}
 
 
-def _sent(call: Call) -> Iterator[tuple[_Place, Any]]:
+def _sent(call: ApiCall) -> Iterator[tuple[_Place, Any]]:
     """Each batch, and where it is to go."""
     for topic in call.request.topic_data:
         by_id = call.version >= _BY_ID
@@ -332,7 +352,7 @@ def _sent(call: Call) -> Iterator[tuple[_Place, Any]]:
             yield _Place(topic.topic_id if by_id else name, each.index, partition), each.records
 
 
-def _taken(call: Call, partition: str, data: bytes) -> tuple[Head, bytes]:
+def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, bytes]:
     """A batch as it goes into the log: with the codec of its topic, if it has one of its own.
 
     Raises:
@@ -352,12 +372,12 @@ def _taken(call: Call, partition: str, data: bytes) -> tuple[Head, bytes]:
     return head._replace(codec=rules.codec, size=len(data)), data
 
 
-def _rules(call: Call, topic: str) -> LogRules:
+def _rules(call: ApiCall, topic: str) -> LogRules:
     """Settings of a topic's logs, as the broker that is asked knows them."""
     return call.house.cluster.brokers[call.broker].settings.of(topic).log
 
 
-def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequest:
+def _request(call: ApiCall, partition: str, head: BatchHeader, data: bytes) -> ProduceRequest:
     stamp_us = _model_us(call, head.max_timestamp_ms)
     return ProduceRequest(
         0, partition, call.request.acks, ms(call.request.timeout), call.house.account(call.client), head.producer_id,
@@ -369,7 +389,7 @@ def _request(call: Call, partition: str, head: Head, data: bytes) -> ProduceRequ
     )  # fmt: skip
 
 
-def _oldest_us(call: Call, partition: str, data: bytes) -> int:
+def _oldest_us(call: ApiCall, partition: str, data: bytes) -> int:
     """When the oldest record of a batch was made, -1 untold; every record is looked at where their age is bounded."""
     rules = _rules(call, split(partition)[0])
     if rules.oldest_us == NEVER or rules.log_append_time:
@@ -380,7 +400,7 @@ def _oldest_us(call: Call, partition: str, data: bytes) -> int:
         return -1
 
 
-def _model_us(call: Call, stamp_ms: int) -> int:
+def _model_us(call: ApiCall, stamp_ms: int) -> int:
     """A timestamp in the model's time; -1 stays "none", and no other becomes it."""
     if stamp_ms == -1:
         return -1
@@ -388,7 +408,7 @@ def _model_us(call: Call, stamp_ms: int) -> int:
     return -2 if found == -1 else found
 
 
-def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:
+def _said(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
     return {
         "index": split(answer.partition)[1],
         "error_code": answer.error,
@@ -398,7 +418,7 @@ def _said(call: Call, answer: ProduceResponse) -> dict[str, Any]:
     }
 
 
-def _log_start(call: Call, answer: ProduceResponse) -> int:
+def _log_start(call: ApiCall, answer: ProduceResponse) -> int:
     """Where the log begins: of what was appended, and where the broker says so of what was not."""
     replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
     return answer.log_start if answer.error or replica is None else replica.log.log_start
@@ -414,7 +434,7 @@ def _refused(place: _Place, error: int, message: str) -> dict[str, Any]:
 # Producer ids and transactions (KIP-98).
 
 
-def init_producer_id(call: Call) -> Flow:
+def init_producer_id(call: ApiCall) -> Flow:
     """An id and an epoch; with a transactional id whatever an earlier process left open is aborted first."""
     request = call.request
     (answer,) = yield ask(
@@ -428,7 +448,7 @@ def init_producer_id(call: Call) -> Flow:
     }  # fmt: skip
 
 
-def add_partitions(call: Call) -> Flow:
+def add_partitions(call: ApiCall) -> Flow:
     """Let partitions be part of the open transaction."""
     request = call.request
     names = tuple(named(topic.name, number) for topic in request.v3_and_below_topics for number in topic.partitions)
@@ -446,7 +466,7 @@ def add_partitions(call: Call) -> Flow:
     return {"results_by_topic_v3_and_below": told}
 
 
-def add_offsets(call: Call) -> Flow:
+def add_offsets(call: ApiCall) -> Flow:
     """Let a group's offsets be part of it."""
     request = call.request
     (answer,) = yield ask(
@@ -457,7 +477,7 @@ def add_offsets(call: Call) -> Flow:
     return {"error_code": answer.error}
 
 
-def end_txn(call: Call) -> Flow:
+def end_txn(call: ApiCall) -> Flow:
     """Commit or abort."""
     request = call.request
     (answer,) = yield ask(

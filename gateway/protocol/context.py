@@ -26,7 +26,7 @@ Said = Mapping[str, Any] | None
 """The fields of a response by name; None where there is none."""
 
 
-class Ask(NamedTuple):
+class ModelRequests(NamedTuple):
     """Requests for the model, all at once; the flow goes on when all are answered, or at once if nobody waits."""
 
     requests: tuple[Any, ...]
@@ -37,7 +37,7 @@ class Ask(NamedTuple):
     """Whether an answer for which nobody waits is an error that closes the client's connection, as with acks=0."""
 
 
-Flow = Generator[Ask, Any, Said]
+Flow = Generator[ModelRequests, Any, Said]
 """What a request turns into: it is sent the answers to what it asks, in order."""
 
 
@@ -81,7 +81,7 @@ class House:
 
 
 @dataclass(slots=True)
-class Call:
+class ApiCall:
     """A request of a client for one broker."""
 
     house: House
@@ -97,12 +97,12 @@ class Call:
         return getattr(self.request, name, default)
 
 
-Handler = Callable[[Call], Flow]
+Handler = Callable[[ApiCall], Flow]
 
 
-def ask(*requests: Any) -> Ask:
+def ask(*requests: Any) -> ModelRequests:
     """Requests for the broker that the client asked."""
-    return Ask(requests)
+    return ModelRequests(requests)
 
 
 @lru_cache(maxsize=4096)

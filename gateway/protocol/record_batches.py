@@ -51,7 +51,7 @@ _ZSTD_SINCE: Final = 7
 """Version of Produce from which batches may be compressed by zstd (KIP-110)."""
 
 
-class Head(NamedTuple):
+class BatchHeader(NamedTuple):
     """What a broker needs to know of a batch. Times are milliseconds since 1970."""
 
     records: int
@@ -64,7 +64,7 @@ class Head(NamedTuple):
     transactional: bool
 
 
-def read_head(data: bytes, version: int = _ZSTD_SINCE) -> Head:
+def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
     """Check a batch as a broker does before it appends, but for its records.
 
     First what ``ProduceRequest.validateRecords`` looks at in a request of ``version``, then ``LogValidator``. Before
@@ -100,7 +100,7 @@ def read_head(data: bytes, version: int = _ZSTD_SINCE) -> Head:
     if producer_id >= 0 and (producer_epoch < 0 or sequence < 0):
         said = f"found producer {producer_id} with epoch {producer_epoch}, number {sequence}"
         raise BatchError(KafkaError.INVALID_RECORD, said)
-    return Head(
+    return BatchHeader(
         records, len(data), codec, newest_ms, producer_id, producer_epoch, sequence,
         bool(attributes & _TRANSACTIONAL),
     )  # fmt: skip
@@ -138,7 +138,7 @@ def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:
     return patched
 
 
-class Origin(NamedTuple):
+class BatchProducer(NamedTuple):
     """Who wrote a batch that is made here: producer id, epoch, first sequence."""
 
     producer_id: int = -1
@@ -146,7 +146,7 @@ class Origin(NamedTuple):
     sequence: int = -1
 
 
-NOBODY: Final = Origin()
+NOBODY: Final = BatchProducer()
 
 
 def made(
@@ -154,7 +154,7 @@ def made(
     leader_epoch: int,
     timestamp_ms: int,
     records: Sequence[tuple[bytes | None, bytes | None]],
-    origin: Origin = NOBODY,
+    origin: BatchProducer = NOBODY,
     *,
     transactional: bool = False,
     control: bool = False,
@@ -168,7 +168,9 @@ def made(
     return struct.pack(">qiibI", base, len(checked) + 9, leader_epoch, 2, crc32c(checked)) + checked
 
 
-def marker(base: int, leader_epoch: int, timestamp_ms: int, origin: Origin, coordinator: int, *, commit: bool) -> bytes:
+def marker(
+    base: int, leader_epoch: int, timestamp_ms: int, origin: BatchProducer, coordinator: int, *, commit: bool
+) -> bytes:
     """A transaction's end (``EndTransactionMarker``)."""
     key, value = struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, coordinator)
     return made(base, leader_epoch, timestamp_ms, [(key, value)], origin, control=True)
@@ -245,10 +247,10 @@ def _made(house: House, partition: str, stint: int, batch: Batch, lineages: Line
 def _make(house: House, partition: str, batch: Batch, lineages: Lineages) -> bytes:
     stamp_ms = house.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
     if batch.kind >= ABORT:
-        who = Origin(batch.producer_id, batch.producer_epoch)
+        who = BatchProducer(batch.producer_id, batch.producer_epoch)
         return marker(batch.base, 0, stamp_ms, who, batch.coordinator_epoch, commit=batch.kind == COMMIT)
     sequence = batch.sequence - batch.origin if batch.sequence >= 0 else -1
-    who = Origin(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
+    who = BatchProducer(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
     records = [_model_record(house, partition, batch, number, lineages) for number in range(batch.records)]
     return made(batch.base, 0, stamp_ms, records, who, transactional=batch.kind == TRANSACTIONAL)
 

@@ -1,6 +1,6 @@
 """Runs as rows of a table: the Parquet files that a campaign on Spark keeps them in, beside ``runs.jsonl``.
 
-A column for each field of :class:`playbooks.campaign.run_rows.Row`; what a run drew stays the JSON text that it is
+A column for each field of :class:`playbooks.campaign.run_rows.RunRow`; what a run drew stays the JSON text that it is
 there.
 """
 
@@ -13,7 +13,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from playbooks.campaign.run_rows import Found, Row
+from playbooks.campaign.run_rows import RunFailure, RunRow
 
 _TEXT: Final = pa.string()
 SCHEMA: Final = pa.schema(
@@ -40,30 +40,30 @@ DDL: Final = (
 """The same columns as Spark writes a schema."""
 
 
-def batch_of(rows: Iterable[Row]) -> Any:
+def batch_of(rows: Iterable[RunRow]) -> Any:
     """Rows as an Arrow batch."""
     return pa.RecordBatch.from_pylist([_values(row) for row in rows], schema=SCHEMA)
 
 
-def rows_in(path: Path) -> Iterator[Row]:
+def rows_in(path: Path) -> Iterator[RunRow]:
     """The rows of a Parquet file. Raises OSError or ``pyarrow.ArrowException`` for what is none."""
     for values in pq.ParquetFile(path).read(columns=SCHEMA.names).to_pylist():
         yield _row(values)
 
 
-def _values(row: Row) -> dict[str, Any]:
+def _values(row: RunRow) -> dict[str, Any]:
     values = asdict(row)
     values["swarm"] = json.dumps(values["swarm"], ensure_ascii=False, separators=(",", ":"))
     return values
 
 
-def _row(values: dict[str, Any]) -> Row:
-    return Row(
+def _row(values: dict[str, Any]) -> RunRow:
+    return RunRow(
         run=values["run"],
         seed=values["seed"],
         swarm=json.loads(values["swarm"]),
         digest=values["digest"],
-        found=tuple([Found(**each) for each in values["found"]]),
+        found=tuple([RunFailure(**each) for each in values["found"]]),
         coverage={fault: dict(met) for fault, met in values["coverage"]},
         counts=dict(values["counts"]),
         error=values["error"],

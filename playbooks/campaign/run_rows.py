@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass, field
 from traceback import extract_tb
 from typing import Any, Final
 
-from cluster_model.checker.anomalies import Seen
+from cluster_model.checker.anomalies import AnomalyReport
 from playbooks.errors import counted
 from playbooks.fuzz.protocol_states import NOTHING
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.results.wrongs import (
     ANOMALY,
     EXPECTATION,
@@ -30,7 +30,7 @@ Met = dict[str, dict[str, int]]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunFailure:
     """One way in which a run went wrong."""
 
     key: str
@@ -41,7 +41,7 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class RunRow:
     """One run."""
 
     run: int
@@ -50,7 +50,7 @@ class Row:
     """What it was drawn or chosen to be; ``cell`` has its settings."""
     digest: str = ""
     """Empty for a run that ended in an error."""
-    found: tuple[Found, ...] = ()
+    found: tuple[RunFailure, ...] = ()
     coverage: Met = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
@@ -72,25 +72,25 @@ class Row:
         return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
-    def of_line(cls, line: str) -> "Row":
+    def of_line(cls, line: str) -> "RunRow":
         """The other way round. Raises ValueError, KeyError or TypeError for what is none."""
         values = json.loads(line)
-        found = tuple([Found(**each) for each in values.pop("found")])
+        found = tuple([RunFailure(**each) for each in values.pop("found")])
         return cls(**values, found=found)
 
 
-def found_in(result: Result, cluster: AnyCluster, listed: tuple[str, ...]) -> tuple[Found, ...]:
+def found_in(result: SessionResult, cluster: AnyCluster, listed: tuple[str, ...]) -> tuple[RunFailure, ...]:
     """Everything that went wrong, each key once; ``listed`` are keys that the playbook expects."""
     sentences = dict(reversed(list(_sentences(result))))
     return tuple(
         [
-            Found(each.key, why_expected(each, result.findings, cluster, listed), sentences.get(each.key, ""))
+            RunFailure(each.key, why_expected(each, result.findings, cluster, listed), sentences.get(each.key, ""))
             for each in wrongs_of(result)
         ]
     )
 
 
-def counts_of(result: Result) -> dict[str, int]:
+def counts_of(result: SessionResult) -> dict[str, int]:
     """What every run counts. Times are virtual microseconds."""
     return {
         "unavailable_us": result.unavailable.us,
@@ -104,11 +104,11 @@ def counts_of(result: Result) -> dict[str, int]:
     }
 
 
-def broken(run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0) -> Row:
+def broken(run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0) -> RunRow:
     """The row of a run that did not come to its end; ``text`` says more than the error itself."""
     text = text or f"{type(error).__name__}: {error}{_place(error)}"
-    found = Found(f"{ERROR}:{type(error).__name__}", "", text)
-    return Row(run, seed, {"cell": dict(cell)}, found=(found,), error=text, code=code)
+    found = RunFailure(f"{ERROR}:{type(error).__name__}", "", text)
+    return RunRow(run, seed, {"cell": dict(cell)}, found=(found,), error=text, code=code)
 
 
 def _place(error: Exception) -> str:
@@ -118,7 +118,7 @@ def _place(error: Exception) -> str:
     return f" ({frames[-1].name}, line {frames[-1].lineno} of {frames[-1].filename.rpartition('/')[2]})"
 
 
-def _sentences(result: Result) -> Iterable[tuple[str, str]]:
+def _sentences(result: SessionResult) -> Iterable[tuple[str, str]]:
     """Every wrong thing's key with a sentence, in the order in which they are told."""
     for finding in result.findings:
         yield Wrong(FINDING, f"{finding.kind}/{finding.cause}").key, finding.sentence
@@ -134,7 +134,7 @@ def _sentences(result: Result) -> Iterable[tuple[str, str]]:
             yield Wrong(EXPECTATION, checked.text).key, checked.detail
 
 
-def _anomaly(seen: Seen) -> str:
+def _anomaly(seen: AnomalyReport) -> str:
     where = ", ".join(" in ".join(filter(None, pair)) for pair in seen.where[:1])
     return f"{seen.name}, {counted(seen.found, 'time')}" + (f": {where}" if where else "")
 
@@ -174,7 +174,7 @@ class Coverage:
         return tuple([(state, faults) for state, faults in missed if faults])
 
 
-def coverage_of(rows: Iterable[Row], faults: tuple[str, ...], states: tuple[str, ...]) -> Coverage:
+def coverage_of(rows: Iterable[RunRow], faults: tuple[str, ...], states: tuple[str, ...]) -> Coverage:
     """The table of all these runs."""
     met: Met = {fault: {} for fault in faults}
     for row in rows:
@@ -189,7 +189,7 @@ def coverage_of(rows: Iterable[Row], faults: tuple[str, ...], states: tuple[str,
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class FailureGroup:
     """Runs that went wrong in the same way."""
 
     key: str
@@ -201,9 +201,9 @@ class Group:
     sentence: str
 
 
-def groups_of(rows: Iterable[Row]) -> tuple[Group, ...]:
+def groups_of(rows: Iterable[RunRow]) -> tuple[FailureGroup, ...]:
     """All groups, surprises first, then by how often."""
-    by_key: dict[str, list[tuple[Row, str, str]]] = {}
+    by_key: dict[str, list[tuple[RunRow, str, str]]] = {}
     for row in sorted(rows, key=lambda row: row.run):
         for found in row.found:
             by_key.setdefault(found.key, []).append((row, found.expected, found.sentence))
@@ -211,9 +211,9 @@ def groups_of(rows: Iterable[Row]) -> tuple[Group, ...]:
     return tuple(sorted(groups, key=lambda group: (bool(group.expected), -group.count, group.key)))
 
 
-def _group(key: str, found: list[tuple[Row, str, str]]) -> Group:
+def _group(key: str, found: list[tuple[RunRow, str, str]]) -> FailureGroup:
     row, expected, sentence = next((each for each in found if not each[1]), found[0])
-    return Group(key, expected, len(found), row.run, sentence)
+    return FailureGroup(key, expected, len(found), row.run, sentence)
 
 
 # Totals of a campaign's runs: the same size however many runs there are.
@@ -224,7 +224,7 @@ BROKEN_TOLD: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class RunCrash:
     """A run that ended in an internal error."""
 
     run: int
@@ -240,7 +240,7 @@ class Totals:
     strikes: int
     errors: int
     """Runs that ended in an internal error ..."""
-    broken: tuple[Broken, ...]
+    broken: tuple[RunCrash, ...]
     """... and the first of them."""
 
     def to_json(self) -> dict[str, Any]:
@@ -249,9 +249,9 @@ class Totals:
         return {"runs": self.runs, "strikes": self.strikes, "errors": errors, "errors_in_all": self.errors}
 
 
-def totals_of(rows: Iterable[Row]) -> Totals:
+def totals_of(rows: Iterable[RunRow]) -> Totals:
     """Of rows at hand."""
     there = sorted(rows, key=lambda row: row.run)
-    broken = [Broken(row.run, row.seed, row.error) for row in there if row.error]
+    broken = [RunCrash(row.run, row.seed, row.error) for row in there if row.error]
     strikes = sum(row.counts.get("strikes", 0) for row in there)
     return Totals(len(there), strikes, len(broken), tuple(broken[:BROKEN_TOLD]))

@@ -7,9 +7,19 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.campaign.run_rows import ERROR, Broken, Coverage, Group, Row, Totals, coverage_of, groups_of, totals_of
-from playbooks.campaign.store import Campaign, Kept, Work
-from playbooks.engine.worker_pool import Job, Outcome, Progress, cores, run_all
+from playbooks.campaign.run_rows import (
+    ERROR,
+    Coverage,
+    FailureGroup,
+    RunCrash,
+    RunRow,
+    Totals,
+    coverage_of,
+    groups_of,
+    totals_of,
+)
+from playbooks.campaign.store import CampaignStore, CampaignWorkload, SavedRun
+from playbooks.engine.worker_pool import JobOutcome, JobProgress, PlaybookJob, cores, run_all
 from playbooks.errors import INTERNAL, INTERRUPTED, OK
 from playbooks.session_format.filesystem import put_in_place
 
@@ -17,23 +27,23 @@ from playbooks.session_format.filesystem import put_in_place
 
 
 @dataclass(frozen=True, slots=True)
-class Errand(Job):
+class CampaignRunsJob(PlaybookJob):
     """Runs of one kind, one after the other; ``found`` of its outcome are their rows, as many as there are."""
 
-    work: Work | None = None
+    work: CampaignWorkload | None = None
     runs: tuple[int, ...] = ()
 
-    def carry_out(self, tell: Callable[[Progress], None]) -> Outcome:
+    def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
         """Run them; never raises."""
         assert self.work is not None
-        rows: list[Row] = []
+        rows: list[RunRow] = []
         try:
             for run in self.runs:
-                tell(Progress(0, f"run {run}", ""))
+                tell(JobProgress(0, f"run {run}", ""))
                 rows.append(self.work.row(run))
         except KeyboardInterrupt:
-            return Outcome(self, error="stopped", code=INTERRUPTED, found=tuple(rows))
-        return Outcome(self, code=OK, found=tuple(rows))
+            return JobOutcome(self, error="stopped", code=INTERRUPTED, found=tuple(rows))
+        return JobOutcome(self, code=OK, found=tuple(rows))
 
 
 AT_A_TIME: Final = 4
@@ -41,7 +51,7 @@ AT_A_TIME: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class CampaignProgress:
     """How far a campaign is."""
 
     done: int
@@ -67,7 +77,7 @@ class Come:
 
     totals: Totals
     """Of the runs that count."""
-    groups: tuple[Group, ...]
+    groups: tuple[FailureGroup, ...]
     coverage: Coverage
     interrupted: bool = False
     stopped: bool = False
@@ -82,15 +92,15 @@ class Come:
 
 
 def keep_first(
-    work: Work, campaign: Campaign, groups: Iterable[Group], tell: Callable[[int, int], None]
-) -> dict[int, Kept]:
+    work: CampaignWorkload, campaign: CampaignStore, groups: Iterable[FailureGroup], tell: Callable[[int, int], None]
+) -> dict[int, SavedRun]:
     """Record the runs that speak for groups, unless that was done before; ``tell`` is given which of how many is next.
 
     Raises:
         CampaignError, RecordingError, OSError: one cannot be kept.
     """
     wanted = dict.fromkeys(group.first for group in groups if not group.key.startswith(f"{ERROR}:"))
-    kept: dict[int, Kept] = {}
+    kept: dict[int, SavedRun] = {}
     for number, run in enumerate(wanted, 1):
         tell(number, len(wanted))
         kept[run] = work.keep(run, campaign)
@@ -98,13 +108,13 @@ def keep_first(
 
 
 def run_campaign(
-    campaign: Campaign,
-    work: Work,
+    campaign: CampaignStore,
+    work: CampaignWorkload,
     runs: int,
     *,
     workers: int = 0,
-    stops: Callable[[Row], bool] = lambda row: False,
-    tell: Callable[[Standing], None] = lambda standing: None,
+    stops: Callable[[RunRow], bool] = lambda row: False,
+    tell: Callable[[CampaignProgress], None] = lambda standing: None,
 ) -> Come:
     """Run what is missing of the runs 1 to ``runs``. A row that ``stops`` says yes to is the last one that counts."""
     faults, states = work.frame()
@@ -112,20 +122,20 @@ def run_campaign(
     workers = workers or cores()
     at_a_time = max(1, min(AT_A_TIME, len(missing) // (2 * workers)))  # few runs are for all workers, too
     chunks = [tuple(missing[start : start + at_a_time]) for start in range(0, len(missing), at_a_time)]
-    jobs = [Errand("", work.path, work=work, runs=chunk) for chunk in chunks]
+    jobs = [CampaignRunsJob("", work.path, work=work, runs=chunk) for chunk in chunks]
     began, before = time.monotonic(), len(campaign.rows)
     lost: list[str] = []
 
-    def stand() -> Standing:
+    def stand() -> CampaignProgress:
         rows = [row for row in campaign.rows.values() if row.run <= runs]
         keys = {found.key: found for row in rows for found in row.found}
         surprising = {found.key for row in rows for found in row.found if not found.expected}
         seen = coverage_of(rows, faults, states)
         spent = time.monotonic() - began
         speed = (len(campaign.rows) - before) / spent if spent > 0 else 0.0
-        return Standing(len(rows), runs, len(keys), len(surprising), seen.reached, seen.pairs, speed)
+        return CampaignProgress(len(rows), runs, len(keys), len(surprising), seen.reached, seen.pairs, speed)
 
-    def on_end(_number: int, outcome: Outcome) -> None:
+    def on_end(_number: int, outcome: JobOutcome) -> None:
         campaign.add(outcome.found or ())
         if outcome.code == INTERNAL:
             lost.append(outcome.error)
@@ -145,7 +155,7 @@ def run_campaign(
     return Come(totals_of(rows), groups_of(rows), coverage_of(rows, faults, states), interrupted, hit, lost)
 
 
-def _end(campaign: Campaign, runs: int, stops: Callable[[Row], bool]) -> int:
+def _end(campaign: CampaignStore, runs: int, stops: Callable[[RunRow], bool]) -> int:
     """The last run that counts: the first of those that stop, where all before it are there."""
     hits = [row.run for row in campaign.rows.values() if row.run <= runs and stops(row)]
     return min(hits, default=runs)
@@ -170,10 +180,10 @@ def take_come(folder: Path) -> Come | None:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     path.unlink()
     totals, seen = found["totals"], found["coverage"]
-    broken = tuple([Broken(**each) for each in totals["broken"]])
+    broken = tuple([RunCrash(**each) for each in totals["broken"]])
     return Come(
         Totals(**{**totals, "broken": broken}),
-        tuple([Group(**each) for each in found["groups"]]),
+        tuple([FailureGroup(**each) for each in found["groups"]]),
         Coverage(tuple(seen["faults"]), tuple(seen["states"]), seen["met"]),
         found["interrupted"],
         found["stopped"],

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 
 from cluster_model.util.coded_error import CodedError
-from playbooks.campaign.run_rows import Row
+from playbooks.campaign.run_rows import RunRow
 from playbooks.session_format.filesystem import put_in_place
-from playbooks.session_format.session_files import Place, has_scheme
+from playbooks.session_format.session_files import SessionPath, has_scheme
 from playbooks.version import VERSION
 
 # The work of a campaign: numbered runs, each of which gives a row.
@@ -23,7 +23,7 @@ GRID: Final = "grid"
 Frame = tuple[tuple[str, ...], tuple[str, ...]]
 
 
-class Work(Protocol):
+class CampaignWorkload(Protocol):
     """All that decides what the runs come to, in plain values: it goes to other processes and machines."""
 
     @property
@@ -34,7 +34,7 @@ class Work(Protocol):
     def seed(self) -> int:
         """The seed of the whole."""
 
-    def row(self, run: int) -> Row:
+    def row(self, run: int) -> RunRow:
         """What a run comes to, from 1; an error inside is something that it comes to, too. Never raises."""
 
     def frame(self) -> Frame:
@@ -46,7 +46,7 @@ class Work(Protocol):
     def document(self) -> dict[str, Any]:
         """All of it, as ``plan.json`` has it."""
 
-    def keep(self, run: int, campaign: "Campaign") -> "Kept":
+    def keep(self, run: int, campaign: "CampaignStore") -> "SavedRun":
         """Do a run again and record its session, unless that was done before.
 
         Raises:
@@ -68,7 +68,7 @@ class CampaignError(CodedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedRun:
     """A run that has a session, and where a storm drew it a playbook, too."""
 
     run: int
@@ -77,17 +77,17 @@ class Kept:
 
 
 @dataclass(slots=True)
-class Campaign:
+class CampaignStore:
     """The directory and all that it holds."""
 
     path: Path
     head: dict[str, Any]
-    rows: dict[int, Row] = field(default_factory=dict)
-    kept: dict[int, Kept] = field(default_factory=dict)
+    rows: dict[int, RunRow] = field(default_factory=dict)
+    kept: dict[int, SavedRun] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     """What else ``campaign.json`` says."""
 
-    def add(self, rows: Iterable[Row]) -> None:
+    def add(self, rows: Iterable[RunRow]) -> None:
         """Runs that have ended, written at once."""
         fresh = [row for row in rows if row.run not in self.rows]
         if fresh:
@@ -106,11 +106,11 @@ class Campaign:
         whole = {**self.head, "kept": kept, **self.summary}
         put_in_place(self.path / CAMPAIGN, json.dumps(whole, indent=2, ensure_ascii=False) + "\n")
 
-    def _names(self, kept: Kept) -> list[str]:
+    def _names(self, kept: SavedRun) -> list[str]:
         return ["" if each is None else str(each.relative_to(self.path)) for each in (kept.playbook, kept.session)]
 
 
-def head_of(work: Work, name: str) -> dict[str, Any]:
+def head_of(work: CampaignWorkload, name: str) -> dict[str, Any]:
     """What says which campaign it is; runs of another head are other runs."""
     return {"format": FORMAT, "tool_version": VERSION, "playbook": name, "path": work.path, **work.head()}
 
@@ -121,7 +121,7 @@ def text_hash(text: str, fragments: Iterable[tuple[str, str]], *more: str) -> st
     return blake2b("\n".join([text, brought, *more]).encode(), digest_size=16).hexdigest()
 
 
-def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Campaign:
+def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool = True) -> CampaignStore:
     """The campaign of a directory, which is made if it is not there; without ``rows`` its runs stay where they are.
 
     Raises:
@@ -141,7 +141,7 @@ def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Ca
             raise CampaignError(
                 f"{path}: found a directory with other files, allowed is a new one or a campaign's", code="other_files"
             )
-        campaign = Campaign(path, head, {}, _kept(path, before))
+        campaign = CampaignStore(path, head, {}, _kept(path, before))
         if rows:
             campaign.rows |= rows_kept(path)
             campaign.close()
@@ -153,7 +153,7 @@ def open_campaign(path: Path, work: Work, name: str, *, rows: bool = True) -> Ca
     return campaign
 
 
-def read_head(path: Place) -> dict[str, Any]:
+def read_head(path: SessionPath) -> dict[str, Any]:
     """What ``campaign.json`` says. Raises CampaignError where there is none."""
     try:
         found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
@@ -164,14 +164,14 @@ def read_head(path: Place) -> dict[str, Any]:
     return found
 
 
-def kept_in(path: Path) -> dict[int, Kept]:
+def kept_in(path: Path) -> dict[int, SavedRun]:
     """The runs of a campaign's directory that have a playbook and a session."""
     return _kept(path, read_head(path))
 
 
-def _kept(path: Path, before: dict[str, Any]) -> dict[int, Kept]:
+def _kept(path: Path, before: dict[str, Any]) -> dict[int, SavedRun]:
     return {
-        int(run): Kept(int(run), path / playbook if playbook else None, path / session)
+        int(run): SavedRun(int(run), path / playbook if playbook else None, path / session)
         for run, (playbook, session) in before.get("kept", {}).items()
     }
 
@@ -194,32 +194,32 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def rows_kept(path: Path) -> dict[int, Row]:
+def rows_kept(path: Path) -> dict[int, RunRow]:
     """The runs of a campaign's directory that have ended, whichever engine did them."""
     return rows_of_lines(path / RUNS) | _rows_of_parts(path / PARTS)
 
 
-def rows_of_lines(path: Path) -> dict[int, Row]:
+def rows_of_lines(path: Path) -> dict[int, RunRow]:
     """The whole lines; what a process that died left behind them is left out."""
-    rows: dict[int, Row] = {}
+    rows: dict[int, RunRow] = {}
     if path.is_file():
         for line in path.read_text(encoding="utf-8").splitlines():
             try:
-                row = Row.of_line(line)
+                row = RunRow.of_line(line)
             except (ValueError, KeyError, TypeError):
                 continue
             rows[row.run] = row
     return rows
 
 
-def _rows_of_parts(path: Path) -> dict[int, Row]:
+def _rows_of_parts(path: Path) -> dict[int, RunRow]:
     """What executors of Spark have written."""
     files = sorted(path.glob("*.parquet"))
     if not files:
         return {}
     from playbooks.campaign.parquet_rows import rows_in  # noqa: PLC0415 - most campaigns have no such files
 
-    rows: dict[int, Row] = {}
+    rows: dict[int, RunRow] = {}
     for file in files:
         # The runs of a file that cannot be read are done again.
         with contextlib.suppress(OSError, ValueError):

@@ -214,7 +214,7 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class TypedExpression:
     """An expression with its type. ``constant`` is its value when no cluster is needed for it, else None."""
 
     type: Type
@@ -228,7 +228,7 @@ class Compiler:
 
     def __init__(self) -> None:
         self.uses: list[Use] = []
-        self._rules: Final[dict[str, Callable[[Tree[Token], int], Part]]] = {
+        self._rules: Final[dict[str, Callable[[Tree[Token], int], TypedExpression]]] = {
             "or_test": self._either,
             "and_test": self._both,
             "negation": self._negation,
@@ -246,7 +246,7 @@ class Compiler:
             "call": self._call,
         }
 
-    def part(self, node: Tree[Token] | Token, depth: int = 0) -> Part:
+    def part(self, node: Tree[Token] | Token, depth: int = 0) -> TypedExpression:
         """The compiled ``node``; raises :class:`ConditionError` for wrong types, names and numbers of arguments."""
         assert isinstance(node, Tree)  # single tokens are handled by the rule they stand in
         if depth > MAX_DEPTH:
@@ -255,10 +255,10 @@ class Compiler:
             )
         return self._rules[str(node.data)](node, depth + 1)
 
-    def _parts(self, node: Tree[Token], depth: int) -> list[Part]:
+    def _parts(self, node: Tree[Token], depth: int) -> list[TypedExpression]:
         return [self.part(child, depth) for child in node.children if isinstance(child, Tree)]
 
-    def _either(self, node: Tree[Token], depth: int) -> Part:
+    def _either(self, node: Tree[Token], depth: int) -> TypedExpression:
         runs = [_needed(part, BOOLEAN, "or").run for part in self._parts(node, depth)]
 
         def either(query: Any) -> bool:
@@ -267,9 +267,9 @@ class Compiler:
                     return True
             return False
 
-        return Part(BOOLEAN, either, _column(node))
+        return TypedExpression(BOOLEAN, either, _column(node))
 
-    def _both(self, node: Tree[Token], depth: int) -> Part:
+    def _both(self, node: Tree[Token], depth: int) -> TypedExpression:
         runs = [_needed(part, BOOLEAN, "and").run for part in self._parts(node, depth)]
 
         def both(query: Any) -> bool:
@@ -278,13 +278,13 @@ class Compiler:
                     return False
             return True
 
-        return Part(BOOLEAN, both, _column(node))
+        return TypedExpression(BOOLEAN, both, _column(node))
 
-    def _negation(self, node: Tree[Token], depth: int) -> Part:
+    def _negation(self, node: Tree[Token], depth: int) -> TypedExpression:
         run = _needed(self._parts(node, depth)[0], BOOLEAN, "not").run
-        return Part(BOOLEAN, lambda query: not run(query), _column(node))
+        return TypedExpression(BOOLEAN, lambda query: not run(query), _column(node))
 
-    def _comparison(self, node: Tree[Token], depth: int) -> Part:
+    def _comparison(self, node: Tree[Token], depth: int) -> TypedExpression:
         """``a < b <= c`` means both; each operand is evaluated once."""
         parts = [self.part(child, depth) for child in node.children[::2]]
         signs = [" ".join(map(str, sign.children)) for sign in node.children[1::2] if isinstance(sign, Tree)]
@@ -292,17 +292,17 @@ class Compiler:
         if len(tests) == 1:
             test, left, right, bound = tests[0], parts[0].run, parts[1].run, parts[1].constant
             if bound is not None:
-                return Part(BOOLEAN, lambda query: test(left(query), bound), _column(node))
-            return Part(BOOLEAN, lambda query: test(left(query), right(query)), _column(node))
+                return TypedExpression(BOOLEAN, lambda query: test(left(query), bound), _column(node))
+            return TypedExpression(BOOLEAN, lambda query: test(left(query), right(query)), _column(node))
         runs = [part.run for part in parts]
 
         def chained(query: Any) -> bool:
             values = [run(query) for run in runs]
             return all(test(values[i], values[i + 1]) for i, test in enumerate(tests))
 
-        return Part(BOOLEAN, chained, _column(node))
+        return TypedExpression(BOOLEAN, chained, _column(node))
 
-    def _chain(self, node: Tree[Token], depth: int) -> Part:
+    def _chain(self, node: Tree[Token], depth: int) -> TypedExpression:
         """Operations of one rank, from the left; each makes the closure one call deeper."""
         operands = node.children[::2]
         deep = depth + len(operands)
@@ -311,16 +311,16 @@ class Compiler:
             total = _operation(str(sign), total, self.part(operand, deep))
         return total
 
-    def _minus(self, node: Tree[Token], depth: int) -> Part:
+    def _minus(self, node: Tree[Token], depth: int) -> TypedExpression:
         part = self.part(node.children[1], depth)
         if part.type not in {NUMBER, TIME}:
             raise ConditionError(f"found {part.type} after -, allowed is a number or a time", part.column)
         run = part.run
         if isinstance(part.constant, int):
             return _constant(part.type, -part.constant, _column(node))
-        return Part(part.type, lambda query: -run(query), _column(node))
+        return TypedExpression(part.type, lambda query: -run(query), _column(node))
 
-    def _literal(self, node: Tree[Token], _depth: int) -> Part:
+    def _literal(self, node: Tree[Token], _depth: int) -> TypedExpression:
         token, column = node.children[0], _column(node)
         text = str(token)
         if node.data == "number":
@@ -334,13 +334,13 @@ class Compiler:
             return _constant(BOOLEAN, node.data == "true", column)
         return _constant(TEXT, text[1:-1] if node.data == "string" else text, column)
 
-    def _list(self, node: Tree[Token], depth: int) -> Part:
+    def _list(self, node: Tree[Token], depth: int) -> TypedExpression:
         parts = self._parts(node, depth)
         runs = [part.run for part in parts]
         element = joined([part.type for part in parts])
-        return Part(list_of(element), lambda query: [run(query) for run in runs], _column(node))
+        return TypedExpression(list_of(element), lambda query: [run(query) for run in runs], _column(node))
 
-    def _call(self, node: Tree[Token], depth: int) -> Part:
+    def _call(self, node: Tree[Token], depth: int) -> TypedExpression:
         name, column = str(node.children[0]), _column(node)
         function = ALL.get(ALSO.get(name, name))
         if function is None:
@@ -353,7 +353,7 @@ class Compiler:
             raise ConditionError(f"found {_arguments(len(parts))}, allowed is {function.signature}", column)
         return self._query(function, [self._argument(function, i, part) for i, part in enumerate(parts)], column)
 
-    def _argument(self, function: Function, index: int, part: Part) -> Part:
+    def _argument(self, function: Function, index: int, part: TypedExpression) -> TypedExpression:
         kind = function.arguments[index]
         wanted = NUMBER if kind == "broker" else TEXT
         word = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
@@ -364,7 +364,7 @@ class Compiler:
         return part
 
     @staticmethod
-    def _query(function: Function, parts: list[Part], column: int) -> Part:
+    def _query(function: Function, parts: list[TypedExpression], column: int) -> TypedExpression:
         name, whole = function.name, function.result.name == "list"
         if all(part.constant is not None for part in parts):
             ask: Run = operator.methodcaller(name, *[part.constant for part in parts])
@@ -374,11 +374,11 @@ class Compiler:
             def ask(query: Any) -> Any:
                 return getattr(query, name)(*[run(query) for run in runs])
 
-        return Part(function.result, (lambda query: _as_list(ask(query))) if whole else ask, column)
+        return TypedExpression(function.result, (lambda query: _as_list(ask(query))) if whole else ask, column)
 
 
-def _constant(kind: Type, value: int | str, column: int) -> Part:
-    return Part(kind, lambda _query: value, column, value)
+def _constant(kind: Type, value: int | str, column: int) -> TypedExpression:
+    return TypedExpression(kind, lambda _query: value, column, value)
 
 
 def _column(node: Tree[Token]) -> int:
@@ -393,22 +393,22 @@ def _as_list(value: Any) -> Any:
     return [_as_list(item) for item in value] if isinstance(value, tuple | list) else value
 
 
-def _needed(part: Part, wanted: Type, where: str) -> Part:
+def _needed(part: TypedExpression, wanted: Type, where: str) -> TypedExpression:
     if part.type != wanted:
         raise ConditionError(f"found {part.type} beside '{where}', allowed is {wanted}", part.column)
     return part
 
 
-def _length(parts: list[Part], column: int) -> Part:
+def _length(parts: list[TypedExpression], column: int) -> TypedExpression:
     if len(parts) != 1:
         raise ConditionError(f"found {_arguments(len(parts))}, allowed is len(a list)", column)
     if parts[0].type.name != "list":
         raise ConditionError(f"found {parts[0].type} in len(), allowed is a list", parts[0].column)
     run = parts[0].run
-    return Part(NUMBER, lambda query: len(run(query)), column)
+    return TypedExpression(NUMBER, lambda query: len(run(query)), column)
 
 
-def _test(sign: str, left: Part, right: Part) -> Callable[[Any, Any], bool]:
+def _test(sign: str, left: TypedExpression, right: TypedExpression) -> Callable[[Any, Any], bool]:
     """The comparison, after making sure that it can ever be true."""
     if sign in _ORDER:
         for part in (left, right):
@@ -426,7 +426,7 @@ def _test(sign: str, left: Part, right: Part) -> Callable[[Any, Any], bool]:
     return _ORDER[sign] if sign in _ORDER else _SAME[sign]
 
 
-def _operation(sign: str, left: Part, right: Part) -> Part:
+def _operation(sign: str, left: TypedExpression, right: TypedExpression) -> TypedExpression:
     """Whole numbers only; a quotient is rounded down, and a remainder has the divisor's sign."""
     for part in (left, right):
         if part.type not in {NUMBER, TIME}:
@@ -438,11 +438,11 @@ def _operation(sign: str, left: Part, right: Part) -> Part:
         raise ConditionError(f"found {left.type} {sign} {right.type}, allowed is {_ALLOWED[sign]}", right.column)
     one, other, column = left.run, right.run, left.column
     if sign == "+":
-        return Part(result, lambda query: one(query) + other(query), column)
+        return TypedExpression(result, lambda query: one(query) + other(query), column)
     if sign == "-":
-        return Part(result, lambda query: one(query) - other(query), column)
+        return TypedExpression(result, lambda query: one(query) - other(query), column)
     if sign == "*":
-        return Part(result, lambda query: one(query) * other(query), column)
+        return TypedExpression(result, lambda query: one(query) * other(query), column)
     divide = operator.floordiv if sign == "/" else operator.mod
     place = right.column
 
@@ -452,7 +452,7 @@ def _operation(sign: str, left: Part, right: Part) -> Part:
             raise EvaluationError(f"division by zero: the value after {sign} was 0", place)
         return divide(one(query), divisor)
 
-    return Part(result, divided, column)
+    return TypedExpression(result, divided, column)
 
 
 _RESULTS: Final[dict[str, dict[tuple[bool, bool], Type]]] = {

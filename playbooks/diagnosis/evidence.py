@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from cluster_model.broker.partition import Replica
 from cluster_model.checker.ledger import Ledger
-from cluster_model.checker.root_cause import LOST, Finding, Place
+from cluster_model.checker.root_cause import LOST, Finding, RecordBlock
 from cluster_model.observation import World
 from cluster_model.protocol.events import (
     Appended,
@@ -33,11 +33,11 @@ from cluster_model.protocol.events import (
     describe,
 )
 from cluster_model.util.ranges import subtract, union
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class EvidenceRecord:
     """One record that is to be kept."""
 
     partition: str
@@ -58,12 +58,12 @@ class Wanted:
         }
 
 
-def wanted_of(place: Place) -> Wanted:
+def wanted_of(place: RecordBlock) -> EvidenceRecord:
     """The first record of a range."""
-    return Wanted(place.partition, place.client, place.sequence, place.log_offset, place.leader_epoch)
+    return EvidenceRecord(place.partition, place.client, place.sequence, place.log_offset, place.leader_epoch)
 
 
-def holds(replica: Replica, wanted: Wanted) -> bool:
+def holds(replica: Replica, wanted: EvidenceRecord) -> bool:
     """Whether a replica's log has the record, as it was written."""
     log, at = replica.log, wanted.log_offset
     if not log.log_start <= at < log.leo or any(damage.start <= at < damage.end for damage in replica.damages):
@@ -76,13 +76,13 @@ def holds(replica: Replica, wanted: Wanted) -> bool:
     return batch.client == wanted.client and wanted.sequence in (-1, sequence)
 
 
-def holders(world: World, wanted: Wanted) -> tuple[int, ...]:
+def holders(world: World, wanted: EvidenceRecord) -> tuple[int, ...]:
     """The brokers whose logs have it, running or not, in the order of the assignment."""
     replicas = world.replicas.get(wanted.partition, {})
     return tuple(broker for broker, replica in replicas.items() if holds(replica, wanted))
 
 
-def in_order(world: World, wanted: Wanted) -> bool:
+def in_order(world: World, wanted: EvidenceRecord) -> bool:
     """Whether nothing is left to fear: every replica has it and runs, all are in sync, and one of them leads."""
     record = world.records.get(wanted.partition)
     if record is None or world.true_leader(wanted.partition) is None:
@@ -93,7 +93,7 @@ def in_order(world: World, wanted: Wanted) -> bool:
     )
 
 
-def is_kept(world: World, wanted: Wanted) -> bool:
+def is_kept(world: World, wanted: EvidenceRecord) -> bool:
     """Whether a session that ended now would not call it lost: the leader has it, or nobody leads and a log has it."""
     if wanted.partition not in world.records:
         return False
@@ -101,7 +101,7 @@ def is_kept(world: World, wanted: Wanted) -> bool:
     return holds(leader, wanted) if leader is not None else bool(holders(world, wanted))
 
 
-def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[Place]) -> bool:
+def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[RecordBlock]) -> bool:
     """Whether acknowledged records of a partition are gone, or its leader lacks them, besides those ``given_up``."""
     if partition not in world.records:
         return True
@@ -115,20 +115,20 @@ def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[Place
     return False
 
 
-def lost_findings(result: Result) -> tuple[Finding, ...]:
+def lost_findings(result: SessionResult) -> tuple[Finding, ...]:
     """What a session's result says of acknowledged records that are lost, in its order."""
     found: Iterable[Finding] = getattr(result, "findings", ())
     told = tuple(finding for finding in found if finding.kind == LOST)
     return told or _of_losses(result)
 
 
-def _of_losses(result: Result) -> tuple[Finding, ...]:
+def _of_losses(result: SessionResult) -> tuple[Finding, ...]:
     """The same, from the sentences alone."""
-    by_cause: dict[tuple[str, str], list[Place]] = {}
+    by_cause: dict[tuple[str, str], list[RecordBlock]] = {}
     for loss in result.losses:
         why = loss.cause.partition("; ")[2] or loss.cause
         by_cause.setdefault((loss.partition, why), []).append(
-            Place(
+            RecordBlock(
                 loss.partition, loss.client, loss.sequence, loss.count, loss.log_offset, loss.leader_epoch, loss.acks,
                 loss.committed,
             )

@@ -14,13 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.checker.root_cause import Finding, Place
+from cluster_model.checker.root_cause import Finding, RecordBlock
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
 from playbooks.diagnosis.evidence import (
     DECIDING,
     SIGNS,
-    Wanted,
+    EvidenceRecord,
     event_words,
     holders,
     is_kept,
@@ -36,7 +36,7 @@ from playbooks.engine.session_runner import reach, repeat
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_words
-from playbooks.timetravel.forks import FOREVER, Acted, Forks
+from playbooks.timetravel.forks import FOREVER, ForkAction, Forks
 
 CANDIDATES: Final = 80
 """Deciding instants looked at, the latest of them; before those only the acknowledgement itself."""
@@ -57,7 +57,7 @@ class NoReturn:
     kind: str
     """``event``: there is such a point. ``acknowledgement``: nothing could have kept the record from the beginning.
     ``open``: at the end of the session an action would still have kept it. ``unplaced``: it reached no log at all."""
-    wanted: Wanted
+    wanted: EvidenceRecord
     words: str = ""
     """The event, in plain words."""
     event_kind: str = ""
@@ -114,19 +114,19 @@ class NoReturn:
 
 
 @dataclass(slots=True)
-class History:
+class LossHistory:
     """What a run of the whole session tells of the way to a loss."""
 
-    wanted: Wanted
+    wanted: EvidenceRecord
     acked_us: int
     end_us: int
     deciding: list[Event]
     """In order, from the first event of the session on."""
 
 
-def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[Wanted, int]:
+def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
     """The record of a finding that was acknowledged first, and when; -1 where nobody is known to have been told."""
-    best: tuple[Wanted, int] = (wanted_of(finding.places[0]), -1)
+    best: tuple[EvidenceRecord, int] = (wanted_of(finding.places[0]), -1)
     for place in finding.places:
         for event in acked:
             covered = event.sequence <= place.sequence < event.sequence + event.count
@@ -137,7 +137,7 @@ def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[Wanted
     return best
 
 
-def scout(start: Callable[[], Session], actions: Sequence[Acted], finding: Finding) -> History:
+def scout(start: Callable[[], Session], actions: Sequence[ForkAction], finding: Finding) -> LossHistory:
     """Run the whole session once, and keep what the search needs."""
     session = start()
     acked: list[RecordsAcked] = []
@@ -165,7 +165,7 @@ def scout(start: Callable[[], Session], actions: Sequence[Acted], finding: Findi
         if session.open_ended and session.phase == "steps" and session.until_us < 0:
             session.settle()
     wanted, acked_us = first_acked(finding, acked)
-    return History(wanted, acked_us, session.cluster.now_us, deciding)
+    return LossHistory(wanted, acked_us, session.cluster.now_us, deciding)
 
 
 def _wanted(event: RecordsAcked, finding: Finding) -> bool:
@@ -176,15 +176,15 @@ def _wanted(event: RecordsAcked, finding: Finding) -> bool:
     )
 
 
-class Search:
+class NoReturnSearch:
     """For one finding of a timed session."""
 
     def __init__(
         self,
         start: Callable[[], Session],
-        actions: Sequence[Acted],
+        actions: Sequence[ForkAction],
         finding: Finding,
-        given_up: Sequence[Place],
+        given_up: Sequence[RecordBlock],
         tell: Telling = lambda text: None,
     ) -> None:
         """``given_up``: everything that the session lost, of any finding."""
@@ -333,14 +333,14 @@ ROUNDS: Final = 4
 _Deed = tuple[str, dict[str, Any]]
 
 
-def find_by_hand(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[Place]) -> NoReturn:
+def find_by_hand(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
     """Try everything after every step, from the last one back to the acknowledgement."""
     found = _find(playbook, seed, finding, given_up)
     names = tuple(step_name(step) for step in playbook.steps)
     return replace(found, steps=names, clean=replace(found.clean, steps=names) if found.clean is not None else None)
 
 
-def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[Place]) -> NoReturn:
+def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
     acked, signs = _walk(playbook, seed, finding)
     wanted, acked_step = acked
     count = len(playbook.steps)
@@ -363,7 +363,7 @@ def _find(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[Pl
 def _answer(
     playbook: Playbook,
     seed: int,
-    wanted: Wanted,
+    wanted: EvidenceRecord,
     place: tuple[int, int],
     saved: dict[int, tuple[Rescue, ...]],
     last: tuple[tuple[Rescue, int], ...],
@@ -389,7 +389,7 @@ def _answer(
 
 def _walk(
     playbook: Playbook, seed: int, finding: Finding
-) -> tuple[tuple[Wanted, int], list[tuple[int, Event]]]:  # fmt: skip
+) -> tuple[tuple[EvidenceRecord, int], list[tuple[int, Event]]]:  # fmt: skip
     """The record of the finding that was acknowledged first with its step, and the warnings with theirs."""
     session = ManualSession.start(playbook, seed=seed)
     acked: list[tuple[int, RecordsAcked]] = []
@@ -428,7 +428,7 @@ def stand(playbook: Playbook, seed: int, taken: int) -> ManualSession:
 
 
 def saving(
-    playbook: Playbook, seed: int, taken: int, wanted: Wanted, given_up: Sequence[Place]
+    playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
 ) -> tuple[Rescue, ...]:  # fmt: skip
     """The actions that keep the record after so many steps; where calling the rest off is enough, that alone."""
     kept: list[Rescue] = []
@@ -445,7 +445,7 @@ def saving(
 
 
 def _actions(
-    session: ManualSession, wanted: Wanted
+    session: ManualSession, wanted: EvidenceRecord
 ) -> Iterator[tuple[Rescue, Callable[[ManualSession], None]]]:  # fmt: skip
     """What of the set means anything here, and how it is done."""
     world, partition = session.cluster.world, wanted.partition

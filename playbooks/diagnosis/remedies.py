@@ -17,12 +17,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Final, Literal, NamedTuple
 
-from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, Place
+from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, LEAKED, LOST, REORDERED, SKIPPED, UNDONE, RecordBlock
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, modes_of, parse_version
 from faults.declarations import Action, FaultError, Value
-from playbooks.diagnosis.evidence import Wanted, holders, in_order, is_kept, loses
+from playbooks.diagnosis.evidence import EvidenceRecord, holders, in_order, is_kept, loses
 from playbooks.engine.session import Session
-from playbooks.engine.worker_pool import Job, Outcome, run_all
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT
 from playbooks.model.playbook import Playbook, Step
 from playbooks.parser.document.grid import AxisError, paths_of, values_at
@@ -31,7 +31,7 @@ from playbooks.parser.document.yaml_source import Scalar, compose
 from playbooks.parser.document.yaml_source import Sequence as YamlSequence
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.results.sweep_matrix import TENTH_US
 
 # Changed settings, one at a time, for the kinds of findings that they may help.
@@ -64,7 +64,7 @@ DEFAULTS: Final = "3.0"
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class SettingChange:
     """One thing set otherwise."""
 
     name: str
@@ -80,7 +80,7 @@ class Change:
         return tuple(f"{path}={value}" for path, value in self.settings)
 
 
-def changes(playbook: Playbook, kind: str) -> tuple[Change, ...]:
+def changes(playbook: Playbook, kind: str) -> tuple[SettingChange, ...]:
     """Everything that is worth trying against findings of a kind."""
     root, _problems = compose(playbook.source, playbook.path)
     if not isinstance(root, YamlMapping):
@@ -88,11 +88,11 @@ def changes(playbook: Playbook, kind: str) -> tuple[Change, ...]:
     return (*_configurations(playbook, root, kind), *_replication(playbook, kind), *_versions(playbook, kind))
 
 
-def pairs(singles: Sequence[Change]) -> tuple[Change, ...]:
+def pairs(singles: Sequence[SettingChange]) -> tuple[SettingChange, ...]:
     """Two changes at a time, of different settings; versions, which are many, are tried alone."""
     found = [each for each in singles if not _sets_version(each)]
     return tuple(
-        Change(
+        SettingChange(
             f"{one.name} with {other.name}",
             (*one.settings, *other.settings),
             ", ".join(filter(None, (one.note, other.note))),
@@ -102,11 +102,11 @@ def pairs(singles: Sequence[Change]) -> tuple[Change, ...]:
     )
 
 
-def _sets_version(change: Change) -> bool:
+def _sets_version(change: SettingChange) -> bool:
     return change.settings[0][0] == "cluster.kafka"
 
 
-def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterator[Change]:
+def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterator[SettingChange]:
     by_hand = playbook.spec.manual
     asked: list[tuple[str, str]] = []
     if kind == LOST:
@@ -124,7 +124,7 @@ def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterato
     for name, value in asked:
         yield from _axis(playbook, root, name, value)
     if kind == LOST and _could_have_elr(playbook):
-        yield Change("eligible leader replicas", ((f"cluster.config.{ELR_FEATURE}", "1"),), "KIP-966")
+        yield SettingChange("eligible leader replicas", ((f"cluster.config.{ELR_FEATURE}", "1"),), "KIP-966")
 
 
 def _could_have_elr(playbook: Playbook) -> bool:
@@ -140,7 +140,7 @@ def _min_isr(playbook: Playbook) -> int:
     return max(2, min(factors, default=3) - 1)
 
 
-def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Iterator[Change]:
+def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Iterator[SettingChange]:
     """A configuration wherever it can stand, unless it stands there so already."""
     try:
         paths = paths_of(name, root, playbook.variables)
@@ -149,7 +149,7 @@ def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Itera
         return
     if all(isinstance(node, Scalar) and _is_so(node.text, value) for node in there):
         return
-    yield Change(f"{name}={value}", tuple((path, value) for path in paths))
+    yield SettingChange(f"{name}={value}", tuple((path, value) for path in paths))
 
 
 def _is_so(found: str, value: str) -> bool:
@@ -159,7 +159,7 @@ def _is_so(found: str, value: str) -> bool:
     return found.lower() in (value, "-1" if value == "all" else value)
 
 
-def _acks_by_hand(root: YamlMapping) -> Iterator[Change]:
+def _acks_by_hand(root: YamlMapping) -> Iterator[SettingChange]:
     """Where steps write, acks is theirs."""
     steps = root.get("steps")
     found: list[tuple[str, str]] = []
@@ -170,10 +170,10 @@ def _acks_by_hand(root: YamlMapping) -> Iterator[Change]:
             if isinstance(written, YamlMapping) and not (isinstance(acks, Scalar) and acks.text == "all"):
                 found.append((f"steps.{number}.{verb}.acks", "all"))
     if found:
-        yield Change("acks=all in every step that writes", tuple(found))
+        yield SettingChange("acks=all in every step that writes", tuple(found))
 
 
-def _replication(playbook: Playbook, kind: str) -> Iterator[Change]:
+def _replication(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     """One more replica of every topic, as far as there are brokers for it."""
     if kind != LOST or playbook.spec.manual:
         return
@@ -187,7 +187,7 @@ def _replication(playbook: Playbook, kind: str) -> Iterator[Change]:
         elif topic.replication < len(brokers):
             settings.append((f"topics.{topic.name}.replication", str(topic.replication + 1)))
     if settings:
-        yield Change("one more replica", tuple(settings))
+        yield SettingChange("one more replica", tuple(settings))
 
 
 def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
@@ -195,7 +195,7 @@ def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
     return (*placed, *more[:1])
 
 
-def _versions(playbook: Playbook, kind: str) -> Iterator[Change]:
+def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
     """The later versions that mended something, and the newest, as far as they have the mode."""
     spec = playbook.spec
     newest = [version for version in PROFILE_VERSIONS if not spec.mode or spec.mode in modes_of(version)][-1]
@@ -203,7 +203,7 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[Change]:
         if parse_version(spec.kafka) < parse_version(version) <= parse_version(newest):
             named = kind == LOST or (version == DEFAULTS and kind in _WRITES)
             note = MENDS.get(version, "") if named else ""
-            yield Change(f"kafka {version}", (("cluster.kafka", version),), note)
+            yield SettingChange(f"kafka {version}", (("cluster.kafka", version),), note)
 
 
 SEEDS: Final = 5
@@ -217,7 +217,7 @@ _WHERE: Final = re.compile(r"^.*?:[0-9]+:[0-9]+: ")
 Verdict = Literal["saves", "helps", "would not have helped", "refused", "inconclusive"]
 _ORDER: Final[tuple[Verdict, ...]] = ("saves", "helps", "inconclusive", "would not have helped", "refused")
 
-Run = Callable[[Sequence[Job]], list[Outcome]]
+Run = Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
 
 
 class End(NamedTuple):
@@ -231,7 +231,7 @@ class End(NamedTuple):
 class Remedy:
     """One change and what came of it."""
 
-    change: Change
+    change: SettingChange
     verdict: Verdict
     left: int = 0
     """Records that still meet the fate in question."""
@@ -274,7 +274,7 @@ class Remedy:
         }
 
 
-def count_of(result: Result, kind: str) -> int:
+def count_of(result: SessionResult, kind: str) -> int:
     """Records of a result that met this fate."""
     ledger = result.ledger
     if kind == LOST:
@@ -289,7 +289,7 @@ def count_of(result: Result, kind: str) -> int:
 def evaluate(
     playbook: Playbook,
     seed: int,
-    actual: Result,
+    actual: SessionResult,
     kind: str,
     *,
     run: Run = run_all,
@@ -306,7 +306,7 @@ def evaluate(
     wanted = changes(playbook, kind)
     actual, end = _recovered(playbook, seed, actual, kind, run, until_us) if wanted else (actual, End())
 
-    def ranked(wanted: Sequence[Change]) -> tuple[Remedy, ...]:
+    def ranked(wanted: Sequence[SettingChange]) -> tuple[Remedy, ...]:
         found = sorted(_fewer_versions(_tried(playbook, wanted, seed, actual, kind, run, end)), key=price)
         return _confirmed(playbook, found, seed, kind, run, end, seeds)
 
@@ -320,27 +320,29 @@ def evaluate(
 
 
 def _tried(
-    playbook: Playbook, wanted: Sequence[Change], seed: int, actual: Result, kind: str, run: Run, end: End
+    playbook: Playbook, wanted: Sequence[SettingChange], seed: int, actual: SessionResult, kind: str, run: Run, end: End
 ) -> list[Remedy]:
     """Each change with its outcome."""
     tried = [_job(playbook, change, seed, end) for change in wanted]
-    outcomes = iter(run([job for job in tried if isinstance(job, Job)]))
+    outcomes = iter(run([job for job in tried if isinstance(job, PlaybookJob)]))
     return [
         _judged(playbook, change, next(outcomes), actual, kind)
-        if isinstance(job, Job)
+        if isinstance(job, PlaybookJob)
         else Remedy(change, "refused", note=job, before=count_of(actual, kind))
         for change, job in zip(wanted, tried, strict=True)
     ]
 
 
-def _recovered(playbook: Playbook, seed: int, actual: Result, kind: str, run: Run, until_us: int) -> tuple[Result, End]:
+def _recovered(
+    playbook: Playbook, seed: int, actual: SessionResult, kind: str, run: Run, until_us: int
+) -> tuple[SessionResult, End]:
     """What runs with a change are compared with, and where they end.
 
     Of a session that was cut off that is the same one, recovered, unless it has none of the findings by then.
     """
     if until_us < 0 or playbook.spec.manual:
         return actual, End(until_us)
-    job = Job(playbook.source, playbook.path, seed, fragments=playbook.fragments, settle_us=until_us)
+    job = PlaybookJob(playbook.source, playbook.path, seed, fragments=playbook.fragments, settle_us=until_us)
     (outcome,) = run([job])
     if outcome.result is None or not count_of(outcome.result, kind):
         return actual, End(until_us)
@@ -360,19 +362,19 @@ def price(remedy: Remedy) -> tuple[int, ...]:
     return (_ORDER.index(remedy.verdict), remedy.left, max(0, remedy.rejected), max(0, tenths))
 
 
-def _job(playbook: Playbook, change: Change, seed: int, end: End) -> Job | str:
+def _job(playbook: Playbook, change: SettingChange, seed: int, end: End) -> PlaybookJob | str:
     """The session with a change made; a sentence where it cannot be made."""
     settings = dict(change.settings)
     try:
         text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
     except SettingError as error:
         return str(error)
-    return Job(
+    return PlaybookJob(
         text, playbook.path, seed, None, settings, end.cut_us, playbook.fragments, settle_us=end.settled_us
     )  # fmt: skip
 
 
-def _judged(playbook: Playbook, change: Change, outcome: Outcome, actual: Result, kind: str) -> Remedy:
+def _judged(playbook: Playbook, change: SettingChange, outcome: JobOutcome, actual: SessionResult, kind: str) -> Remedy:
     before = count_of(actual, kind)
     result = outcome.result
     if result is None:
@@ -396,12 +398,12 @@ def _judged(playbook: Playbook, change: Change, outcome: Outcome, actual: Result
     )
 
 
-def _changed(playbook: Playbook, job: Job) -> Playbook:
+def _changed(playbook: Playbook, job: PlaybookJob) -> Playbook:
     """What was run; only by hand do its steps count here."""
     return loads(job.text, job.path, job.fragments) if playbook.spec.manual else playbook
 
 
-def _rejected(result: Result, playbook: Playbook) -> int:
+def _rejected(result: SessionResult, playbook: Playbook) -> int:
     """Records that failed or whose outcome nobody knows.
 
     By hand a step that is refused gives up at its first record: those that it was to send and did not count, too.
@@ -433,7 +435,7 @@ def _confirmed(
             break
         best = ranked[place]
         jobs = [_job(playbook, best.change, other, end) for other in others]
-        outcomes = run([job for job in jobs if isinstance(job, Job)])
+        outcomes = run([job for job in jobs if isinstance(job, PlaybookJob)])
         results = [each.result for each in outcomes if each.result is not None and not each.result.reason]
         kept = sum(not count_of(each, kind) for each in results)
         best = replace(best, seeds_kept=1 + kept, seeds=1 + len(results))
@@ -497,7 +499,7 @@ class Rescue:
     """Whether they go on."""
 
 
-def rescues(session: Session, wanted: Wanted) -> Iterator[Rescue]:
+def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[Rescue]:
     """What of the set means anything where a session stands."""
     world = session.cluster.world
     record = world.records.get(wanted.partition)
@@ -520,7 +522,7 @@ def rescues(session: Session, wanted: Wanted) -> Iterator[Rescue]:
 
 
 def _of_holders(
-    session: Session, wanted: Wanted, assignment: tuple[int, ...], down: list[int]
+    session: Session, wanted: EvidenceRecord, assignment: tuple[int, ...], down: list[int]
 ) -> Iterator[Rescue]:  # fmt: skip
     """Actions that need somebody who has the record."""
     there = [broker for broker in holders(session.cluster.world, wanted) if broker in assignment]
@@ -556,7 +558,7 @@ def _restart(broker: int) -> Action:
     return Action("inject", "restart", f"broker({broker})")
 
 
-def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: Wanted, given_up: Sequence[Place]) -> bool:
+def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]) -> bool:
     """Whether an action, done where ``fork`` stands, keeps the record and loses none but those ``given_up``."""
     session = fork()
     session.call_off()
@@ -577,7 +579,7 @@ def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: Wanted, given_up:
     return fate and not loses(session.cluster.world, session.cluster.checker.ledger, wanted.partition, given_up)
 
 
-def _run(session: Session, wanted: Wanted, until_us: int) -> bool | None:
+def _run(session: Session, wanted: EvidenceRecord, until_us: int) -> bool | None:
     """Run on until the record's fate is certain; None when it is not by then."""
     world = session.cluster.world
     while True:

@@ -8,7 +8,7 @@ from typing import Any, Final
 from cluster_model.checker.root_cause import LOST, MISSING, Finding
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
-from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand
+from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.engine.replay import playbook_of
@@ -19,9 +19,9 @@ from playbooks.errors import INTERRUPTED, counted
 from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.recording.reader import Recorded
-from playbooks.results.result import Result
-from playbooks.timetravel.forks import Acted, acted_of
+from playbooks.recording.reader import RecordedSession
+from playbooks.results.result import SessionResult
+from playbooks.timetravel.forks import ForkAction, acted_of
 from playbooks.version import VERSION
 
 EXPLAINED: Final = 3
@@ -36,7 +36,7 @@ class WhyError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class SessionCase:
     """A session to explain, as it can be run again."""
 
     playbook: Playbook
@@ -44,7 +44,7 @@ class Case:
     until_us: int = -1
     """Virtual time at which it is cut off, with nothing healed; -1: never."""
     live: bool = False
-    actions: tuple[Acted, ...] = ()
+    actions: tuple[ForkAction, ...] = ()
     """What its operator did."""
     written: Playbook | None = None
     """The session as a playbook without an operator, for runs with changes; None: ``playbook`` is that."""
@@ -57,7 +57,7 @@ class Case:
         assert isinstance(session, Session)
         return session
 
-    def run(self) -> Result:
+    def run(self) -> SessionResult:
         """It from beginning to end."""
         if self.playbook.spec.manual:
             return start_session(self.playbook, seed=self.seed).finish()
@@ -79,7 +79,7 @@ class Case:
         return session.cluster.checker.casebook.findings(session.cluster.now_us)
 
 
-def case_of(recorded: Recorded, tell: Telling = lambda text: None, *, at_us: int = -1) -> Case:
+def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_us: int = -1) -> SessionCase:
     """A recorded session as a case: the whole of it, or up to a virtual time.
 
     Without a time, one from a screen whose end is missing is cut off where it breaks off: it has no other end.
@@ -95,7 +95,7 @@ def case_of(recorded: Recorded, tell: Telling = lambda text: None, *, at_us: int
     written = None
     if actions or recorded.start.live:
         written = loads(export(recorded, tell=tell).text, f"{recorded.path} as a playbook")
-    return Case(playbook, recorded.start.seed, until_us, recorded.start.live, actions, written)
+    return SessionCase(playbook, recorded.start.seed, until_us, recorded.start.live, actions, written)
 
 
 def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
@@ -120,7 +120,7 @@ def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class FindingDiagnosis:
     """One finding with what is known of it."""
 
     number: int
@@ -150,8 +150,8 @@ def _no_return_json(found: NoReturn) -> dict[str, Any]:
 class Why:
     """The whole answer; without findings nothing was lost."""
 
-    result: Result
-    explained: tuple[Explained, ...]
+    result: SessionResult
+    explained: tuple[FindingDiagnosis, ...]
     by_hand: bool
 
     def to_json(self) -> dict[str, Any]:
@@ -167,14 +167,14 @@ class Why:
         }
 
 
-def findings_of(result: Result) -> tuple[Finding, ...]:
+def findings_of(result: SessionResult) -> tuple[Finding, ...]:
     """What there is to explain: every finding, in the order of the result; of older sessions what they lost."""
     return tuple(getattr(result, "findings", ())) or lost_findings(result)
 
 
 def explain(
-    case: Case,
-    result: Result,
+    case: SessionCase,
+    result: SessionResult,
     *,
     number: int = 0,
     workers: int = 0,
@@ -191,7 +191,7 @@ def explain(
     if number > len(findings):
         raise WhyError(f"there is no finding {number}, the session has {len(findings) or 'none'}")
     remedies: dict[str, tuple[Remedy, ...]] = {}
-    explained: list[Explained] = []
+    explained: list[FindingDiagnosis] = []
     first_lost = [place for place, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
     for place, finding in enumerate(findings, 1):
         if number not in (0, place):
@@ -202,7 +202,7 @@ def explain(
             no_return = _no_return(case, finding, findings, telling)
         if finding.kind not in remedies:
             remedies[finding.kind] = _remedies(case, result, finding.kind, workers, seeds, tell)
-        explained.append(Explained(place, finding, no_return, remedies[finding.kind]))
+        explained.append(FindingDiagnosis(place, finding, no_return, remedies[finding.kind]))
     return Why(result, tuple(explained), case.playbook.spec.manual)
 
 
@@ -210,15 +210,15 @@ def _tell_of(tell: Telling, number: int, text: str) -> None:
     tell(f"looking for the point of no return of finding {number}: {text}")
 
 
-def _no_return(case: Case, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
+def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
     given_up = [place for other in findings if other.kind == LOST for place in other.places]
     if case.playbook.spec.manual:
         return find_by_hand(case.playbook, case.seed, finding, given_up)
-    return Search(case.start, case.actions, finding, given_up, tell).find()
+    return NoReturnSearch(case.start, case.actions, finding, given_up, tell).find()
 
 
 def _remedies(
-    case: Case, result: Result, kind: str, workers: int, seeds: int, tell: Telling
+    case: SessionCase, result: SessionResult, kind: str, workers: int, seeds: int, tell: Telling
 ) -> tuple[Remedy, ...]:  # fmt: skip
     playbook = case.written or case.playbook
     tried = len(changes(playbook, kind))

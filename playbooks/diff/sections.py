@@ -25,7 +25,7 @@ TAIL_BYTES: Final = 1 << 16
 """How much of a log's end is looked at for its last whole line; no line is as long."""
 
 
-class Head(msgspec.Struct, gc=False):
+class EventFields(msgspec.Struct, gc=False):
     """What a comparison asks of an event; fields that its kind does not have keep their defaults."""
 
     seq: int
@@ -52,7 +52,7 @@ class Head(msgspec.Struct, gc=False):
     detail: str = ""
 
 
-Line = tuple[Head, bytes]
+Line = tuple[EventFields, bytes]
 
 
 @dataclass(frozen=True)
@@ -157,10 +157,10 @@ def open_side(path: Path) -> Side:
     return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / session_files.EVENTS), notes)
 
 
-_DECODER: Final = msgspec.json.Decoder(Head)
+_DECODER: Final = msgspec.json.Decoder(EventFields)
 
 
-def _head(path: Path, number: int, line: bytes) -> Head:
+def _head(path: Path, number: int, line: bytes) -> EventFields:
     try:
         head = _DECODER.decode(line)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -224,7 +224,7 @@ class PartitionTally:
 
 
 @dataclass(slots=True)
-class Tally:
+class SessionTotals:
     """Sums over the events before ``cut_us``; -1 for all."""
 
     cut_us: int = -1
@@ -241,11 +241,11 @@ class Tally:
     availability: Availability = field(default_factory=lambda: Availability({}))
 
     @classmethod
-    def before(cls, cut_us: int, start: session_files.Start) -> "Tally":
+    def before(cls, cut_us: int, start: session_files.Start) -> "SessionTotals":
         """Nothing yet, of a session that began so."""
         return cls(cut_us, availability=Availability(start.service_bounds))
 
-    def take(self, event: Head) -> None:
+    def take(self, event: EventFields) -> None:
         """The next event."""
         if 0 <= self.cut_us <= event.at_us:
             return
@@ -268,59 +268,59 @@ class Tally:
         """The session, or what of it is compared, ends here."""
         self.end_us = end_us
 
-    def elected(self, event: Head) -> None:
+    def elected(self, event: EventFields) -> None:
         """The controller decided on a leader."""
         found = self.of(event.partition)
         found.elections += 1
         found.unclean += not event.clean
         found.leader, found.epoch, found.isr = event.leader, event.leader_epoch, event.isr
 
-    def offline(self, event: Head) -> None:
+    def offline(self, event: EventFields) -> None:
         """The controller found nobody."""
         found = self.of(event.partition)
         found.leader, found.epoch, found.isr = -1, event.leader_epoch, event.isr
 
-    def changed(self, event: Head) -> None:
+    def changed(self, event: EventFields) -> None:
         """The ISR is another one."""
         self.of(event.partition).isr = event.isr
 
-    def leads(self, event: Head) -> None:
+    def leads(self, event: EventFields) -> None:
         """A broker began to lead."""
         found = self.of(event.partition)
         if event.leader_epoch >= found.epoch:
             found.leader, found.epoch = event.broker, event.leader_epoch
         found.hw = max(found.hw, event.hw)
 
-    def deleted(self, event: Head) -> None:
+    def deleted(self, event: EventFields) -> None:
         """A partition is gone: nobody misses its leader."""
         self.partitions.pop(event.partition, None)
 
-    def advanced(self, event: Head) -> None:
+    def advanced(self, event: EventFields) -> None:
         """A leader's high watermark moved."""
         found = self.of(event.partition)
         if event.broker == found.leader:
             found.hw = event.hw
 
-    def lost(self, event: Head) -> None:
+    def lost(self, event: EventFields) -> None:
         """Acknowledged records are gone."""
         self.ledger["acked_lost"] += event.count
         self.ledger["committed_lost"] += event.count * event.committed
         self.losses[event.cause] += event.count
 
-    def judged(self, event: Head) -> None:
+    def judged(self, event: EventFields) -> None:
         """An expectation turned."""
         self.checked[event.rule] = (event.ok, event.detail)
 
 
 _ACTS: Final[dict[str, Any]] = {
-    "leader_elected": Tally.elected,
-    "partition_offline": Tally.offline,
-    "isr_changed": Tally.changed,
-    "became_leader": Tally.leads,
-    "partition_deleted": Tally.deleted,
-    "hw_advanced": Tally.advanced,
-    "records_lost": Tally.lost,
-    "expectation_checked": Tally.judged,
+    "leader_elected": SessionTotals.elected,
+    "partition_offline": SessionTotals.offline,
+    "isr_changed": SessionTotals.changed,
+    "became_leader": SessionTotals.leads,
+    "partition_deleted": SessionTotals.deleted,
+    "hw_advanced": SessionTotals.advanced,
+    "records_lost": SessionTotals.lost,
+    "expectation_checked": SessionTotals.judged,
 }
 
 Rows = dict[str, tuple[Any, str]]
@@ -331,7 +331,7 @@ LEDGER: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", 
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DiffRow:
     """One thing of both sessions; None where a side has no such thing."""
 
     what: str
@@ -351,24 +351,24 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DiffSection:
     """Rows about one subject."""
 
     name: str
-    rows: tuple[Row, ...]
+    rows: tuple[DiffRow, ...]
 
     @property
-    def differing(self) -> tuple[Row, ...]:
+    def differing(self) -> tuple[DiffRow, ...]:
         """Those that are not the same."""
         return tuple(row for row in self.rows if row.differs)
 
 
-def identity(left: Side, right: Side) -> Section:
+def identity(left: Side, right: Side) -> DiffSection:
     """What the sessions are."""
     return _section("session", *(_about(side) for side in (left, right)))
 
 
-def outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:
+def outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
     """What came of them: from both results, or from the events where one is torn.
 
     Raises:
@@ -383,7 +383,7 @@ def outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Secti
         ) from None
 
 
-def _outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Section]:
+def _outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
     results = left.result, right.result
     if results[0] is None or results[1] is None:
         return [_section(name, *map(rows, tallies)) for name, rows in _OF_EVENTS.items()]
@@ -394,12 +394,12 @@ def _outcome(left: Side, right: Side, tallies: tuple[Tally, Tally]) -> list[Sect
     return [(told | summed)[name] for name in _ORDER]
 
 
-def _section(name: str, left: Rows, right: Rows) -> Section:
+def _section(name: str, left: Rows, right: Rows) -> DiffSection:
     rows = []
     for what in dict.fromkeys([*left, *right]):
         (mine, unit), (its, other) = left.get(what, (None, "")), right.get(what, (None, ""))
-        rows.append(Row(what, mine, its, unit or other))
-    return Section(name, tuple(rows))
+        rows.append(DiffRow(what, mine, its, unit or other))
+    return DiffSection(name, tuple(rows))
 
 
 def _plain(values: Mapping[str, Any]) -> Rows:
@@ -435,7 +435,7 @@ def _expectations(result: Any) -> Rows:
     return _judged((each["text"], each["ok"], each["detail"]) for each in result.get("expectations", []))
 
 
-def _checked(tally: Tally) -> Rows:
+def _checked(tally: SessionTotals) -> Rows:
     return _judged((text, ok, detail) for text, (ok, detail) in tally.checked.items())
 
 
@@ -444,7 +444,7 @@ def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
     return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
 
 
-def turned(rows: Iterable[Row]) -> list[Row]:
+def turned(rows: Iterable[DiffRow]) -> list[DiffRow]:
     """The expectations among them that hold on one side and fail on the other; what one side never asked is neither."""
     return [row for row in rows if row.both and str(row.left).startswith("ok") != str(row.right).startswith("ok")]
 
@@ -453,11 +453,11 @@ def _ledger(result: Any) -> Rows:
     return _plain({term.replace("_", " "): count for term, count in result.get("ledger", {}).items()})
 
 
-def _counted(tally: Tally) -> Rows:
+def _counted(tally: SessionTotals) -> Rows:
     return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
 
 
-def _seen(tally: Tally) -> Rows:
+def _seen(tally: SessionTotals) -> Rows:
     """What events alone tell of availability: clients' attempts, and partitions that nobody served."""
     return _lines(of_events(tally.availability, tally.end_us).to_json())
 
@@ -483,7 +483,7 @@ def _outage(sums: Mapping[str, Any]) -> Rows:
     return {"": (sums.get("us", 0), "us"), " longest": (sums.get("longest_us", 0), "us")}
 
 
-def _elections(tally: Tally) -> Rows:
+def _elections(tally: SessionTotals) -> Rows:
     """By partition; those of Kafka's own topics, which are many, by topic."""
     counts: Counter[str] = Counter()
     for name, each in sorted(tally.partitions.items()):
@@ -516,7 +516,7 @@ def _client(name: str, books: Mapping[str, Any]) -> Rows:
     return told
 
 
-def _losses(tally: Tally) -> Rows:
+def _losses(tally: SessionTotals) -> Rows:
     return _plain(dict(tally.losses))
 
 
@@ -529,7 +529,7 @@ def _partitions(result: Any) -> Rows:
     return found
 
 
-def _decided(tally: Tally) -> Rows:
+def _decided(tally: SessionTotals) -> Rows:
     found: Rows = {}
     for name, each in sorted(tally.partitions.items()):
         if not _internal(name):
@@ -549,7 +549,7 @@ _OF_RESULTS: Final[dict[str, Callable[[Any], Rows]]] = {
     "clients": _clients,
     "final partitions": _partitions,
 }
-_OF_EVENTS: Final[dict[str, Callable[[Tally], Rows]]] = {
+_OF_EVENTS: Final[dict[str, Callable[[SessionTotals], Rows]]] = {
     "expectations": _checked,
     "ledger": _counted,
     "availability": _seen,

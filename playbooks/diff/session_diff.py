@@ -15,7 +15,17 @@ from typing import Any, Final
 
 from cluster_model.observation import ASKED, NARRATION
 from cluster_model.protocol.events import FIELDS, KINDS, describe
-from playbooks.diff.sections import Line, Row, Section, Side, Tally, identity, open_side, outcome, turned
+from playbooks.diff.sections import (
+    DiffRow,
+    DiffSection,
+    Line,
+    SessionTotals,
+    Side,
+    identity,
+    open_side,
+    outcome,
+    turned,
+)
 from playbooks.engine.expectations import seconds
 
 BEFORE: Final = 3
@@ -23,7 +33,7 @@ BEFORE: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class DiffEvent:
     """An event of one side."""
 
     seq: int
@@ -38,9 +48,9 @@ class Told:
 class Parting:
     """The first event that is not the same; None on the side that had no more."""
 
-    left: Told | None
-    right: Told | None
-    before: tuple[Told, ...]
+    left: DiffEvent | None
+    right: DiffEvent | None
+    before: tuple[DiffEvent, ...]
     """The last that were the same, as they are on the left."""
 
     @property
@@ -50,7 +60,7 @@ class Parting:
 
 
 @dataclass(slots=True)
-class Walk:
+class LogComparison:
     """What both logs came to."""
 
     cluster: Parting | None = None
@@ -62,7 +72,7 @@ class Walk:
 class _Narration:
     """Lines of the playbook of one side, set aside, each with the events before it."""
 
-    def __init__(self, side: Side, tally: Tally, told: Any) -> None:
+    def __init__(self, side: Side, tally: SessionTotals, told: Any) -> None:
         self.lines: list[tuple[Line, tuple[Line, ...]]] = []
         self._side = side
         self._tally = tally
@@ -80,13 +90,15 @@ class _Narration:
             before.append(line)
 
 
-def walk(left: Side, right: Side, tallies: tuple[Tally, Tally], told: Any = lambda size: None) -> Walk:
+def walk(
+    left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals], told: Any = lambda size: None
+) -> LogComparison:
     """Read both logs to their ends, beside each other.
 
     Raises:
         SessionError: one of them is damaged.
     """
-    found = Walk()
+    found = LogComparison()
     one, other = _Narration(left, tallies[0], told), _Narration(right, tallies[1], lambda size: None)
     before: deque[Line] = deque(maxlen=BEFORE)
     pair = _Pair(left, right)
@@ -149,9 +161,9 @@ def _body(line: bytes) -> bytes:
     return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
 
 
-def _tell(side: Side, line: Line) -> Told:
+def _tell(side: Side, line: Line) -> DiffEvent:
     event = side.event(line)
-    return Told(line[0].seq, line[0].at_us, words(event), event)
+    return DiffEvent(line[0].seq, line[0].at_us, words(event), event)
 
 
 def words(recorded: dict[str, Any]) -> str:
@@ -169,7 +181,7 @@ def words(recorded: dict[str, Any]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class SessionDiff:
     """Both sides and all that is to be said of them."""
 
     left: Side
@@ -178,14 +190,14 @@ class Comparison:
     """What was left out, and why."""
     cut_us: int
     """Up to when they are compared, where one is torn; -1 for their whole lengths."""
-    identity: Section
+    identity: DiffSection
     playbook: tuple[str, ...]
     """A unified difference of the playbooks' texts; empty when they are the same."""
-    walk: Walk
-    sections: tuple[Section, ...]
+    walk: LogComparison
+    sections: tuple[DiffSection, ...]
 
     @property
-    def turned(self) -> list[Row]:
+    def turned(self) -> list[DiffRow]:
         """Expectations that hold on one side only."""
         return [row for section in self.sections if section.name == "expectations" for row in turned(section.rows)]
 
@@ -217,7 +229,7 @@ class Comparison:
         }
 
 
-def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda done, total: None) -> Comparison:
+def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda done, total: None) -> SessionDiff:
     """Compare two sessions; ``told`` is called with the bytes of the left log read so far, and how many there are.
 
     Raises:
@@ -225,11 +237,11 @@ def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda d
     """
     mine, its = open_side(left), open_side(right)
     cut_us = min((max(0, side.last_us) for side in (mine, its) if side.torn), default=-1)
-    tallies = Tally.before(cut_us, mine.start), Tally.before(cut_us, its.start)
+    tallies = SessionTotals.before(cut_us, mine.start), SessionTotals.before(cut_us, its.start)
     found = walk(mine, its, tallies, lambda size: told(size, mine.size))
     for side, tally in zip((mine, its), tallies, strict=True):
         tally.close(cut_us if cut_us >= 0 else side.last_us)
-    return Comparison(
+    return SessionDiff(
         left=mine,
         right=its,
         notes=tuple(_notes(mine, its, cut_us)),
@@ -264,7 +276,7 @@ def _diff(left: str, right: str, name: str) -> list[str]:
     )
 
 
-def _rows(section: Section) -> list[dict[str, Any]]:
+def _rows(section: DiffSection) -> list[dict[str, Any]]:
     return [
         {"what": row.what, "left": row.left, "right": row.right, **({"unit": row.unit} if row.unit else {})}
         for row in section.rows
@@ -272,7 +284,7 @@ def _rows(section: Section) -> list[dict[str, Any]]:
 
 
 def _parting(parting: Parting) -> dict[str, Any]:
-    def shown(told: Told | None) -> dict[str, Any] | None:
+    def shown(told: DiffEvent | None) -> dict[str, Any] | None:
         return None if told is None else {"text": told.text, **told.event}
 
     return {

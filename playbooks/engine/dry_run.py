@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, Event, ExpectationChecked, FaultHealed, GuardActed, StepTaken
 from faults.catalogue import CATALOGUE
-from faults.declarations import Action, Expectation, FaultError, NobodyError
+from faults.declarations import Action, ExpectedImpact, FaultError, NobodyError
 from faults.injector import FaultBoard
 from playbooks.engine.expectations import NEVER_ASKED, seconds
 from playbooks.engine.re2_patterns import compile_re2_pattern
@@ -31,7 +31,7 @@ class Foretold:
     """The step in words."""
     targets: tuple[str, ...]
     """Whom its target means now."""
-    expected: Expectation | None
+    expected: ExpectedImpact | None
     """None where it is refused."""
     refused: str = ""
     """Why it cannot be done now."""
@@ -125,7 +125,7 @@ class Moment:
 Entry = Foretold | Moment
 
 
-class Timeline:
+class DryRunTimeline:
     """Puts the entries in order, and tells each as it is there."""
 
     def __init__(self, playbook: Playbook, tell: Callable[[Entry], None]) -> None:
@@ -271,7 +271,7 @@ def dry_run(
     """
     cluster = Cluster.build(playbook.spec, seed, compile_pattern=compile_re2_pattern)
     session = Session(playbook, cluster, board_for(playbook, cluster), None, until_us)
-    found = Timeline(playbook, tell)
+    found = DryRunTimeline(playbook, tell)
 
     def before(action: Action) -> None:
         step = session.next_step

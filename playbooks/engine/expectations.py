@@ -10,7 +10,7 @@ from typing import Any
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError, EvaluationError
 from playbooks.model.playbook import Expectation
-from playbooks.results.result import Checked
+from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
 NEVER_ASKED = "so it was never asked"
@@ -45,7 +45,7 @@ def explain(condition: Condition, query: object) -> str:
     return ", ".join(parts)
 
 
-class Watch:
+class ExpectationMonitor:
     """One expectation as the session goes. ``final`` once nothing later can change it."""
 
     __slots__ = ("at_us", "detail", "expectation", "final", "heal", "ok")
@@ -100,11 +100,11 @@ class Watch:
         else:
             self._decide(self.at_us, self.detail)
 
-    def checked(self, undecided: str = "") -> Checked:
+    def checked(self, undecided: str = "") -> ExpectationResult:
         """The verdict as a result has it; ``undecided`` is the detail of what is still open, where that can be."""
         if undecided and not self.final:
-            return Checked(self.expectation.text, ok=False, at_us=-1, detail=undecided)
-        return Checked(self.expectation.text, self.ok, self.at_us, self.detail)
+            return ExpectationResult(self.expectation.text, ok=False, at_us=-1, detail=undecided)
+        return ExpectationResult(self.expectation.text, self.ok, self.at_us, self.detail)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -149,7 +149,7 @@ class Expecting:
     """All expectations of a session, with the moment of the last heal."""
 
     def __init__(self, expectations: tuple[Expectation, ...]) -> None:
-        self.watches = tuple(Watch(each) for each in expectations)
+        self.watches = tuple(ExpectationMonitor(each) for each in expectations)
         self._open = [watch for watch in self.watches if watch.expectation.kind != "end"]
         self._faulty = False
         self.healed_us = -1
@@ -183,14 +183,14 @@ class Expecting:
         if self.healed_us < 0:
             self.healed_us = now_us
 
-    def observe(self, query: object, now_us: int) -> list[Checked]:
+    def observe(self, query: object, now_us: int) -> list[ExpectationResult]:
         """Look at the cluster; returns the expectations that were decided just now."""
         decided = [watch for watch in self._open if watch.observe(query, now_us, self.healed_us)]
         if decided:
             self._open = [watch for watch in self._open if not watch.final]
         return [watch.checked() for watch in decided]
 
-    def close(self, query: object, now_us: int) -> list[Checked]:
+    def close(self, query: object, now_us: int) -> list[ExpectationResult]:
         """Decide everything that is still open; returns it."""
         late = [watch for watch in self.watches if not watch.final]
         unhealed = "the last fault was not healed" if self._faulty else "nothing was healed"

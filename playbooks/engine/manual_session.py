@@ -32,7 +32,7 @@ from playbooks.engine.step_scheduler import State, check_answer, check_state
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
-from playbooks.results.result import Checked, Felt, Findings, Result
+from playbooks.results.result import ExpectationResult, Felt, Findings, SessionResult
 
 # The worked table of a manual playbook: a row per event, and the state that each row left behind.
 #
@@ -47,7 +47,7 @@ NEWEST: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TraceRow:
     """One row. ``state`` is by partition, as the row's last step left it, of each log only the newest records."""
 
     number: int
@@ -67,7 +67,7 @@ class TraceTable:
     playbook: Playbook
     state_of: Callable[[str], State]
     partitions: tuple[str, ...]
-    rows: list[Row] = field(default_factory=list)
+    rows: list[TraceRow] = field(default_factory=list)
     """Those that are complete."""
     _event: str = ""
     _notes: list[str] = field(default_factory=list)
@@ -106,7 +106,7 @@ class TraceTable:
         """Complete the row that is being gathered, if it has anything in it."""
         if self._steps or self._notes:
             state = {name: _newest(self.state_of(name)) for name in self.partitions}
-            self.rows.append(Row(len(self.rows) + 1, self._event, state, tuple(self._notes), tuple(self._steps)))
+            self.rows.append(TraceRow(len(self.rows) + 1, self._event, state, tuple(self._notes), tuple(self._steps)))
         self._notes, self._steps = [], []
 
 
@@ -187,7 +187,7 @@ def acks_text(acks: int) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShowResult:
     """What a ``show`` step found of one partition: broker id as text (and ``controller``) → field → value."""
 
     step: Step
@@ -208,15 +208,15 @@ class ManualSession:
         self.recorder = recorder
         self.reason = ""
         self.steps_taken = 0
-        self.on_show: Callable[[Shown], None] = lambda shown: None
+        self.on_show: Callable[[ShowResult], None] = lambda shown: None
         """Called with the table of every ``show`` step."""
         self.table = TraceTable(playbook, cluster.state, cluster.partitions)
         """What the steps did so far, as a table to print."""
         self._expecting = Expecting(playbook.expectations)
-        self._step_checks: list[Checked] = []
+        self._step_checks: list[ExpectationResult] = []
         self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
-        self._result: Result | None = None
+        self._result: SessionResult | None = None
         cluster.experience = self._experience
 
     @classmethod
@@ -269,7 +269,7 @@ class ManualSession:
             f"{action.name} needs time to pass; in manual stepping only the playbook's steps act", code="needs_time"
         )
 
-    def finish(self) -> Result:
+    def finish(self) -> SessionResult:
         """Take the steps that are left, close the books and seal the recording."""
         if self._result is not None:
             return self._result
@@ -291,7 +291,7 @@ class ManualSession:
         )
         return self._result
 
-    def standing(self, reason: str) -> Result:
+    def standing(self, reason: str) -> SessionResult:
         """Like :meth:`Session.standing`."""
         judged = (*self._step_checks, *(watch.checked(reason) for watch in self._expecting.watches))
         broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
@@ -319,7 +319,7 @@ class ManualSession:
             self._announce(checked)
         if step.name == SHOW:
             for partition in self.cluster.partitions:
-                self.on_show(Shown(step, partition if several else "", plain(self.cluster.state(partition))))
+                self.on_show(ShowResult(step, partition if several else "", plain(self.cluster.state(partition))))
         if self.next_step is None:
             self.table.flush()
 
@@ -333,7 +333,7 @@ class ManualSession:
             self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, makes no sense: {error}"
             return str(error)
 
-    def _announce(self, checked: Checked) -> None:
+    def _announce(self, checked: ExpectationResult) -> None:
         self.cluster.emit(ExpectationChecked(0, checked.text, checked.ok, checked.detail))
 
     def _experience(self) -> Felt:

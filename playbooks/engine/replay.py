@@ -18,10 +18,10 @@ from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import encode
-from playbooks.recording.reader import Recorded, RecordedAction, read_session
+from playbooks.recording.reader import RecordedAction, RecordedSession, read_session
 from playbooks.recording.recorder import RecordingError, wall
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk, write_whole
+from playbooks.session_format.filesystem import FileSystem, write_whole
 from playbooks.session_format.session_files import SessionError
 from playbooks.version import VERSION
 
@@ -131,7 +131,7 @@ class Replayed:
     notes: tuple[str, ...]
 
 
-def replay(recorded: Recorded, progress: Progress = lambda done, total: None) -> Replayed:
+def replay(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> Replayed:
     """Run ``recorded`` again.
 
     Raises:
@@ -153,7 +153,9 @@ def replay(recorded: Recorded, progress: Progress = lambda done, total: None) ->
     return Replayed(comparison.compared, digest, recorded.notes)
 
 
-def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Session | ManualSession":
+def run_to_the_last(
+    recorded: RecordedSession, progress: Progress = lambda done, total: None
+) -> "Session | ManualSession":
     """Run a session that was cut short again, up to where its last whole event has just happened.
 
     That is always the same place: right after the kernel event, step or action that the last event belongs to.
@@ -169,7 +171,7 @@ def run_to_the_last(recorded: Recorded, progress: Progress = lambda done, total:
 
 
 def rerun(
-    recorded: Recorded, at_us: int = -1, progress: Progress = lambda done, total: None
+    recorded: RecordedSession, at_us: int = -1, progress: Progress = lambda done, total: None
 ) -> "Session | ManualSession":
     """Run ``recorded`` again up to a virtual time, to its end by default, and look at what is there then.
 
@@ -193,7 +195,7 @@ def rerun(
     return comparison.session
 
 
-def playbook_of(recorded: Recorded) -> Playbook:
+def playbook_of(recorded: RecordedSession) -> Playbook:
     """The playbook that a session was recorded with.
 
     Raises:
@@ -202,7 +204,7 @@ def playbook_of(recorded: Recorded) -> Playbook:
     return loads(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
 
 
-def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> "Comparison":
+def begin(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> "ReplayComparison":
     """A rerun of ``recorded`` at its beginning.
 
     Raises:
@@ -218,13 +220,13 @@ def begin(recorded: Recorded, progress: Progress = lambda done, total: None) -> 
     session = start_session(
         playbook, seed=recorded.start.seed, until_us=recorded.until_us, open_ended=recorded.start.live
     )
-    return Comparison(recorded, session, progress)
+    return ReplayComparison(recorded, session, progress)
 
 
-class Comparison:
+class ReplayComparison:
     """A rerun beside its recording."""
 
-    def __init__(self, recorded: Recorded, session: "Session | ManualSession", progress: Progress) -> None:
+    def __init__(self, recorded: RecordedSession, session: "Session | ManualSession", progress: Progress) -> None:
         self._recorded = recorded
         self.session = session
         self._progress = progress
@@ -401,7 +403,7 @@ class Recovered:
     manifest: dict[str, Any]
 
 
-def recover(path: Path, progress: Progress = lambda done, total: None, disk: Disk | None = None) -> Recovered:
+def recover(path: Path, progress: Progress = lambda done, total: None, disk: FileSystem | None = None) -> Recovered:
     """Seal a torn session with status ``recovered``. Killed at any instant, it can be done again.
 
     Raises:
@@ -410,7 +412,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Dis
         PlaybookError: the session's playbook is not one that this version runs.
         RecordingError: the directory cannot be written.
     """
-    disk = disk or Disk()
+    disk = disk or FileSystem()
     recorded = read_session(path)
     if recorded.manifest is not None:
         raise SessionError(
@@ -433,7 +435,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Dis
     return Recovered(path, recorded.count, recorded.last_us, dropped, manifest)
 
 
-def _cut(disk: Disk, log: Path, side: Path) -> int:
+def _cut(disk: FileSystem, log: Path, side: Path) -> int:
     """Move half a line at the end of a log to a file of its own; returns its bytes."""
     data = log.read_bytes()
     whole = data.rfind(b"\n") + 1

@@ -15,7 +15,7 @@ from cluster_model.snapshots import Keyframe
 from faults.declarations import Action, FaultError
 from faults.guardrails import Guards
 from faults.injector import OPERATOR, FaultBoard
-from playbooks.engine.expectations import Watch, holds
+from playbooks.engine.expectations import ExpectationMonitor, holds
 from playbooks.engine.re2_patterns import compile_re2_pattern
 from playbooks.engine.step_scheduler import Judging, Script, perform, take
 from playbooks.errors import counted
@@ -25,7 +25,7 @@ from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
 from playbooks.recording.recorder import Recorder, action_line, conclude_session
 from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import Availability
-from playbooks.results.result import Felt, Findings, Result
+from playbooks.results.result import Felt, Findings, SessionResult
 from playbooks.units import duration_text
 
 # The board of a session with the guards that its playbook asks for.
@@ -96,7 +96,7 @@ class Session:
         self._judging = Judging(playbook, cluster, board)
         self._findings = Findings.none(service_bounds(playbook.spec))
         self._fresh: list[Event] = []
-        self._result: Result | None = None
+        self._result: SessionResult | None = None
         cluster.experience = self._experience
 
     @property
@@ -137,7 +137,7 @@ class Session:
         return self._script.due_us(patient=self.open_ended)
 
     @property
-    def watches(self) -> tuple[Watch, ...]:
+    def watches(self) -> tuple[ExpectationMonitor, ...]:
         """What the playbook expects, each as far as it is decided."""
         return self._judging.watches
 
@@ -150,7 +150,7 @@ class Session:
         """Where exactly the session stands: what a replay has to reach before it repeats an action."""
         return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
 
-    def standing(self, reason: str) -> Result:
+    def standing(self, reason: str) -> SessionResult:
         """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
         judged, broken = self._judging.checked(reason), self._judging.broken
         told = (self.playbook, self.cluster, None, self._findings)
@@ -281,7 +281,7 @@ class Session:
         self._begin_settling()
         self._collect()
 
-    def finish(self) -> Result:
+    def finish(self) -> SessionResult:
         """Run what is left, close the books and seal the recording."""
         if self._result is not None:
             return self._result

@@ -11,7 +11,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_of, step_words
 from playbooks.recording.event_codec import WIRE, ingress_of
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Checked, Result
+from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.units import duration_text
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ OPEN = "the session goes on"
 class SoFar:
     """A result that is not final."""
 
-    result: Result
+    result: SessionResult
     holding: tuple[str, ...]
     """Expectations of the end that would hold if it were now ..."""
     failing: tuple[str, ...]
@@ -144,7 +144,7 @@ def so_far(session: Session) -> SoFar:
     return SoFar(result, tuple(holding), tuple([each.text for each in ends if each.text not in holding]))
 
 
-def is_open(checked: Checked) -> bool:
+def is_open(checked: ExpectationResult) -> bool:
     """Whether an expectation is yet to be decided."""
     return checked.detail == OPEN and not checked.ok
 

@@ -11,18 +11,18 @@ from cluster_model.spec import ClusterSpec
 from faults.declarations import Action, FaultError
 from faults.guardrails import GuardError
 from faults.injector import FaultBoard
-from faults.operations import Ended
+from faults.operations import OperationResult
 from playbooks.conditions.condition import Condition
-from playbooks.engine.expectations import Expecting, Watch, explain, plain
+from playbooks.engine.expectations import ExpectationMonitor, Expecting, explain, plain
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.model.step_text import action_of, step_name, step_words, words
-from playbooks.results.result import Checked
+from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
 # Assertions of a step: the protocol's response, and the state that it left.
 
 
-def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Checked | None:
+def check_answer(step: Step, error: str, now_us: int, more: str = "") -> ExpectationResult | None:
     """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well.
 
     ``more`` is what else there is to say about the answer.
@@ -32,7 +32,7 @@ def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Checked
     ok = {"any": bool(error), "never": not error}.get(step.refused, error == step.refused)
     found = f"refused: {error}" if error else "accepted"
     found = f"{found}; {more}" if more and more != error else found
-    return Checked(answer_text(step), ok, now_us, found, by_step=True)
+    return ExpectationResult(answer_text(step), ok, now_us, found, by_step=True)
 
 
 def answer_text(step: Step) -> str:
@@ -45,7 +45,9 @@ State = Mapping[str, Mapping[str, Any]]
 """Broker id as text, ``controller`` or ``consumer`` → field → value."""
 
 
-def check_state(step: Step, state_of: Callable[[str], State], now_us: int, *, several: bool = False) -> Checked | None:
+def check_state(
+    step: Step, state_of: Callable[[str], State], now_us: int, *, several: bool = False
+) -> ExpectationResult | None:
     """The verdict on ``then:``, field by field, None for a step without one.
 
     ``state_of`` tells a partition's state; ``several``: there are more of them, so that each finding names its own.
@@ -60,13 +62,15 @@ def check_state(step: Step, state_of: Callable[[str], State], now_us: int, *, se
         if (found := plain(state_of(partition).get(who, {}).get(field))) != plain(wanted)
     ]
     detail = "; ".join(wrong) if wrong else "as expected"
-    return Checked(f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True)
+    return ExpectationResult(
+        f"state after {step_name(step)}, {step_words(step)}", not wrong, now_us, detail, by_step=True
+    )
 
 
-def unreached(step: Step, why: str, now_us: int) -> Checked:
+def unreached(step: Step, why: str, now_us: int) -> ExpectationResult:
     """The entry for a step that the session never got to take."""
     assert step.trigger.condition is not None  # only a `when` can fail to come
-    return Checked(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
+    return ExpectationResult(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
 
 
 def show_rows(state: State) -> list[tuple[str, ...]]:
@@ -107,7 +111,7 @@ RESEED: Final = "reseed"
 """Verb of the step from which on every draw comes of another seed."""
 
 
-class Done(NamedTuple):
+class ActionResult(NamedTuple):
     """What came of an action at once."""
 
     error: str = ""
@@ -126,26 +130,26 @@ class Done(NamedTuple):
         return f"{words(action)}: skipped, there is nobody" if self.skipped else words(action)
 
 
-def perform(board: FaultBoard, action: Action, by: str) -> Done:
+def perform(board: FaultBoard, action: Action, by: str) -> ActionResult:
     """Do what somebody asks for."""
     try:
         if action.verb == "inject":
-            return Done(skipped=not board.inject(action))
+            return ActionResult(skipped=not board.inject(action))
         if action.verb == "admin":
-            return Done(number=board.admin(action, by))
+            return ActionResult(number=board.admin(action, by))
         board.heal(action.name)
     except FaultError as error:
-        return Done(str(error), error.code, guarded=isinstance(error, GuardError))
-    return Done()
+        return ActionResult(str(error), error.code, guarded=isinstance(error, GuardError))
+    return ActionResult()
 
 
-def take(step: Step, cluster: Cluster, board: FaultBoard) -> Done:
+def take(step: Step, cluster: Cluster, board: FaultBoard) -> ActionResult:
     """Do what a step says that does not end its session; one that begins a round does nothing."""
     if step.verb == "round":
-        return Done()
+        return ActionResult()
     if step.verb == RESEED:
         cluster.reseed(int(step.name))
-        return Done()
+        return ActionResult()
     return perform(board, action_of(step), step_name(step))
 
 
@@ -168,7 +172,7 @@ class Answers:
         if step.refused:
             self._waiting[number] = step.index
 
-    def judge(self, ended: Iterable[Ended], now_us: int) -> list[Checked]:
+    def judge(self, ended: Iterable[OperationResult], now_us: int) -> list[ExpectationResult]:
         """The verdicts on the answers that came."""
         found = []
         for number, error, detail in ended:
@@ -178,10 +182,10 @@ class Answers:
                 found.append(checked)
         return found
 
-    def close(self, board: FaultBoard, now_us: int) -> tuple[list[Checked], list[Checked]]:
+    def close(self, board: FaultBoard, now_us: int) -> tuple[list[ExpectationResult], list[ExpectationResult]]:
         """The session is over: verdicts on what Kafka has at least accepted, and on what nobody answered."""
-        accepted: list[Checked] = []
-        unanswered: list[Checked] = []
+        accepted: list[ExpectationResult] = []
+        unanswered: list[ExpectationResult] = []
         for number, index in self._waiting.items():
             step = self._steps[index]
             if board.desk.accepted(number):
@@ -189,7 +193,7 @@ class Answers:
                 accepted += [checked] if checked is not None else []
             else:
                 text = answer_text(step)
-                unanswered.append(Checked(text, False, now_us, "no answer came by the end", by_step=True))
+                unanswered.append(ExpectationResult(text, False, now_us, "no answer came by the end", by_step=True))
         self._waiting.clear()
         return accepted, unanswered
 
@@ -210,9 +214,9 @@ class Judging:
         self._board = board
         self._expecting = Expecting(playbook.expectations)
         self._answers = Answers(playbook.steps)
-        self._decided: list[Checked] = []
-        self._step_checks: list[Checked] = []
-        self._unreached: list[Checked] = []
+        self._decided: list[ExpectationResult] = []
+        self._step_checks: list[ExpectationResult] = []
+        self._unreached: list[ExpectationResult] = []
 
     @property
     def open(self) -> bool:
@@ -225,7 +229,7 @@ class Judging:
         return self._expecting.healed_us
 
     @property
-    def watches(self) -> tuple[Watch, ...]:
+    def watches(self) -> tuple[ExpectationMonitor, ...]:
         """The expectations, each as far as it is decided."""
         return self._expecting.watches
 
@@ -239,7 +243,7 @@ class Judging:
         """Whether anything was found not to hold."""
         return self._expecting.broken or any(not each.ok for each in self._step_checks)
 
-    def acted(self, step: Step, done: Done) -> bool:
+    def acted(self, step: Step, done: ActionResult) -> bool:
         """A step acted; whether it has an opinion about how that went."""
         if done.number:
             self._answers.sent(done.number, step)
@@ -268,7 +272,7 @@ class Judging:
         """The quiet time begins."""
         self._expecting.all_healed(self._cluster.now_us)
 
-    def never_came(self, checked: Checked) -> None:
+    def never_came(self, checked: ExpectationResult) -> None:
         """A step was waited for in vain."""
         self._unreached.append(checked)
         self._announce(checked)
@@ -293,12 +297,12 @@ class Judging:
         for checked in self._expecting.close(self._cluster.query, self._cluster.now_us):
             self._announce(checked)
 
-    def checked(self, undecided: str = "") -> tuple[Checked, ...]:
+    def checked(self, undecided: str = "") -> tuple[ExpectationResult, ...]:
         """Everything that was judged, for the result; ``undecided`` is the detail of what is still open."""
         watched = (watch.checked(undecided) for watch in self._expecting.watches)
         return (*self._step_checks, *self._unreached, *watched)
 
-    def _announce(self, checked: Checked) -> None:
+    def _announce(self, checked: ExpectationResult) -> None:
         self._cluster.emit(ExpectationChecked(self._cluster.now_us, checked.text, checked.ok, checked.detail))
 
     def save(self) -> tuple[Any, ...]:
@@ -410,7 +414,7 @@ class Script:
         self.taken += 1
         self._previous_us = now_us
 
-    def give_up(self, query: Query, now_us: int) -> tuple[str, Checked]:
+    def give_up(self, query: Query, now_us: int) -> tuple[str, ExpectationResult]:
         """The next step waited long enough, and none is taken any more: why, and the entry for the result."""
         step = self.next
         assert step is not None

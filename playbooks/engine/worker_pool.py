@@ -25,7 +25,7 @@ from playbooks.engine.session_runner import stage, start_session
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, INTERRUPTED, PlaybookError, refusal_of
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder, RecordingError, account, keep_account
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Fsync
 
@@ -40,7 +40,7 @@ NOT_RUN: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class PlaybookJob:
     """A playbook to run once, and how. Everything in it is plain, so that it can go to another process."""
 
     text: str
@@ -61,13 +61,13 @@ class Job:
     settle_us: int = -1
     """Virtual time at which its end begins, whatever steps are left: faults heal, the cluster recovers; -1 never."""
 
-    def carry_out(self, tell: "Callable[[Progress], None]") -> "Outcome":
+    def carry_out(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
         """Run it here to its end; never raises, as :func:`perform`."""
         return carried_out(self, lambda recorder: _run(self, recorder, tell))
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class JobProgress:
     """How far a job is."""
 
     now_us: int
@@ -78,11 +78,11 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class JobOutcome:
     """How a job ended."""
 
-    job: Job
-    result: Result | None = None
+    job: PlaybookJob
+    result: SessionResult | None = None
     """None where there is no verdict: then ``error`` says why."""
     error: str = ""
     code: int = NOT_RUN
@@ -97,12 +97,12 @@ class Outcome:
     """What a job of another kind came to."""
 
 
-def perform(job: Job, tell: Callable[[Progress], None]) -> Outcome:
+def perform(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
     """Run a job here to its end. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
     return job.carry_out(tell)
 
 
-def carried_out(job: Job, drive: Callable[[Recorder | None], Result]) -> Outcome:
+def carried_out(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
     """What comes of a job that ``drive`` runs with the recorder it is given; never raises, as :func:`perform`."""
     began = time.perf_counter()
     recorder = Recorder(job.out, settings=job.settings, fsync=job.fsync) if job.out is not None else None
@@ -124,14 +124,14 @@ def carried_out(job: Job, drive: Callable[[Recorder | None], Result]) -> Outcome
             error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
             account = str(keep_account(found, recorder))
     session = str(recorder.path) if recorder is not None and recorder.session_id else ""
-    return Outcome(job, result, error, code, session, account, time.perf_counter() - began)
+    return JobOutcome(job, result, error, code, session, account, time.perf_counter() - began)
 
 
-def _run(job: Job, recorder: Recorder | None, tell: Callable[[Progress], None]) -> Result:
+def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgress], None]) -> SessionResult:
     playbook = loads(job.text, job.path, job.fragments)
     session = start_session(playbook, seed=job.seed, recorder=recorder, until_us=job.until_us)
     recording = str(recorder.path) if recorder is not None else ""
-    tell(Progress(0, stage(session), recording))
+    tell(JobProgress(0, stage(session), recording))
     by_hand = isinstance(session, ManualSession)
     while True:
         until_us = session.cluster.now_us + SLICE_US
@@ -141,8 +141,8 @@ def _run(job: Job, recorder: Recorder | None, tell: Callable[[Progress], None]) 
         if not session.advance(until_us, int(by_hand)):
             break
         session.drain()
-        tell(Progress(session.cluster.now_us, stage(session), recording))
-    tell(Progress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
+        tell(JobProgress(session.cluster.now_us, stage(session), recording))
+    tell(JobProgress(session.cluster.now_us, "sealing the session" if recording else "ended", recording))
     return session.finish()
 
 
@@ -178,12 +178,12 @@ def _ignore(_number: int, _what: object) -> None:
 class _Books:
     """Which jobs have ended and how, and who is to be told."""
 
-    jobs: Sequence[Job]
-    on_start: Callable[[int, Job], None]
-    on_progress: Callable[[int, Progress], None]
-    on_end: Callable[[int, Outcome], None]
-    stop_after: Callable[[Outcome], bool]
-    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    jobs: Sequence[PlaybookJob]
+    on_start: Callable[[int, PlaybookJob], None]
+    on_progress: Callable[[int, JobProgress], None]
+    on_end: Callable[[int, JobOutcome], None]
+    stop_after: Callable[[JobOutcome], bool]
+    outcomes: dict[int, JobOutcome] = field(default_factory=dict)
     begun: int = 0
     stopping: bool = False
 
@@ -199,7 +199,7 @@ class _Books:
         self.on_start(number, self.jobs[number])
         return number
 
-    def end(self, number: int, outcome: Outcome) -> None:
+    def end(self, number: int, outcome: JobOutcome) -> None:
         """A job has ended."""
         if number in self.outcomes:
             return  # it had ended when the batch was stopped
@@ -207,25 +207,25 @@ class _Books:
         self.stopping = self.stopping or outcome.code == INTERRUPTED or self.stop_after(outcome)
         self.on_end(number, outcome)
 
-    def close(self, *, interrupted: bool) -> list[Outcome]:
+    def close(self, *, interrupted: bool) -> list[JobOutcome]:
         """All outcomes, in the order of the jobs; what was never begun says so."""
         stopped = interrupted or any(each.code == INTERRUPTED for each in self.outcomes.values())
         code = INTERRUPTED if stopped else NOT_RUN
         return [
-            self.outcomes.get(number) or Outcome(job, code=code, error="not begun")
+            self.outcomes.get(number) or JobOutcome(job, code=code, error="not begun")
             for number, job in enumerate(self.jobs)
         ]
 
 
 def run_all(
-    jobs: Sequence[Job],
+    jobs: Sequence[PlaybookJob],
     *,
     workers: int = 0,
-    on_start: Callable[[int, Job], None] = _ignore,
-    on_progress: Callable[[int, Progress], None] = _ignore,
-    on_end: Callable[[int, Outcome], None] = _ignore,
-    stop_after: Callable[[Outcome], bool] = lambda outcome: False,
-) -> list[Outcome]:
+    on_start: Callable[[int, PlaybookJob], None] = _ignore,
+    on_progress: Callable[[int, JobProgress], None] = _ignore,
+    on_end: Callable[[int, JobOutcome], None] = _ignore,
+    stop_after: Callable[[JobOutcome], bool] = lambda outcome: False,
+) -> list[JobOutcome]:
     """Run jobs and return how each ended, in their order, however they were spread.
 
     ``workers`` is how many run at a time (0: as many as the machine has cores); with one of them, everything happens in
@@ -277,13 +277,13 @@ class _Worker:
         theirs.close()
         return cls(process, ours)
 
-    def give(self, number: int, job: Job) -> None:
+    def give(self, number: int, job: PlaybookJob) -> None:
         """Let it do a job. That it may be dead by now shows when its answer is read."""
         self.number, self.session, self.began = number, "", time.perf_counter()
         with suppress(OSError):
             self.line.send(job)
 
-    def death(self, job: Job, *, asked: bool) -> Outcome:
+    def death(self, job: PlaybookJob, *, asked: bool) -> JobOutcome:
         """The outcome of its job when it died over it; ``asked``: the batch had told it to stop."""
         self.process.join(GRACE_S)
         if self.process.is_alive():
@@ -292,13 +292,13 @@ class _Worker:
         took = time.perf_counter() - self.began
         if asked:
             kept = f"; what was recorded so far: {self.session}" if self.session else ""
-            return Outcome(job, None, f"stopped{kept}", INTERRUPTED, self.session, "", took)
+            return JobOutcome(job, None, f"stopped{kept}", INTERRUPTED, self.session, "", took)
         error = f"internal error: {job.path}: its process {_how(self.process.exitcode)} before the session ended"
         log = Path(self.session) / session_files.CRASH_LOG if self.session else None
         if log is not None:
             with suppress(OSError):
                 log.write_text(account(error + "\n"), encoding="utf-8")
-        return Outcome(job, None, error, INTERNAL, self.session, str(log or ""), took)
+        return JobOutcome(job, None, error, INTERNAL, self.session, str(log or ""), took)
 
 
 def _how(code: int | None) -> str:
@@ -358,7 +358,7 @@ def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked:
             worker.process.close()
             books.end(number, outcome)
             continue
-        if isinstance(told, Progress):
+        if isinstance(told, JobProgress):
             worker.session = told.session
             books.on_progress(number, told)
         else:
@@ -399,7 +399,7 @@ def _serve(line: Connection) -> None:
     signal.signal(signal.SIGTERM, _give_up)
     said = 0.0
 
-    def tell(progress: Progress) -> None:
+    def tell(progress: JobProgress) -> None:
         nonlocal said
         now = time.monotonic()
         if said and now - said < EVERY_S:

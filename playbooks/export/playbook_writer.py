@@ -16,7 +16,7 @@ from playbooks.engine.replay import Progress
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
-from playbooks.export.session_steps import Added, Entry, Own, Story, Told, entries, retell
+from playbooks.export.session_steps import Added, Entry, PlaybookStep, SessionNarrative, StepComment, entries, retell
 from playbooks.model.playbook import Expectation, Playbook, Position, Step, Trigger
 from playbooks.model.step_text import block, instant, scalar, step_lines
 from playbooks.parser.loader import loads
@@ -34,8 +34,8 @@ from playbooks.parser.yaml_edit import (
     written_out,
 )
 from playbooks.recording.event_codec import WIRE, encode
-from playbooks.recording.reader import Recorded
-from playbooks.results.result import Checked, Result
+from playbooks.recording.reader import RecordedSession
+from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.session_format import session_files
 from playbooks.units import MICROSECONDS
 from playbooks.version import VERSION
@@ -93,7 +93,7 @@ def candidates(spec: ClusterSpec) -> list[Inferred]:
 
 
 def infer(
-    result: Result, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
+    result: SessionResult, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
 ) -> list[Inferred]:
     """What to assert, given a run with the :func:`candidates` as its last expectations.
 
@@ -107,7 +107,7 @@ def infer(
     return [each for each in found if not _is_known(each, result, known)]
 
 
-def _is_known(inferred: Inferred, result: Result, known: tuple[Expectation, ...]) -> bool:
+def _is_known(inferred: Inferred, result: SessionResult, known: tuple[Expectation, ...]) -> bool:
     """Whether the playbook says so already, or said otherwise and was wrong: then its word is the one to keep."""
     about = inferred.condition.partition("(")[0]
     for place, each in enumerate(known):
@@ -120,12 +120,12 @@ def _is_known(inferred: Inferred, result: Result, known: tuple[Expectation, ...]
     return False
 
 
-def _steps_checked(result: Result) -> int:
+def _steps_checked(result: SessionResult) -> int:
     """How many entries of a result come before those of the playbook's expectations."""
     return sum(each.by_step for each in result.expectations)
 
 
-def _losses(result: Result, spec: ClusterSpec) -> list[Inferred]:
+def _losses(result: SessionResult, spec: ClusterSpec) -> list[Inferred]:
     ledger = result.ledger
     if not ledger.sent:
         return []
@@ -153,7 +153,7 @@ def _count(name: str, number: int, none: str, some: str, argument: str = "") -> 
     return Inferred("", f"{name}({argument}) == {number}", some if number else none)
 
 
-def _violations(result: Result) -> list[Inferred]:
+def _violations(result: SessionResult) -> list[Inferred]:
     names = list(dict.fromkeys(each.invariant for each in result.violations))
     if not names:
         return [Inferred("", "violations() == 0", "the protocol kept its promises")]
@@ -167,7 +167,7 @@ def _violations(result: Result) -> list[Inferred]:
     return broken
 
 
-def _recoveries(result: Result, healed_us: int) -> list[Inferred]:
+def _recoveries(result: SessionResult, healed_us: int) -> list[Inferred]:
     found = []
     watched = result.expectations[-2 * len(RECOVERIES) :]
     for number, (condition, (never, again)) in enumerate(RECOVERIES.items()):
@@ -182,7 +182,7 @@ def _recoveries(result: Result, healed_us: int) -> list[Inferred]:
     return found
 
 
-def _groups(result: Result, query: object, spec: ClusterSpec) -> list[Inferred]:
+def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inferred]:
     found = []
     lags = {group.name: group.lag for group in result.clients.groups}
     for group in spec.groups:
@@ -212,7 +212,7 @@ class TextError(ValueError):
     """What happened cannot be written; the message says what."""
 
 
-def draft(story: Story, told: list[Entry], name: str) -> str:
+def draft(story: SessionNarrative, told: list[Entry], name: str) -> str:
     """The playbook without what is inferred.
 
     Raises:
@@ -232,7 +232,7 @@ def draft(story: Story, told: list[Entry], name: str) -> str:
     raise TextError("what happened cannot be written as steps")
 
 
-def _of_this_session(text: str, story: Story, name: str) -> str:
+def _of_this_session(text: str, story: SessionNarrative, name: str) -> str:
     """The file with the name, the seed and the end that are meant. Raises :class:`EditError`."""
     own = story.playbook.name
     text = put(text, "name", scalar(name or (own if own.endswith(SUFFIX) else own + SUFFIX)))
@@ -246,14 +246,14 @@ def _of_this_session(text: str, story: Story, name: str) -> str:
 
 def _means(playbook: Playbook, told: list[Entry]) -> bool:
     """Whether the text says what it should."""
-    wanted = [each for each in told if not isinstance(each, Told)]
+    wanted = [each for each in told if not isinstance(each, StepComment)]
     if len(wanted) != len(playbook.steps):
         return False
     for step, each in zip(playbook.steps, wanted, strict=True):
-        trigger = each.trigger or (each.step.trigger if isinstance(each, Own) else step.trigger)
+        trigger = each.trigger or (each.step.trigger if isinstance(each, PlaybookStep) else step.trigger)
         if replace(step.trigger, condition=None) != replace(trigger, condition=None):
             return False
-        if isinstance(each, Own) and _plain(step) != _plain(each.step):
+        if isinstance(each, PlaybookStep) and _plain(step) != _plain(each.step):
             return False
     return True
 
@@ -263,14 +263,14 @@ def _plain(step: Step) -> Step:
     return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
-def _as_it_is(text: str, story: Story, _told: list[Entry]) -> str:
+def _as_it_is(text: str, story: SessionNarrative, _told: list[Entry]) -> str:
     """The author's steps, where nothing came between them."""
     if not story.as_written:
         raise EditError("steps that are not as they were written")
     return text
 
 
-def _in_place(text: str, story: Story, told: list[Entry]) -> str:
+def _in_place(text: str, story: SessionNarrative, told: list[Entry]) -> str:
     """The author's own lines, with the others among them."""
     with suppress(EditError):
         return _as_it_is(text, story, told)
@@ -284,7 +284,7 @@ def _in_place(text: str, story: Story, told: list[Entry]) -> str:
     for each in told:
         if isinstance(each, Added):
             chunks.append(block(each.written(), found.indent, each.remark))
-        elif isinstance(each, Own):
+        elif isinstance(each, PlaybookStep):
             used.append(each.step.index)
             chunks.append(_chunk(found, each))
         elif each.step is None:
@@ -303,7 +303,7 @@ def _of(found: Listed, step: Step) -> list[str]:
     return found.chunks[step.index]
 
 
-def _chunk(found: Listed, own: Own) -> list[str]:
+def _chunk(found: Listed, own: PlaybookStep) -> list[str]:
     chunk = _of(found, own.step)
     if own.trigger is None:
         return chunk
@@ -315,13 +315,13 @@ def _chunk(found: Listed, own: Own) -> list[str]:
         return block(lines, found.indent)
 
 
-def _anew(text: str, story: Story, told: list[Entry]) -> str:
+def _anew(text: str, story: SessionNarrative, told: list[Entry]) -> str:
     """All steps written from what they mean."""
     lines = ["steps:"]
     for each in told:
         if isinstance(each, Added):
             lines += block(each.written(), 2, each.remark)
-        elif isinstance(each, Own):
+        elif isinstance(each, PlaybookStep):
             lines += block(step_lines(each.step, each.trigger), 2)
         elif each.step is None:
             lines += _remark(each.text, 2)
@@ -360,7 +360,7 @@ def _remark(text: str, indent: int) -> list[str]:
     return [f"{' ' * indent}# {line}" for line in lines]
 
 
-def _head(story: Story) -> str:
+def _head(story: SessionNarrative) -> str:
     """Where the file comes from."""
     start = story.recorded.start
     how = "live" if start.live else "headless"
@@ -411,7 +411,7 @@ def _expectations(text: str) -> Listed:
         return found if lines else Listed(found.before, [], found.after, found.indent)
 
 
-def remarked(text: str, judged: Sequence[Checked]) -> str:
+def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
     """The text with a word on every expectation of its own that did not hold; ``judged`` are those, in order."""
     wrong = [(number, each) for number, each in enumerate(judged) if not each.ok]
     found = _expectations(text) if wrong else None
@@ -455,7 +455,7 @@ class Exported:
     """What a reader should know about the recording."""
 
 
-def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
+def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
     """Make a playbook of a session; ``name`` is what it shall be called.
 
     Raises:
@@ -491,14 +491,14 @@ def export(recorded: Recorded, *, name: str = "", tell: Telling = lambda text: N
     return Exported(
         text=text,
         digest=result.digest,
-        steps=sum(not isinstance(each, Told) for each in told),
+        steps=sum(not isinstance(each, StepComment) for each in told),
         operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in told),
         inferred=len(inferred),
         notes=recorded.notes,
     )
 
 
-def _same(recorded: Recorded, result: Result) -> None:
+def _same(recorded: RecordedSession, result: SessionResult) -> None:
     wanted = recorded.manifest.digest if recorded.manifest is not None else ""
     if result.digest != wanted:
         raise ExportError(
@@ -510,7 +510,7 @@ def _same(recorded: Recorded, result: Result) -> None:
 class _Check:
     """Holds the events of a run against those of a session whose end is missing, and which has no digest of its own."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordedSession) -> None:
         self._path = recorded.path
         self._wanted = (line for line in recorded.events.splitlines() if _kind(line) not in NARRATION)
         self._next = next(self._wanted, None)
@@ -542,7 +542,7 @@ def _kind(line: bytes) -> str:
     return str(json.loads(line)["kind"])
 
 
-def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[Result, object, int]:
+def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[SessionResult, object, int]:
     """Its result, its cluster's query at the end, and when the last fault was healed."""
     session = start_session(playbook)
     while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):

@@ -9,13 +9,13 @@ from typing import Any, Final
 
 from cluster_model.protocol.events import GuardActed
 from faults.injector import OPERATOR
-from playbooks.engine.replay import Comparison, Progress, begin
+from playbooks.engine.replay import Progress, ReplayComparison, begin
 from playbooks.engine.session import ENDINGS, SETTLE, TAKE_OVER, Session
 from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.model.step_text import Line, action_lines, instant, step_name, trigger_lines, words
 from playbooks.recording.event_codec import decode
-from playbooks.recording.reader import Recorded, RecordedAction
+from playbooks.recording.reader import RecordedAction, RecordedSession
 
 # What happened in a recorded session, found by running it again.
 #
@@ -30,7 +30,7 @@ _TELLING: Final = tuple(f'"kind":"{kind}"'.encode() for kind in ("step_taken", G
 
 
 @dataclass(frozen=True, slots=True)
-class Acted:
+class OperatorAction:
     """What an operator did, in its place."""
 
     action: RecordedAction
@@ -47,15 +47,15 @@ class Acted:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class SessionNarrative:
     """A session as it went."""
 
-    recorded: Recorded
+    recorded: RecordedSession
     playbook: Playbook
     seed: int
-    acted: tuple[Acted, ...]
+    acted: tuple[OperatorAction, ...]
     """In order, without the one that began the end."""
-    left: Acted | None
+    left: OperatorAction | None
     """How the operator ended it, if he did."""
     taken: tuple[tuple[int, int], ...]
     """When each step of the playbook acted, and after how many kernel events."""
@@ -84,7 +84,7 @@ class Story:
         return whole and not (self.acted or self.left or self.torn or self.cut)
 
 
-def retell(recorded: Recorded, progress: Progress = lambda done, total: None) -> Story:
+def retell(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> SessionNarrative:
     """Run a recorded session again and gather what happened; a torn one up to its last whole line.
 
     Raises:
@@ -110,12 +110,14 @@ def retell(recorded: Recorded, progress: Progress = lambda done, total: None) ->
     session = comparison.session
     steps, taken, settled_us = _told(recorded)
     acted = [
-        Acted(action, pending, heals, *_answer(steps, number), woke)
+        OperatorAction(action, pending, heals, *_answer(steps, number), woke)
         for number, (action, pending, heals, woke) in enumerate(places)
         if action.verb != SETTLE
     ]
-    ends = [Acted(action, pending, "", "", False, 0) for action, pending, _, _ in places if action.verb == SETTLE]
-    return Story(
+    ends = [
+        OperatorAction(action, pending, "", "", False, 0) for action, pending, _, _ in places if action.verb == SETTLE
+    ]
+    return SessionNarrative(
         recorded=recorded,
         playbook=session.playbook,
         seed=recorded.start.seed,
@@ -127,11 +129,11 @@ def retell(recorded: Recorded, progress: Progress = lambda done, total: None) ->
     )
 
 
-def _steps(comparison: Comparison) -> int:
+def _steps(comparison: ReplayComparison) -> int:
     return comparison.session.steps_taken
 
 
-def _place(comparison: Comparison, action: RecordedAction) -> tuple[bool, str]:
+def _place(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, str]:
     """Whether events of this instant are still to come, and what a fault's number means by name."""
     session = comparison.session
     if not isinstance(session, Session):
@@ -146,7 +148,7 @@ def _place(comparison: Comparison, action: RecordedAction) -> tuple[bool, str]:
     return pending, heals
 
 
-def _told(recorded: Recorded) -> tuple[list[tuple[str, bool]], int, int]:
+def _told(recorded: RecordedSession) -> tuple[list[tuple[str, bool]], int, int]:
     """The operator's actions with their refusals, how many steps acted, and when the quiet time began."""
     operator: list[tuple[str, bool]] = []
     taken = 0
@@ -176,7 +178,7 @@ _HOUR_US: Final = 3_600_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class PlaybookStep:
     """A step of the playbook, as it stands there or by another trigger."""
 
     step: Step
@@ -198,27 +200,27 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class StepComment:
     """Something that is only told, in a comment; ``step`` is the one that never acted, if it is about one."""
 
     text: str
     step: Step | None = None
 
 
-Entry = Own | Added | Told
+Entry = PlaybookStep | Added | StepComment
 
 
-def entries(story: Story) -> list[Entry]:
+def entries(story: SessionNarrative) -> list[Entry]:
     """The steps of a playbook that comes to the same events, in order."""
     if story.as_written:
-        return [Own(step) for step in story.playbook.steps]
+        return [PlaybookStep(step) for step in story.playbook.steps]
     return _Entries(story).all()
 
 
 class _Entries:
     """Puts them together; knows what stands before."""
 
-    def __init__(self, story: Story) -> None:
+    def __init__(self, story: SessionNarrative) -> None:
         self._story = story
         self._found: list[Entry] = []
         self._at_us = 0
@@ -251,14 +253,16 @@ class _Entries:
 
     # -- the operator's ---------------------------------------------------------------------------------------------
 
-    def _operator(self, acted: Acted) -> None:
+    def _operator(self, acted: OperatorAction) -> None:
         action = acted.action.action()
         if acted.action.verb == TAKE_OVER:
-            self._found.append(Told(f"at {instant(acted.action.at_us)} the operator took over"))
+            self._found.append(StepComment(f"at {instant(acted.action.at_us)} the operator took over"))
             return
         if acted.error and not acted.guarded:
             self._found.append(
-                Told(f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}")
+                StepComment(
+                    f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}"
+                )
             )
             self._wake = acted.woke
             return
@@ -283,7 +287,7 @@ class _Entries:
             return
         trigger = self._trigger(step, Trigger("at", taken_us, executed=executed), last_us)
         self._round = False
-        self._found.append(Own(step, trigger))
+        self._found.append(PlaybookStep(step, trigger))
         chosen = trigger or step.trigger
         if chosen.kind == "at":
             self._at_us = max(self._at_us, chosen.time_us)
@@ -340,5 +344,5 @@ class _Entries:
             return
         why = f": {self._story.reason}" if self._story.reason else ""
         named = f"{step_name(left[0])} to {step_name(left[-1])[5:]}" if len(left) > 1 else step_name(left[0])
-        self._found.append(Told(f"{named} of the playbook never acted{why}"))
-        self._found += [Told("", step) for step in left if step.verb != "round"]
+        self._found.append(StepComment(f"{named} of the playbook never acted{why}"))
+        self._found += [StepComment("", step) for step in left if step.verb != "round"]

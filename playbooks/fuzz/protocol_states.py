@@ -10,7 +10,7 @@ from typing import Final
 
 from cluster_model.broker.partition import Leadership
 from cluster_model.cluster import Cluster
-from cluster_model.controller import PartitionRecord
+from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
 from playbooks.model.playbook import SECOND
 
@@ -22,7 +22,7 @@ FAILOVER_US: Final = 2 * SECOND
 
 
 @dataclass(slots=True)
-class Sight:
+class StateContext:
     """What is looked at, and the little that has to be remembered for it."""
 
     cluster: Cluster
@@ -36,7 +36,7 @@ class Sight:
     def __post_init__(self) -> None:
         self.epoch = self.cluster.plane.controller_epoch()
 
-    def records(self) -> list[PartitionRecord]:
+    def records(self) -> list[CommittedPartition]:
         """The partitions that count, as committed."""
         there = self.cluster.world.records
         if self.all_partitions:
@@ -53,24 +53,24 @@ Found = tuple[str, ...]
 """Where a state holds: partitions, groups, brokers; a single empty text for the cluster as a whole."""
 
 
-def _where(sight: Sight, holds: Callable[[PartitionRecord], bool]) -> Found:
+def _where(sight: StateContext, holds: Callable[[CommittedPartition], bool]) -> Found:
     return tuple([record.name for record in sight.records() if holds(record)])
 
 
-def _isr_of_one(sight: Sight) -> Found:
+def _isr_of_one(sight: StateContext) -> Found:
     return _where(sight, lambda record: len(record.isr) == 1 < len(record.assignment))
 
 
-def _under_min_isr(sight: Sight) -> Found:
+def _under_min_isr(sight: StateContext) -> Found:
     needed = sight.cluster.world.effective_min_isr
     return _where(sight, lambda record: len(record.isr) < needed(record.name))
 
 
-def _under_replicated(sight: Sight) -> Found:
+def _under_replicated(sight: StateContext) -> Found:
     return _where(sight, lambda record: record.under_replicated)
 
 
-def _leaderships(sight: Sight, holds: Callable[[PartitionRecord, int, Leadership], bool]) -> Found:
+def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, Leadership], bool]) -> Found:
     """Partitions of which a running broker presumes to lead, in a way that ``holds``."""
     world, found = sight.cluster.world, []
     for record in sight.records():
@@ -82,23 +82,23 @@ def _leaderships(sight: Sight, holds: Callable[[PartitionRecord, int, Leadership
     return tuple(found)
 
 
-def _pending_shrink(sight: Sight) -> Found:
+def _pending_shrink(sight: StateContext) -> Found:
     return _leaderships(
         sight, lambda _record, _broker, each: each.pending is not None and len(each.pending) < len(each.isr)
     )
 
 
-def _pending_expand(sight: Sight) -> Found:
+def _pending_expand(sight: StateContext) -> Found:
     return _leaderships(
         sight, lambda _record, _broker, each: each.pending is not None and len(each.pending) > len(each.isr)
     )
 
 
-def _stale_leader(sight: Sight) -> Found:
+def _stale_leader(sight: StateContext) -> Found:
     return _leaderships(sight, lambda record, broker, _each: record.leader != broker)
 
 
-def _truncating(sight: Sight) -> Found:
+def _truncating(sight: StateContext) -> Found:
     """A follower that has to find out where its log and its leader's part; since KIP-595 its next fetch tells."""
     world, found = sight.cluster.world, []
     for record in sight.records():
@@ -114,15 +114,15 @@ def _truncating(sight: Sight) -> Found:
     return tuple(found)
 
 
-def _offline(sight: Sight) -> Found:
+def _offline(sight: StateContext) -> Found:
     return _where(sight, lambda record: record.leader < 0)
 
 
-def _reassigning(sight: Sight) -> Found:
+def _reassigning(sight: StateContext) -> Found:
     return _where(sight, lambda record: bool(record.state.adding or record.state.removing))
 
 
-def _electing(sight: Sight) -> Found:
+def _electing(sight: StateContext) -> Found:
     """A leader epoch that its new leader has not heard of."""
     world, found = sight.cluster.world, []
     for record in sight.records():
@@ -132,7 +132,7 @@ def _electing(sight: Sight) -> Found:
     return tuple(found)
 
 
-def _open_transaction(sight: Sight) -> Found:
+def _open_transaction(sight: StateContext) -> Found:
     world = sight.cluster.world
     found = []
     for record in sight.records():
@@ -142,7 +142,7 @@ def _open_transaction(sight: Sight) -> Found:
     return tuple(found)
 
 
-def _failover(sight: Sight) -> Found:
+def _failover(sight: StateContext) -> Found:
     plane, now = sight.cluster.plane, sight.cluster.now_us
     epoch = plane.controller_epoch()
     if epoch != sight.epoch:
@@ -150,7 +150,7 @@ def _failover(sight: Sight) -> Found:
     return ("",) if plane.active() < 0 or now - sight.changed_us < FAILOVER_US else ()
 
 
-def _fenced(sight: Sight) -> Found:
+def _fenced(sight: StateContext) -> Found:
     """A process that runs and that the controller does not count on."""
     cluster = sight.cluster
     return tuple(
@@ -162,7 +162,7 @@ def _fenced(sight: Sight) -> Found:
     )
 
 
-def _starting(sight: Sight) -> Found:
+def _starting(sight: StateContext) -> Found:
     """A process that recovers its logs, or has not been registered yet."""
     cluster = sight.cluster
     return tuple(
@@ -174,12 +174,12 @@ def _starting(sight: Sight) -> Found:
     )
 
 
-def _rebalancing(sight: Sight) -> Found:
+def _rebalancing(sight: StateContext) -> Found:
     query, groups = sight.cluster.query, sight.cluster.spec.groups
     return tuple([group.name for group in groups if query.group_state(group.name) in _REBALANCING])
 
 
-def _afflicted(sight: Sight) -> Found:
+def _afflicted(sight: StateContext) -> Found:
     return ("",) if sight.cluster.query.faults() else ()
 
 
@@ -187,35 +187,37 @@ _REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning",
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class ProtocolState:
     """A state, and how it is seen."""
 
     name: str
     doc: str
-    where: Callable[[Sight], Found]
+    where: Callable[[StateContext], Found]
     needs: str = ""
     """``groups`` or ``transactions``: what a playbook must have for it."""
 
 
-STATES: Final[Mapping[str, State]] = {
+STATES: Final[Mapping[str, ProtocolState]] = {
     state.name: state
     for state in (
-        State("FaultActive", "another fault is active", _afflicted),
-        State("UnderReplicated", "a partition has fewer in-sync replicas than assigned ones", _under_replicated),
-        State("UnderMinIsr", "a partition has too few in-sync replicas for acks=all", _under_min_isr),
-        State("IsrOfOne", "a partition's ISR is its leader alone", _isr_of_one),
-        State("PendingShrinkIsr", "a leader has asked to shrink an ISR, and has no answer", _pending_shrink),
-        State("PendingExpandIsr", "a leader has asked to expand an ISR, and has no answer", _pending_expand),
-        State("Truncating", "a follower has to cut its log, or to ask where", _truncating),
-        State("OfflinePartition", "a partition has no leader", _offline),
-        State("LeaderElection", "a leader is elected and has not heard of it", _electing),
-        State("StaleLeader", "a broker takes itself to lead, and another was elected", _stale_leader),
-        State("ControllerFailover", "there is no active controller, or a new one for less than 2 s", _failover),
-        State("FencedBroker", "a broker runs, and is not counted on", _fenced),
-        State("BrokerStarting", "a broker's process runs, and is not registered yet", _starting),
-        State("Reassigning", "replicas are being added or removed", _reassigning),
-        State("Rebalancing", "a group is between two generations", _rebalancing, "groups"),
-        State(
+        ProtocolState("FaultActive", "another fault is active", _afflicted),
+        ProtocolState(
+            "UnderReplicated", "a partition has fewer in-sync replicas than assigned ones", _under_replicated
+        ),
+        ProtocolState("UnderMinIsr", "a partition has too few in-sync replicas for acks=all", _under_min_isr),
+        ProtocolState("IsrOfOne", "a partition's ISR is its leader alone", _isr_of_one),
+        ProtocolState("PendingShrinkIsr", "a leader has asked to shrink an ISR, and has no answer", _pending_shrink),
+        ProtocolState("PendingExpandIsr", "a leader has asked to expand an ISR, and has no answer", _pending_expand),
+        ProtocolState("Truncating", "a follower has to cut its log, or to ask where", _truncating),
+        ProtocolState("OfflinePartition", "a partition has no leader", _offline),
+        ProtocolState("LeaderElection", "a leader is elected and has not heard of it", _electing),
+        ProtocolState("StaleLeader", "a broker takes itself to lead, and another was elected", _stale_leader),
+        ProtocolState("ControllerFailover", "there is no active controller, or a new one for less than 2 s", _failover),
+        ProtocolState("FencedBroker", "a broker runs, and is not counted on", _fenced),
+        ProtocolState("BrokerStarting", "a broker's process runs, and is not registered yet", _starting),
+        ProtocolState("Reassigning", "replicas are being added or removed", _reassigning),
+        ProtocolState("Rebalancing", "a group is between two generations", _rebalancing, "groups"),
+        ProtocolState(
             "OngoingTransaction", "a transaction is open below the high watermark", _open_transaction, "transactions"
         ),
     )
@@ -233,7 +235,7 @@ def possible(cluster: Cluster) -> tuple[str, ...]:
     return tuple([state.name for state in STATES.values() if has[state.needs]])
 
 
-def standing(sight: Sight, names: tuple[str, ...]) -> tuple[str, ...]:
+def standing(sight: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
     """The states that hold now, :data:`NOTHING` where none does."""
     found = tuple([name for name in names if STATES[name].where(sight)])
     return found or (NOTHING,)

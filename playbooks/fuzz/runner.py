@@ -16,10 +16,10 @@ from cluster_model.spec import FIRST_ZOOKEEPER
 from faults.catalogue import CATALOGUE
 from faults.declarations import NUMERIC, OPERATIONS, Action, Fault, FaultError, Param, Value, selector_of, usual
 from playbooks.engine.session import Session
-from playbooks.fuzz.protocol_states import STATES, Found, Sight, own_partitions, possible, standing
-from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Ranges, Step, Trigger
+from playbooks.fuzz.protocol_states import STATES, Found, StateContext, own_partitions, possible, standing
+from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Step, StormRanges, Trigger
 from playbooks.parser.sections.expectations import STORM_OPERATIONS
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 # Seeds of runs, and random streams of the storm alone: the cluster's own draws stay as they are without one.
 
@@ -250,7 +250,7 @@ class Swarm:
         return {**asdict(self), "cell": dict(self.cell), "faults": dict(self.faults), "states": list(self.states)}
 
 
-def candidates_of(ranges: Ranges, cluster: Cluster) -> tuple[str, ...]:
+def candidates_of(ranges: StormRanges, cluster: Cluster) -> tuple[str, ...]:
     """Faults and operations that may come over a cluster."""
     profile = cluster.profile
     clients = (bool(cluster.producers), bool(cluster.consumers))
@@ -279,7 +279,7 @@ def cell_of(campaign: int, run: int, grid: Grid | None) -> Cell:
     return draw_cell(grid, Dice(run_seed(campaign, run), "settings"))
 
 
-def draw(campaign: int, run: int, cell: Cell, ranges: Ranges, cluster: Cluster) -> Swarm:
+def draw(campaign: int, run: int, cell: Cell, ranges: StormRanges, cluster: Cluster) -> Swarm:
     """The options of a run; ``cluster`` is one of its kind, at its first instant."""
     seed = run_seed(campaign, run)
     dice = Dice(seed, "swarm")
@@ -331,7 +331,7 @@ class Strike:
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class StepExecution:
     """A step of the playbook's own, and the place where it acted."""
 
     trigger: Trigger
@@ -342,8 +342,8 @@ class Own:
 class Driven:
     """All that was done in one storm, and what came of it."""
 
-    result: Result
-    acts: list[Strike | Own] = field(default_factory=list)
+    result: SessionResult
+    acts: list[Strike | StepExecution] = field(default_factory=list)
     settled_us: int = 0
     """When everything healed."""
     recovery_us: int = 0
@@ -376,16 +376,16 @@ class _Driver:
         self._when = Dice(swarm.seed, "when")
         self._what = Dice(swarm.seed, "what")
         self._aimer = Aimer(session.cluster, Dice(swarm.seed, "whom"))
-        self._sight = Sight(session.cluster, own_partitions(session.cluster))
-        self._wide = Sight(session.cluster, all_partitions=True)
+        self._sight = StateContext(session.cluster, own_partitions(session.cluster))
+        self._wide = StateContext(session.cluster, all_partitions=True)
         self._states = possible(session.cluster)
-        self._acts: list[Strike | Own] = []
+        self._acts: list[Strike | StepExecution] = []
         self._refused = self._waited = self._met = 0
         self._patience_us = min(PATIENCE_US, swarm.chaos_us // 4)
         session.on_step = self._own
 
     def _own(self, step: Step) -> None:
-        self._acts.append(Own(self._here(exact=True), step))
+        self._acts.append(StepExecution(self._here(exact=True), step))
 
     def _here(self, *, exact: bool) -> Trigger:
         """The very place: within its instant after so many events, else when all that is due by now was handled."""
@@ -477,7 +477,7 @@ class _Driver:
             self._advance(min(end_us, self._cluster.now_us + later_us))
         return self._what.of(found)
 
-    def _seen(self, sees: Callable[[Sight], Found], give_up_us: int) -> Found:
+    def _seen(self, sees: Callable[[StateContext], Found], give_up_us: int) -> Found:
         found: list[Found] = []
 
         def stop() -> bool:

@@ -9,7 +9,7 @@ step_text        steps, faults, their expected impact and triggers as text, and 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML.
 """
 
-from playbooks.model.playbook import SEED, Axis, Cell, Expectation, Grid, Playbook, Ranges, Step, cell_words
+from playbooks.model.playbook import SEED, Cell, Expectation, Grid, GridAxis, Playbook, Step, StormRanges, cell_words
 from playbooks.model.record_contents import RecordName, contents, fields_of, written
 from playbooks.model.step_text import (
     DOWN,
@@ -30,14 +30,14 @@ from playbooks.model.step_text import (
 __all__ = [
     "DOWN",
     "SEED",
-    "Axis",
     "Cell",
     "Expectation",
     "Grid",
+    "GridAxis",
     "Playbook",
-    "Ranges",
     "RecordName",
     "Step",
+    "StormRanges",
     "action_of",
     "allowed_text",
     "cell_words",

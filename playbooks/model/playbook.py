@@ -25,7 +25,7 @@ Cell = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class GridAxis:
     """What is varied, by the name that the file uses, and its values as text."""
 
     name: str
@@ -36,7 +36,7 @@ class Axis:
 class Grid:
     """All axes of a playbook. ``cases`` are combinations that are written out, beside the axes."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[GridAxis, ...]
     cases: tuple[Cell, ...] = ()
 
     @property
@@ -68,7 +68,7 @@ class Grid:
         """The grid without an axis; cases keep theirs."""
         return Grid(tuple(axis for axis in self.axes if axis.name != name), self.cases)
 
-    def with_axis(self, axis: Axis) -> "Grid":
+    def with_axis(self, axis: GridAxis) -> "Grid":
         """The grid with one more axis, or with other values of one."""
         if any(each.name == axis.name for each in self.axes):
             return Grid(tuple(axis if each.name == axis.name else each for each in self.axes), self.cases)
@@ -95,7 +95,7 @@ def grid_json(grid: Grid) -> dict[str, Any]:
 
 def grid_of(found: Mapping[str, Any]) -> Grid:
     """The other way round. Raises ValueError, KeyError or TypeError for what is none."""
-    axes = tuple([Axis(name, tuple(values)) for name, values in found["axes"]])
+    axes = tuple([GridAxis(name, tuple(values)) for name, values in found["axes"]])
     cases: tuple[Cell, ...] = tuple([tuple([(name, value) for name, value in case]) for case in found["cases"]])
     return Grid(axes, cases)
 
@@ -110,7 +110,7 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Ranges:
+class StormRanges:
     """What each run of a campaign draws its own options from. Times are virtual microseconds."""
 
     chaos_us: Span = (15 * SECOND, 25 * SECOND)
@@ -243,7 +243,7 @@ class Playbook:
     """Names of its variables, and of those of the fragments at its head."""
     grid: Grid | None = None
     """What ``vary`` says, where the playbook has one."""
-    storm: Ranges | None = None
+    storm: StormRanges | None = None
     """What it allows its storms, where it says so."""
 
     @property

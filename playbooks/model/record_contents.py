@@ -26,7 +26,7 @@ LONGEST: Final = 1_000
 """Characters of an argument, and of what one may ask for."""
 
 
-class FieldError(ValueError):
+class RecordFieldError(ValueError):
     """A field that is written wrongly; the message says what was found and what is allowed."""
 
 
@@ -69,7 +69,7 @@ class Provider:
         return f"{name}({', '.join(words)})" if words else name
 
 
-class Call(NamedTuple):
+class ProviderCall(NamedTuple):
     """A provider with its arguments, by name; those that take many have them by number."""
 
     provider: str
@@ -166,7 +166,7 @@ _ARGUMENT: Final = re.compile(
 )
 
 
-def parse(text: str) -> Call:
+def parse(text: str) -> ProviderCall:
     """A field as it is written.
 
     Raises:
@@ -174,13 +174,13 @@ def parse(text: str) -> Call:
     """
     found = _CALL.fullmatch(text.strip())
     if found is None:
-        raise FieldError(f"found {shown(text)}, allowed is a provider such as uuid4 or pyint(1, 500)")
+        raise RecordFieldError(f"found {shown(text)}, allowed is a provider such as uuid4 or pyint(1, 500)")
     name, inside = found[1], found[2] or ""
     provider = PROVIDERS.get(name)
     if provider is None:
         hint = nearest(name, PROVIDERS)
-        raise FieldError(f"found an unknown provider {shown(name)}{hint or f', allowed are {listed(PROVIDERS)}'}")
-    return Call(name, _bound(name, provider, _arguments(inside)))
+        raise RecordFieldError(f"found an unknown provider {shown(name)}{hint or f', allowed are {listed(PROVIDERS)}'}")
+    return ProviderCall(name, _bound(name, provider, _arguments(inside)))
 
 
 def _arguments(text: str) -> list[tuple[str, Argument]]:
@@ -190,7 +190,7 @@ def _arguments(text: str) -> list[tuple[str, Argument]]:
     while text[at:].strip() or (found and at and text[at - 1] == ","):
         match = _ARGUMENT.match(text, at)
         if match is None:
-            raise FieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a text in quotes")
+            raise RecordFieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a text in quotes")
         name, number, single, double, _comma = match.groups()
         value: Argument = int(number) if number is not None else single if single is not None else double
         found.append((name or "", value))
@@ -207,20 +207,22 @@ def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> 
         parameter = parameters[0] if many else _parameter(name, provider, index, word)
         key = str(index) if many else parameter.name
         if many and word:
-            raise FieldError(f"found {word}=, allowed is {provider.signature(name)} without names")
+            raise RecordFieldError(f"found {word}=, allowed is {provider.signature(name)} without names")
         if key in bound or (not word and not many and len(bound) < index):
-            raise FieldError(f"found {parameter.name} twice, allowed is {provider.signature(name)}")
+            raise RecordFieldError(f"found {parameter.name} twice, allowed is {provider.signature(name)}")
         wrong = parameter.wrong(value)
         if wrong:
             told = shown(value) if isinstance(value, str) else value
-            raise FieldError(f"found {told} as {parameter.name} of {name}, allowed is {wrong}")
+            raise RecordFieldError(f"found {told} as {parameter.name} of {name}, allowed is {wrong}")
         bound[key] = value
     if len(bound) < provider.needed:
-        raise FieldError(f"found {name} with {counted(len(bound), 'argument')}, allowed is {provider.signature(name)}")
+        raise RecordFieldError(
+            f"found {name} with {counted(len(bound), 'argument')}, allowed is {provider.signature(name)}"
+        )
     if provider.ordered:
         low, high = bound.get("min_value", 0), bound.get("max_value", 9_999)
         if isinstance(low, int) and isinstance(high, int) and low > high:
-            raise FieldError(f"found {low} to {high}, allowed is the smaller one first")
+            raise RecordFieldError(f"found {low} to {high}, allowed is the smaller one first")
     return tuple(bound.items())
 
 
@@ -229,10 +231,10 @@ def _parameter(name: str, provider: Provider, index: int, word: str) -> Paramete
     if word:
         known = {each.name: each for each in parameters}
         if word not in known:
-            raise FieldError(f"found {word}=, allowed is {provider.signature(name)}{nearest(word, known)}")
+            raise RecordFieldError(f"found {word}=, allowed is {provider.signature(name)}{nearest(word, known)}")
         return known[word]
     if index >= len(parameters):
-        raise FieldError(f"found {counted(index + 1, 'argument')} or more, allowed is {provider.signature(name)}")
+        raise RecordFieldError(f"found {counted(index + 1, 'argument')} or more, allowed is {provider.signature(name)}")
     return parameters[index]
 
 

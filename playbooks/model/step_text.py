@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.spec import INTERNAL
 from faults.catalogue import CATALOGUE
-from faults.declarations import NUMERIC, OPERATIONS, Action, Expectation, Fault, Param, Value, Verb, percent, written
+from faults.declarations import NUMERIC, OPERATIONS, Action, ExpectedImpact, Fault, Param, Value, Verb, percent, written
 from faults.declarations import SECOND as SECOND_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text
@@ -347,7 +347,7 @@ MOST: Final = 6
 """Names told one by one; the rest is counted."""
 
 
-def expected_lines(expected: Expectation, most: int = MOST) -> list[tuple[str, str]]:
+def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str, str]]:
     """What is hit and its names, such as ``another leader`` and ``orders-0, orders-3``; nothing for what is not."""
     lines = [
         (DOWN, _named([f"broker {each}" for each in expected.down], most)),
@@ -362,7 +362,7 @@ def expected_lines(expected: Expectation, most: int = MOST) -> list[tuple[str, s
     return [(label, text) for label, text in lines if text]
 
 
-def expected_json(expected: Expectation) -> dict[str, Any]:
+def expected_json(expected: ExpectedImpact) -> dict[str, Any]:
     """All of it as plain values."""
     return {
         "sentence": expected.sentence,
@@ -383,7 +383,7 @@ def _of(transactional: Sequence[str]) -> list[str]:
     return [f"of the transactions of {name}" for name in transactional]
 
 
-def _control(expected: Expectation) -> str:
+def _control(expected: ExpectedImpact) -> str:
     if expected.quorum_lost:
         return "no majority: nothing can be decided"
     return "another controller" if expected.controller_moves else ""

@@ -21,9 +21,9 @@ from cluster_model.model_checker import (
     STRONG_ISR,
     STUCK,
     WEAK_ISR,
-    Bounds,
-    Broken,
+    Counterexample,
     Entry,
+    ExplorationBounds,
     Moves,
     Step,
 )
@@ -31,7 +31,16 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import NEWEST, Profile
 from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import NAME, Choice, Integer, Key, ListOf, Record, Text, Truth
+from playbooks.parser.document.field_types import (
+    NAME,
+    BooleanType,
+    ChoiceType,
+    FieldSpec,
+    Integer,
+    ListOf,
+    Record,
+    TextType,
+)
 from playbooks.parser.document.yaml_source import Mapping, compose
 from playbooks.parser.loader import read_text
 from playbooks.parser.sections.cluster import CLUSTER
@@ -41,7 +50,7 @@ PARTITION: Final = "orders-0"
 _Line = dict[str, Any]
 
 
-def playbook(name: str, title: str, moves: Moves, found: str, broken: Broken) -> str:
+def playbook(name: str, title: str, moves: Moves, found: str, broken: Counterexample) -> str:
     """The YAML of a playbook that takes these steps, and then those that show what comes of it."""
     brokers = list(range(1, moves.bounds.replicas + 1))
     head: dict[str, Any] = {
@@ -59,7 +68,7 @@ def playbook(name: str, title: str, moves: Moves, found: str, broken: Broken) ->
     return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
 
 
-def _expected(moves: Moves, found: str, broken: Broken, short: int) -> str:
+def _expected(moves: Moves, found: str, broken: Counterexample, short: int) -> str:
     """What comes of it: records are lost that were acknowledged, or at least others than readers were shown."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return EXPECTED[found]
@@ -253,21 +262,23 @@ _WORDS: Final = {
 
 EXPLORATION: Final = Record(
     {
-        "floodmark": Key(
+        "floodmark": FieldSpec(
             Integer(1, 1, "1, the version of the format, without quotes"), "Version of the format.", required=True
         ),
-        "explore": Key(NAME, "Short name.", required=True),
-        "title": Key(Text(), "One line that says what is explored; the name unless given."),
-        "story": Key(Text(), "What is to be seen, in a few sentences."),
+        "explore": FieldSpec(NAME, "Short name.", required=True),
+        "title": FieldSpec(TextType(), "One line that says what is explored; the name unless given."),
+        "story": FieldSpec(TextType(), "What is to be seen, in a few sentences."),
         "kafka": CLUSTER.keys["kafka"],
         "mode": CLUSTER.keys["mode"],
-        "as_module": Key(Truth(), "Where they differ, go by Kafka's TLA+ module of KIP-320 and not by Kafka (false)."),
-        "actions": Key(
-            ListOf(Choice(ACTIONS), 1, len(ACTIONS)), "The kinds of steps that are taken; all unless given."
+        "as_module": FieldSpec(
+            BooleanType(), "Where they differ, go by Kafka's TLA+ module of KIP-320 and not by Kafka (false)."
+        ),
+        "actions": FieldSpec(
+            ListOf(ChoiceType(ACTIONS), 1, len(ACTIONS)), "The kinds of steps that are taken; all unless given."
         ),
     }
     | {
-        name: Key(Integer(*LIMITS[name]), f"{words[:-1]}; {getattr(Bounds(), name)} unless given.")
+        name: FieldSpec(Integer(*LIMITS[name]), f"{words[:-1]}; {getattr(ExplorationBounds(), name)} unless given.")
         for name, words in _WORDS.items()
     }
 )
@@ -282,7 +293,7 @@ class Exploration:
     title: str
     story: str
     profile: Profile
-    bounds: Bounds
+    bounds: ExplorationBounds
     as_module: bool
 
 
@@ -334,8 +345,8 @@ def loads(text: str, path: str) -> Exploration:
         notes.problem(fields.node.get("as_module") or root, "as_module", OLDER.format(profile.version))
     if notes.told or profile is None:
         raise PlaybookError(notes.told)
-    values = {name: fields.get(name, getattr(Bounds(), name)) for name in LIMITS}
-    bounds = replace(Bounds(**values), actions=frozenset(fields.get("actions", ACTIONS)))
+    values = {name: fields.get(name, getattr(ExplorationBounds(), name)) for name in LIMITS}
+    bounds = replace(ExplorationBounds(**values), actions=frozenset(fields.get("actions", ACTIONS)))
     name = fields.get("explore")
     story = " ".join(fields.get("story", "").split())
     return Exploration(name, fields.get("title", name), story, profile, bounds, fields.get("as_module", False))

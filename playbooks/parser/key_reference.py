@@ -12,21 +12,21 @@ from playbooks.errors import listed
 from playbooks.model.playbook import SEED
 from playbooks.parser.document.field_types import (
     KAFKA,
+    BooleanType,
     BrokerId,
     ByShape,
-    Choice,
+    ChoiceType,
     ConditionText,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     ListOf,
     PartitionName,
     Profiles,
     Record,
     Reference,
     Schema,
-    Text,
-    Truth,
+    TextType,
     Versions,
 )
 from playbooks.parser.document.grid import CASES
@@ -45,17 +45,17 @@ FEW: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class MappingReference:
     """A mapping of a playbook: its place, as ``clients.producers``, and its keys."""
 
     path: str
     heading: str
-    keys: Mapping[str, Key]
+    keys: Mapping[str, FieldSpec]
     bare: bool = False
     """Whether the keys are values of another one, so that nothing is to be said of what they take."""
 
 
-def told() -> dict[str, Told]:
+def told() -> dict[str, MappingReference]:
     """Every mapping of a playbook by its path; that of the whole file is the empty one."""
     pages = {page.path: page for page in _walked("", PLAYBOOK, "A playbook")}
     for page in (*_grids(), *_steps(), *_expectations()):
@@ -63,7 +63,7 @@ def told() -> dict[str, Told]:
     return pages
 
 
-def taken(kind: Kind) -> str:
+def taken(kind: FieldType) -> str:
     """What a value may be: ``a duration such as 5s``, ``a list``, ``timed or manual``."""
     if isinstance(kind, ListOf):
         return "a list of mappings" if isinstance(kind.kind, Record) else f"a list; each: {taken(kind.kind)}"
@@ -71,7 +71,7 @@ def taken(kind: Kind) -> str:
         return "a mapping"
     if isinstance(kind, Config):
         return f"a mapping of configurations, see: floodmark configs {kind.scope}"
-    if isinstance(kind, Choice) and not kind.allowed:
+    if isinstance(kind, ChoiceType) and not kind.allowed:
         rest = len(kind.names) - FEW
         return listed(kind.names) if rest <= 0 else f"{', '.join(kind.names[:FEW])} and {rest} more"
     if isinstance(kind, Integer) and not kind.allowed:
@@ -91,8 +91,8 @@ def _cut(text: str) -> str:
 ANYTHING: Final = "a text, a list or a mapping"
 """What a value may be of which nothing else is known."""
 
-_PLAIN: Final[Mapping[type[Kind], str]] = {
-    Truth: "true or false",
+_PLAIN: Final[Mapping[type[FieldType], str]] = {
+    BooleanType: "true or false",
     BrokerId: "the id of a broker",
     PartitionName: "a partition such as orders-0",
     ConditionText: "a condition such as acked_lost() == 0",
@@ -110,7 +110,7 @@ def known(path: str) -> str:
     return next((page for page in pages if path in (page, page.rpartition(".")[2])), path)
 
 
-def _by_schema(kind: Kind) -> str:
+def _by_schema(kind: FieldType) -> str:
     """What the JSON Schema says of a kind without words of its own."""
     schema = kind.schema()
     if "enum" in schema:
@@ -119,7 +119,7 @@ def _by_schema(kind: Kind) -> str:
     return names.get(str(schema.get("type")), ANYTHING)
 
 
-def inner(kind: Kind) -> Iterator[Record]:
+def inner(kind: FieldType) -> Iterator[Record]:
     """The mappings that a value is, or holds as the elements of a list."""
     if isinstance(kind, Record):
         yield kind
@@ -131,9 +131,9 @@ def inner(kind: Kind) -> Iterator[Record]:
                 yield from inner(each)
 
 
-def _walked(path: str, record: Record, heading: str) -> Iterator[Told]:
+def _walked(path: str, record: Record, heading: str) -> Iterator[MappingReference]:
     """The mapping and those inside it; where several forms share a key, all of their keys stand together."""
-    yield Told(path, heading, record.keys)
+    yield MappingReference(path, heading, record.keys)
     for name, key in record.keys.items():
         below = f"{path}.{name}" if path else name
         forms = list(inner(key.kind))
@@ -142,63 +142,65 @@ def _walked(path: str, record: Record, heading: str) -> Iterator[Told]:
             yield from _walked(below, joined, key.doc)
 
 
-def _steps() -> Iterator[Told]:
-    verbs = {name: Key(key.kind, key.doc) for name, key in TIMED_VERBS.items()}
+def _steps() -> Iterator[MappingReference]:
+    verbs = {name: FieldSpec(key.kind, key.doc) for name, key in TIMED_VERBS.items()}
     common = {**TRIGGERS, **verbs, "kafka": KAFKA, "given": GIVEN, "note": NOTE}
-    yield Told("steps", "A step: at most one of at, after and when, and one verb", common)
-    yield Told(
+    yield MappingReference("steps", "A step: at most one of at, after and when, and one verb", common)
+    yield MappingReference(
         "steps.inject", "A fault: its parameters are told by 'floodmark faults NAME'", _verbs(CATALOGUE), bare=True
     )
-    yield Told(
+    yield MappingReference(
         "steps.admin", "An operation: its parameters are told by 'floodmark faults NAME'", _verbs(OPERATIONS), bare=True
     )
-    yield Told(
+    yield MappingReference(
         "steps.repeat",
         "A group of steps, with repeat or each: they are gone through round after round",
         GROUP[False].keys,
     )
-    yield Told("steps.include", "A fragment of steps, in the place of a step", STEP_INCLUDE.keys)
-    yield Told("fragment", "A fragment, which is a part of playbooks and none by itself", FRAGMENT.keys)
+    yield MappingReference("steps.include", "A fragment of steps, in the place of a step", STEP_INCLUDE.keys)
+    yield MappingReference("fragment", "A fragment, which is a part of playbooks and none by itself", FRAGMENT.keys)
     beside = {name: key for name, key in manual_record("show").keys.items() if name not in MANUAL_VERBS}
-    by_hand = {name: Key(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}
-    yield Told(BY_HAND, "A step by hand, with 'stepping: manual': one verb", {**by_hand, **beside})
+    by_hand = {name: FieldSpec(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}
+    yield MappingReference(BY_HAND, "A step by hand, with 'stepping: manual': one verb", {**by_hand, **beside})
     for name, verb in MANUAL_VERBS.items():
         keys = {each: key for form in inner(by_hand[name].kind) for each, key in form.keys.items()}
         if keys:
-            yield Told(f"{BY_HAND}.{name}", verb.doc, keys)
+            yield MappingReference(f"{BY_HAND}.{name}", verb.doc, keys)
 
 
-def _grids() -> Iterator[Told]:
-    axis = Text(allowed=f"a list of values; {SEED} also takes a range, such as 1..20")
-    combined = Text(allowed="a list of mappings of axes to one value each")
+def _grids() -> Iterator[MappingReference]:
+    axis = TextType(allowed=f"a list of values; {SEED} also takes a range, such as 1..20")
+    combined = TextType(allowed="a list of mappings of axes to one value each")
     told_of = (
         f"An axis is a variable, {SEED}, kafka, mode, a Kafka configuration such as acks, or a path as --set takes it"
     )
-    yield Told(
+    yield MappingReference(
         "vary",
         told_of,
         {
-            "AXIS": Key(axis, "One by one, with all the values of the other axes."),
-            CASES: Key(combined, "Combinations that are written out, beside the axes."),
+            "AXIS": FieldSpec(axis, "One by one, with all the values of the other axes."),
+            CASES: FieldSpec(combined, "Combinations that are written out, beside the axes."),
         },
     )
-    yield Told(
+    yield MappingReference(
         "given",
         "A part of the playbook that counts only where settings have these values, as in some cells of vary",
-        {"AXIS": Key(Text(allowed="a value, or a list of values"), "An axis as in vary, but no seed.")},
+        {"AXIS": FieldSpec(TextType(allowed="a value, or a list of values"), "An axis as in vary, but no seed.")},
     )
 
 
-def _verbs(table: Mapping[str, object]) -> dict[str, Key]:
-    return {name: Key(Choice((name,)), str(getattr(entry, "summary", ""))) for name, entry in table.items()}
+def _verbs(table: Mapping[str, object]) -> dict[str, FieldSpec]:
+    return {name: FieldSpec(ChoiceType((name,)), str(getattr(entry, "summary", ""))) for name, entry in table.items()}
 
 
-def _expectations() -> Iterator[Told]:
-    keys: dict[str, Key] = {}
+def _expectations() -> Iterator[MappingReference]:
+    keys: dict[str, FieldSpec] = {}
     for record in expectations.RECORDS.values():
         for name, key in record.keys.items():
-            keys.setdefault(name, Key(key.kind, key.doc))
-    yield Told("expect", "An expectation: a condition alone holds at the end, or one of end, always, eventually", keys)
+            keys.setdefault(name, FieldSpec(key.kind, key.doc))
+    yield MappingReference(
+        "expect", "An expectation: a condition alone holds at the end, or one of end, always, eventually", keys
+    )
 
 
 # JSON Schema of playbooks, for editors; made from the tables that the loader reads by.

@@ -17,7 +17,7 @@ from playbooks.model.playbook import Grid, Playbook
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import NAME_PATTERN, Fields
 from playbooks.parser.document.grid import read_grid
-from playbooks.parser.document.includes import Includer, Kept, OnDisk
+from playbooks.parser.document.includes import FragmentStore, Includer, OnDisk
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
@@ -80,7 +80,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
         where = root.entries["fragment"][0]
         notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
         raise PlaybookError(notes.told)
-    source = OnDisk(path) if fragments is None else Kept(path, fragments)
+    source = OnDisk(path) if fragments is None else FragmentStore(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=fragments is None)
     notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables

@@ -23,7 +23,7 @@ from cluster_model.protocol.config_defs import SCOPES
 from playbooks.errors import PlaybookError, counted, listed, nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, cell_words, value_words
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.grid import CASES, Places, paths_of
+from playbooks.parser.document.grid import CASES, GridNodes, paths_of
 from playbooks.parser.document.includes import JOINED
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, syntax_tree
@@ -340,7 +340,7 @@ Part = Cell
 
 
 def check_cells(
-    grid: Grid, places: Places, load: Callable[[Mapping[str, str]], object], notes: Notes
+    grid: Grid, places: GridNodes, load: Callable[[Mapping[str, str]], object], notes: Notes
 ) -> None:  # fmt: skip
     """Note what is wrong with the cells of a grid. ``load`` reads the playbook with a cell's settings."""
     if notes.root is None:
@@ -403,7 +403,7 @@ class _Checker:
         return next((self.why(cell) for cell in cells), "")
 
 
-def _parts(grid: Grid, places: Places) -> Iterable[tuple[Part, str, Node]]:
+def _parts(grid: Grid, places: GridNodes) -> Iterable[tuple[Part, str, Node]]:
     """Each value and case with its key and its place."""
     for number, (case, node) in enumerate(zip(grid.cases, places.cases, strict=False), 1):
         yield case, f"vary.{CASES}[{number}]", node

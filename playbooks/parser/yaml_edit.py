@@ -10,7 +10,7 @@ import yaml
 from playbooks.errors import PlaybookError
 from playbooks.model.step_text import Line
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.includes import Includer, Kept
+from playbooks.parser.document.includes import FragmentStore, Includer
 from playbooks.parser.document.variables import GIVEN
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose, syntax_tree
 from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
@@ -189,7 +189,7 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
-    includer = Includer(notes, Kept(path, fragments), PLAYBOOK, FRAGMENT)
+    includer = Includer(notes, FragmentStore(path, fragments), PLAYBOOK, FRAGMENT)
     whole = includer.whole(root, unused=False, written=True)
     if isinstance(whole, Mapping):
         notes.root, notes.variables = whole, includer.variables

@@ -43,7 +43,7 @@ class _EventHead(msgspec.Struct):
 
 
 @dataclass(frozen=True)
-class Recorded:
+class RecordedSession:
     """A session as it stands on disk."""
 
     path: Path
@@ -72,7 +72,7 @@ class Recorded:
         return self.manifest is None or self.manifest.recovered
 
 
-def read_session(path: Path) -> Recorded:
+def read_session(path: Path) -> RecordedSession:
     """Read a session.
 
     Raises:
@@ -99,7 +99,7 @@ def read_session(path: Path) -> Recorded:
     elif manifest.recovered:
         notes.append("recovered: the process that recorded it died, so its end is missing")
     count, last_us = _check_events(path / session_files.EVENTS, events)
-    return Recorded(
+    return RecordedSession(
         path=path,
         start=start,
         until_us=until_us if isinstance(until_us, int) else -1,

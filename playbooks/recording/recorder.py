@@ -36,9 +36,9 @@ from faults.declarations import Action
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
-from playbooks.results.result import Checked, Findings, Result, conclude
+from playbooks.results.result import ExpectationResult, Findings, SessionResult, conclude
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk, Fsync, put, write_whole
+from playbooks.session_format.filesystem import FileSystem, Fsync, put, write_whole
 from playbooks.session_format.session_files import CRASH_LOG
 from playbooks.version import VERSION
 
@@ -66,8 +66,8 @@ class Recorder:
         settings: Mapping[str, str] | None = None,
         fsync: Fsync = Fsync.INTERVAL,
         clock: Callable[[], float] = time.monotonic,
-        disk: Disk | None = None,
-        branch: session_files.Origin | None = None,
+        disk: FileSystem | None = None,
+        branch: session_files.BranchOrigin | None = None,
         root: str = "",
     ) -> None:
         """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync.
@@ -85,7 +85,7 @@ class Recorder:
         self.branch = branch
         self._root = root
         self._clock = clock
-        self._disk = disk or Disk()
+        self._disk = disk or FileSystem()
         self._fd = -1
         self._actions_fd = -1
         self._progress: tuple[int, int, list[Event]] = (0, 0, [])
@@ -96,7 +96,7 @@ class Recorder:
         self._loose = False
         """Whether requests of real clients are among what is not synced."""
 
-    def of_branch(self, branch: session_files.Origin) -> "Recorder":
+    def of_branch(self, branch: session_files.BranchOrigin) -> "Recorder":
         """A recorder beside this one, for a session that leaves this one's."""
         return Recorder(
             self.parent, live=self.live, settings=self.settings, fsync=self.fsync, clock=self._clock, disk=self._disk,
@@ -181,7 +181,7 @@ class Recorder:
         elif self.fsync != Fsync.NEVER:
             self._guarded(lambda: self._disk.sync_data(self._actions_fd))
 
-    def seal(self, result: Result, survey: Survey | None = None) -> None:
+    def seal(self, result: SessionResult, survey: Survey | None = None) -> None:
         """Close the live files and write the columns, the ledger, the result and, last of all, the manifest.
 
         ``survey`` tells where the records are, for ``ledger.parquet``.
@@ -384,10 +384,10 @@ def conclude_session(
     recorder: Recorder | None,
     findings: Findings,
     *,
-    checked: tuple[Checked, ...],
+    checked: tuple[ExpectationResult, ...],
     broken: bool,
     reason: str,
-) -> Result:
+) -> SessionResult:
     """The result of a session whose books are closed; ``broken`` and ``reason`` as :func:`conclude` takes them.
 
     Raises:

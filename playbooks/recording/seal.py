@@ -20,9 +20,9 @@ from cluster_model.checker.ledger import DELETED, HELD, LOST, RangeSet, RecordRa
 from cluster_model.protocol.events import COLUMNS, SCHEMA_VERSION
 from cluster_model.util.ranges import Range, subtract
 from playbooks.recording.event_codec import decode
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk, is_temporary, write_whole
+from playbooks.session_format.filesystem import FileSystem, is_temporary, write_whole
 from playbooks.session_format.session_files import FINAL_READ_COLUMNS, LEDGER_COLUMNS
 from playbooks.version import VERSION
 
@@ -36,7 +36,7 @@ OUTCOMES: Final = (OPEN, "acked", "failed", "unknown", "aborted")
 _KINDS: Final[dict[str, str]] = {f"records_{outcome}": outcome for outcome in OUTCOMES}
 
 
-class Row(NamedTuple):
+class LedgerRow(NamedTuple):
     """A row of the table; its fields are :data:`playbooks.session_format.session_files.LEDGER_COLUMNS`."""
 
     partition: str
@@ -67,13 +67,13 @@ class _Told:
     """Lines of kind ``records_lost``."""
 
 
-def rows(lines: Iterable[Any], survey: Survey | None) -> list[Row]:
+def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
     """The table of a session: its event lines, and what stands where at its end."""
     told = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in survey.acknowledged() if survey else ():
         placed.setdefault((found.partition, found.client), []).append(found)
-    table: list[Row] = []
+    table: list[LedgerRow] = []
     standing: tuple[str, Mapping[str, Sequence[Range]]] = ("", {})
     for partition, client in sorted(told.keys() | placed.keys()):
         books = told.get((partition, client), _Told())
@@ -87,7 +87,7 @@ def rows(lines: Iterable[Any], survey: Survey | None) -> list[Row]:
     return sorted(table)
 
 
-def sums(table: Iterable[Row]) -> dict[str, int]:
+def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
     """The terms of the result's ledger that the table tells."""
     found = dict.fromkeys(("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"), 0)
     for row in table:
@@ -122,14 +122,14 @@ def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _Told]:
     return told
 
 
-def _acked_row(found: RecordRange) -> Row:
-    return Row(
+def _acked_row(found: RecordRange) -> LedgerRow:
+    return LedgerRow(
         found.partition, found.client, "acked", found.sequence, found.records, found.acks, "", found.place,
         found.log_offset, found.leader_epoch, found.committed, found.cause,
     )  # fmt: skip
 
 
-def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRange]) -> Iterator[Row]:
+def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRange]) -> Iterator[LedgerRow]:
     """Acknowledged records that no leader is known to have written, or whose partition is gone."""
     known = _ranges((found.sequence, found.sequence + found.records) for found in placed)
     for (outcome, _error, acks), numbers in books.outcomes.items():
@@ -141,16 +141,16 @@ def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRang
             gone = subtract(rest, subtract(rest, whole))
             rest = subtract(rest, gone)
             for start, end in gone:
-                yield Row(
+                yield LedgerRow(
                     partition, client, "acked", start, end - start, acks, "", LOST, line.log_offset + start
                     - line.sequence if line.sequence >= 0 else -1, line.leader_epoch, line.committed, line.cause,
                 )  # fmt: skip
         place = NOWHERE if acks == 0 else DELETED
         for start, end in rest:
-            yield Row(partition, client, "acked", start, end - start, acks, "", place, -1, -1, False, "")
+            yield LedgerRow(partition, client, "acked", start, end - start, acks, "", place, -1, -1, False, "")
 
 
-def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) -> Iterator[Row]:
+def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) -> Iterator[LedgerRow]:
     """Records that were not acknowledged; those in the leader's log are told apart."""
     ended = _ranges(part for numbers in books.outcomes.values() for part in numbers.ranges())
     still = subtract(books.sent.ranges(), ended)
@@ -159,9 +159,9 @@ def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) ->
         absent = subtract(ranges, held)
         for place, parts in ((HELD, subtract(ranges, absent)), (NOWHERE, absent)):
             for start, end in parts:
-                yield Row(partition, client, outcome, start, end - start, acks, error, place, -1, -1, False, "")
+                yield LedgerRow(partition, client, outcome, start, end - start, acks, error, place, -1, -1, False, "")
     for (outcome, error, acks), count in books.unnumbered.items():
-        yield Row(partition, client, outcome, -1, count, acks, error, NOWHERE, -1, -1, False, "")
+        yield LedgerRow(partition, client, outcome, -1, count, acks, error, NOWHERE, -1, -1, False, "")
 
 
 def _not_acked(books: _Told) -> bool:
@@ -205,19 +205,19 @@ SCHEMA: Final = pa.schema([(name, pa.int64() if name == "seq" else _ARROW[COLUMN
 
 def seal(
     directory: Path,
-    result: Result,
+    result: SessionResult,
     survey: Survey | None,
     *,
     wall_end: str,
     status: Status = "complete",
-    disk: Disk | None = None,
+    disk: FileSystem | None = None,
 ) -> dict[str, Any]:
     """Seal the session in ``directory`` and return its manifest; ``survey`` tells where its records are.
 
     Raises:
         OSError: the directory cannot be written.
     """
-    disk = disk or Disk()
+    disk = disk or FileSystem()
     start = session_files.read_object(directory / session_files.START)
     text = (directory / session_files.EVENTS).read_bytes()
     lines = decode(text)
@@ -270,7 +270,7 @@ def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
     return whole.hexdigest()
 
 
-def _ledger(table: list[Row]) -> Any:
+def _ledger(table: list[LedgerRow]) -> Any:
     return _columns(msgspec.json.Encoder().encode_lines([row._asdict() for row in table]), LEDGER_SCHEMA)
 
 

@@ -1,6 +1,6 @@
 """What sessions come to, as values and documents.
 
-result        `Result`, the object that `floodmark run --json` prints
+result        `SessionResult`, the object that `floodmark run --json` prints
 expected_losses  whether expectations allow what was lost
 wrongs        keys of failures, and which failures are no surprise
 outages       when clients were not served, and when partitions had no leader

@@ -29,7 +29,7 @@ class BaselineError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class BaselineEntry:
     """What one playbook came to."""
 
     playbook: str
@@ -64,11 +64,11 @@ class Baseline:
     """What was stored, by name; the second playbook of a name is told apart by ``(2)``."""
 
     path: str
-    entries: Mapping[str, Entry]
+    entries: Mapping[str, BaselineEntry]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class BaselineChange:
     """One thing that differs."""
 
     what: str
@@ -84,12 +84,12 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class BaselineDifference:
     """How one playbook differs from the baseline; nothing in it: it is the same."""
 
     playbook: str
     """With a number where several have the name."""
-    changes: tuple[Change, ...] = ()
+    changes: tuple[BaselineChange, ...] = ()
 
     @property
     def regression(self) -> bool:
@@ -127,9 +127,9 @@ def read_baseline(path: Path) -> Baseline:
     return Baseline(str(path), named(_entry(each, f"{path}: result {n}") for n, each in enumerate(document, 1)))
 
 
-def named(entries: Any) -> dict[str, Entry]:
+def named(entries: Any) -> dict[str, BaselineEntry]:
     """Entries by their name, in their order, with a number from the second of the same name on."""
-    found: dict[str, Entry] = {}
+    found: dict[str, BaselineEntry] = {}
     for entry in entries:
         found[unused(entry.playbook, found)] = entry
     return found
@@ -144,52 +144,54 @@ def unused(name: str, taken: Any) -> str:
     return choice
 
 
-def entry_of(document: Mapping[str, Any]) -> Entry:
-    """The entry for a result document (``Result.to_json``)."""
+def entry_of(document: Mapping[str, Any]) -> BaselineEntry:
+    """The entry for a result document (``SessionResult.to_json``)."""
     return _entry(document, "result")
 
 
-def saved(entries: Sequence[Entry]) -> dict[str, Any]:
+def saved(entries: Sequence[BaselineEntry]) -> dict[str, Any]:
     """The document of a saved baseline."""
     return {FORMAT: VERSION, "playbooks": [each.to_json() for each in entries]}
 
 
-def compare(baseline: Baseline, now: Sequence[tuple[str, Entry | None]]) -> list[Difference]:
+def compare(baseline: Baseline, now: Sequence[tuple[str, BaselineEntry | None]]) -> list[BaselineDifference]:
     """How playbooks differ from the baseline, in their order; then those of the baseline that were not run.
 
     ``now`` has each by its name, with None where it came to no verdict, which is worse than any.
     """
-    told: list[Difference] = []
+    told: list[BaselineDifference] = []
     seen: dict[str, None] = {}
     for name, entry in now:
         key = unused(name, seen)
         seen[key] = None
         before = baseline.entries.get(key)
         if before is None:
-            told.append(Difference(key, (Change("playbook", "not there", "new"),)))
+            told.append(BaselineDifference(key, (BaselineChange("playbook", "not there", "new"),)))
         elif entry is None:
-            told.append(Difference(key, (Change("verdict", before.verdict, "none", 1, regression=True),)))
+            told.append(
+                BaselineDifference(key, (BaselineChange("verdict", before.verdict, "none", 1, regression=True),))
+            )
         else:
-            told.append(Difference(key, tuple(differences(before, entry))))
+            told.append(BaselineDifference(key, tuple(differences(before, entry))))
     gone = [key for key in baseline.entries if key not in seen]
-    return told + [Difference(key, (Change("playbook", "there", "not run"),)) for key in gone]
+    return told + [BaselineDifference(key, (BaselineChange("playbook", "there", "not run"),)) for key in gone]
 
 
-def differences(before: Entry, now: Entry) -> list[Change]:
+def differences(before: BaselineEntry, now: BaselineEntry) -> list[BaselineChange]:
     """What differs between two results of one playbook, the weightiest first."""
-    changes: list[Change] = []
+    changes: list[BaselineChange] = []
     if before.verdict != now.verdict:
         trend = _trend(VERDICTS.index(before.verdict), VERDICTS.index(now.verdict))
-        changes.append(Change("verdict", before.verdict, now.verdict, trend, regression=trend > 0))
+        changes.append(BaselineChange("verdict", before.verdict, now.verdict, trend, regression=trend > 0))
     for key in COUNTED:
         old, new = before.ledger[key], now.ledger[key]
         if old != new:
             trend = _trend(old, new)
-            changes.append(Change(_WORDS.get(key, key), str(old), str(new), trend, key in LOST and trend > 0))
+            changes.append(BaselineChange(_WORDS.get(key, key), str(old), str(new), trend, key in LOST and trend > 0))
     if None not in (before.unavailable_us, now.unavailable_us) and before.unavailable_us != now.unavailable_us:
         old, new = before.unavailable_us or 0, now.unavailable_us or 0
         trend = _trend(old, new)
-        changes.append(Change("unavailable", us_text(old), us_text(new), trend, regression=trend > 0))
+        changes.append(BaselineChange("unavailable", us_text(old), us_text(new), trend, regression=trend > 0))
     changes += _expectations(before.expectations, now.expectations)
     for what, was, is_now in (
         ("profile", before.profile, now.profile),
@@ -197,20 +199,20 @@ def differences(before: Entry, now: Entry) -> list[Change]:
         ("digest", before.digest, now.digest),
     ):
         if was != is_now:
-            changes.append(Change(what, was, is_now))
+            changes.append(BaselineChange(what, was, is_now))
     return changes
 
 
-def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[Change]:
+def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[BaselineChange]:
     word = {True: "held", False: "failed"}
     changes = []
     for text, ok in now.items():
         if text not in before:
-            changes.append(Change(f"expectation {text}", "not there", word[ok], 0 if ok else 1))
+            changes.append(BaselineChange(f"expectation {text}", "not there", word[ok], 0 if ok else 1))
         elif before[text] != ok:
-            changes.append(Change(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
+            changes.append(BaselineChange(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
     gone = [text for text in before if text not in now]
-    return changes + [Change(f"expectation {text}", word[before[text]], "not there") for text in gone]
+    return changes + [BaselineChange(f"expectation {text}", word[before[text]], "not there") for text in gone]
 
 
 def us_text(us: int) -> str:
@@ -224,7 +226,7 @@ def _trend(before: int, now: int) -> int:
     return (now > before) - (now < before)
 
 
-def _entry(found: Any, where: str) -> Entry:
+def _entry(found: Any, where: str) -> BaselineEntry:
     if not isinstance(found, Mapping):
         raise BaselineError(f"{where}: found {_kind(found)}, allowed is an object")
     verdict = _take(found, "verdict", str, where)
@@ -241,7 +243,7 @@ def _entry(found: Any, where: str) -> Entry:
     if "unavailable" in found:
         spent = _take(found, "unavailable", Mapping, where)
         unavailable_us = _amount(spent, "us", f"{where}: unavailable")
-    return Entry(
+    return BaselineEntry(
         playbook=_take(found, "playbook", str, where),
         profile=_take(found, "profile", str, where),
         seed=_take(found, "seed", int, where),

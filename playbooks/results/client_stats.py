@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
-from cluster_model.util.percentiles import Latencies
+from cluster_model.util.percentiles import LatencyHistogram
 from playbooks.errors import counted
-from playbooks.results.group_progress import Handed, ReadStalls
+from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 
 # Statistics of what clients saw of a session.
 #
@@ -33,8 +33,8 @@ class PartitionLatencies:
 
     def __init__(self, saved: tuple[Any, ...] = ()) -> None:
         """``saved`` is what :meth:`save` said."""
-        self._by_partition = {name: Latencies(counts) for name, counts in saved}
-        self.whole = Latencies()
+        self._by_partition = {name: LatencyHistogram(counts) for name, counts in saved}
+        self.whole = LatencyHistogram()
         """Of all partitions."""
         for known in self._by_partition.values():
             self.whole.include(known)
@@ -43,11 +43,11 @@ class PartitionLatencies:
         """So many records of a partition had this latency."""
         known = self._by_partition.get(partition)
         if known is None:
-            known = self._by_partition[partition] = Latencies()
+            known = self._by_partition[partition] = LatencyHistogram()
         known.add(latency_us, records)
         self.whole.add(latency_us, records)
 
-    def of(self, partition: str | None) -> Latencies:
+    def of(self, partition: str | None) -> LatencyHistogram:
         """Those of one partition, or of all."""
         return self.whole if partition is None else self._by_partition.get(partition, _NONE)
 
@@ -56,7 +56,7 @@ class PartitionLatencies:
         return tuple([(name, known.save()) for name, known in self._by_partition.items()])
 
 
-_NONE: Final = Latencies()
+_NONE: Final = LatencyHistogram()
 
 
 class ProducerBook:
@@ -133,7 +133,7 @@ class MemberBook:
         """The exception that ended it, empty while none did."""
         self.last_commit = (-1, "")
         """When and how it committed last: a commit has an event for each partition."""
-        self.latencies = Latencies()
+        self.latencies = LatencyHistogram()
         """Of records that it was handed, since they were appended."""
 
     def save(self) -> tuple[Any, ...]:
@@ -149,7 +149,7 @@ class MemberBook:
 
 
 def _saved(value: Any) -> Any:
-    if isinstance(value, Latencies | PartitionLatencies):
+    if isinstance(value, LatencyHistogram | PartitionLatencies):
         return value.save()
     return tuple(value.items()) if isinstance(value, dict) else value
 
@@ -158,7 +158,7 @@ def _fill(book: ProducerBook | MemberBook, saved: tuple[Any, ...]) -> None:
     """Give a new book the state that :func:`_saved` made of each attribute."""
     for name, value in zip(book.__slots__, saved, strict=True):
         kind = type(getattr(book, name))
-        setattr(book, name, kind(value) if kind in (dict, Latencies, PartitionLatencies) else value)
+        setattr(book, name, kind(value) if kind in (dict, LatencyHistogram, PartitionLatencies) else value)
 
 
 class GroupBook:
@@ -183,7 +183,7 @@ class GroupBook:
         """Of the records that its members were handed, since they were appended."""
         self.stalls = ReadStalls()
         self.commit_errors: dict[str, int] = {}
-        self.handed: dict[str, dict[int, Handed]] = {}
+        self.handed: dict[str, dict[int, DeliveredOffsets]] = {}
         """Partition → stint → what of it any member was handed."""
         self.owners: dict[str, str] = {}
         """Partition → the member that was given it last."""
@@ -224,7 +224,7 @@ class GroupBook:
         book.latencies = PartitionLatencies(latencies)
         book.expired, book.stalls = dict.fromkeys(expired), ReadStalls.loaded(stalls)
         book.members = {name: MemberBook.loaded(each) for name, each in members}
-        book.handed = {name: {stint: Handed(ranges) for stint, ranges in stints} for name, stints in handed}
+        book.handed = {name: {stint: DeliveredOffsets(ranges) for stint, ranges in stints} for name, stints in handed}
         book.commit_errors, book.owners, book.idle_since = dict(errors), dict(owners), dict(idle)
         return book
 
@@ -240,7 +240,7 @@ class ClientBooks:
         self.closed: dict[str, int] = {}
         """... and how often a client's was closed in order."""
         self.producers: dict[str, ProducerBook] = {}
-        self.latencies = Latencies()
+        self.latencies = LatencyHistogram()
         """Of the records of all producers."""
         self.groups: dict[str, GroupBook] = {}
         self.readable: dict[str, tuple[int, int]] = {}
@@ -298,7 +298,7 @@ class LatencySummary:
     max_us: int = 0
 
     @classmethod
-    def of(cls, known: Latencies) -> "LatencySummary":
+    def of(cls, known: LatencyHistogram) -> "LatencySummary":
         """The summary of these latencies."""
         p50, p95, p99 = [known.percentile(percent) for percent in (50, 95, 99)]
         return cls(known.records, known.least, p50, p95, p99, known.greatest)
@@ -678,7 +678,7 @@ def _read(books: ClientBooks, event: Any) -> None:
     stints = group.handed.setdefault(event.partition, {})
     handed = stints.get(event.stint)
     if handed is None:
-        handed = stints[event.stint] = Handed()
+        handed = stints[event.stint] = DeliveredOffsets()
     member.reread += handed.add(event.log_offset, event.log_offset + event.count)
     _moved(books, event, read_up_to(event))
 

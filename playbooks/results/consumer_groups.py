@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from cluster_model import cluster_overview
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group import State, Table, member_table, offset_table, partitions_of, state_table
+from cluster_model.coordinators.group import GroupState, Table, member_table, offset_table, partitions_of, state_table
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.group_messages import DescribedGroup
 from playbooks.errors import listed, nearest, shown
@@ -81,7 +81,7 @@ def states(cluster: Cluster) -> Table:
             group = describe_group(cluster, name)
         except ModelError:
             group = DescribedGroup(name, 0, "-")
-        if group.state != State.DEAD:
+        if group.state != GroupState.DEAD:
             heads, row = state(cluster, group)
             found = [*(found or [heads]), row]
     return found

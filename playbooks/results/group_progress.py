@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 
-class Handed:
+class DeliveredOffsets:
     """Offsets of one branch of a partition's log that a group was handed, as disjoint ranges in ascending order."""
 
     __slots__ = ("_ends", "_starts")

@@ -90,7 +90,7 @@ class Outages:
         return outages
 
 
-class Service:
+class ServiceTracker:
     """Whether a client is served at a partition."""
 
     __slots__ = ("_bound_us", "_given_up_us", "_since_us", "_usual_us", "outages", "waiting")
@@ -143,13 +143,13 @@ class Service:
 
     def until(self, now_us: int) -> Outages:
         """Its outages; one that lasts is cut off now."""
-        copied = Service.loaded(self.save())
+        copied = ServiceTracker.loaded(self.save())
         copied._end(now_us)
         return copied.outages
 
-    def afresh(self, now_us: int) -> "Service":
+    def afresh(self, now_us: int) -> "ServiceTracker":
         """A copy that counts from now on."""
-        copied = Service(self._bound_us)
+        copied = ServiceTracker(self._bound_us)
         copied.waiting, copied._usual_us = self.waiting, self._usual_us
         copied._since_us = now_us if self._since_us >= 0 else -1
         copied._given_up_us = now_us if self._given_up_us >= 0 else -1
@@ -177,7 +177,7 @@ class Service:
         return (*state, self.outages.save())
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Service":
+    def loaded(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
         """Undo of :meth:`save`."""
         bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
@@ -195,7 +195,7 @@ class Availability:
     def __init__(self, bounds: Mapping[str, int]) -> None:
         """``bounds``: producer → its service bound (:func:`cluster_model.client_factory.service_bounds`)."""
         self._bounds = dict(bounds)
-        self._services: dict[ClientKey, Service] = {}
+        self._services: dict[ClientKey, ServiceTracker] = {}
         self.partitions: dict[str, Outages] = {}
         self._serving: dict[str, int] = {}
         """Partition → the broker that took up its lead last, -1 for nobody."""
@@ -236,11 +236,11 @@ class Availability:
             if handler is not None:
                 handler(self, event)
 
-    def _service(self, event: Any) -> Service:
+    def _service(self, event: Any) -> ServiceTracker:
         key = (event.client, event.acks, event.partition)
         service = self._services.get(key)
         if service is None:
-            service = self._services[key] = Service(self._bounds.get(event.client, SERVICE_BOUND_US))
+            service = self._services[key] = ServiceTracker(self._bounds.get(event.client, SERVICE_BOUND_US))
         return service
 
     def sent(self, event: Any) -> None:
@@ -327,7 +327,7 @@ class Availability:
         """Undo of :meth:`save`."""
         bounds, services, partitions, serving, newest, stopped, fenced = saved
         found = cls(dict(bounds))
-        found._services = {key: Service.loaded(each) for key, each in services}
+        found._services = {key: ServiceTracker.loaded(each) for key, each in services}
         found.partitions = {name: Outages.loaded(each) for name, each in partitions}
         found._serving, found._newest = dict(serving), dict(newest)
         found._stopped, found._fenced = dict.fromkeys(stopped), dict.fromkeys(fenced)
@@ -354,7 +354,7 @@ _HANDLERS: Final[dict[str, Callable[[Availability, Any], None]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OutageSummary:
     """One partition, for a client with its acks level or for the cluster. Times are virtual microseconds."""
 
     partition: str
@@ -379,8 +379,8 @@ class Line:
 class Unavailable:
     """All lines of a session; those without an interval are left out, unless attempts were refused."""
 
-    clients: tuple[Line, ...] = ()
-    partitions: tuple[Line, ...] = ()
+    clients: tuple[OutageSummary, ...] = ()
+    partitions: tuple[OutageSummary, ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Group → the partitions that it was given and that were out of service at some time."""
 
@@ -394,7 +394,7 @@ class Unavailable:
         """The longest interval in which a producer was out of service."""
         return max((each.longest_us for each in self.clients), default=0)
 
-    def group_lines(self) -> dict[str, tuple[Line, ...]]:
+    def group_lines(self) -> dict[str, tuple[OutageSummary, ...]]:
         """Group → the lines of the partitions that it was given."""
         by_name = {each.partition: each for each in self.partitions}
         return {group: tuple([by_name[name] for name in names]) for group, names in self.groups}
@@ -432,9 +432,9 @@ def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) 
     return replace(found, groups=tuple([(name, read) for name, read in groups if read]))
 
 
-def by_client(lines: Iterable[Line]) -> dict[tuple[str, int], tuple[Line, ...]]:
+def by_client(lines: Iterable[OutageSummary]) -> dict[tuple[str, int], tuple[OutageSummary, ...]]:
     """Client and acks level → its lines."""
-    found: dict[tuple[str, int], tuple[Line, ...]] = {}
+    found: dict[tuple[str, int], tuple[OutageSummary, ...]] = {}
     for each in lines:
         key = (each.client, each.acks)
         found[key] = (*found.get(key, ()), each)
@@ -446,14 +446,14 @@ def _read_by(group: str, books: ClientBooks, partitions: Iterable[str]) -> tuple
     return tuple([name for name in partitions if name in book.owners or name in book.handed])
 
 
-def _line(partition: str, outages: Outages, client: str = "", acks: int = 0) -> Line:
+def _line(partition: str, outages: Outages, client: str = "", acks: int = 0) -> OutageSummary:
     found = outages
-    return Line(
+    return OutageSummary(
         partition, found.us, found.longest_us, found.times, found.refusals, tuple(found.spans), client, acks
     )  # fmt: skip
 
 
-def _sums(lines: Iterable[Line]) -> dict[str, int]:
+def _sums(lines: Iterable[OutageSummary]) -> dict[str, int]:
     all_of_them = tuple(lines)
     return {
         "us": sum(each.us for each in all_of_them),
@@ -466,7 +466,7 @@ def _is_internal(partition: str) -> bool:
     return partition.rpartition("-")[0] in INTERNAL
 
 
-def _lines(lines: Iterable[Line]) -> dict[str, Any]:
+def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
     return {each.partition: each.to_json() for each in lines}
 
 

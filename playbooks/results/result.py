@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Literal
 
-from cluster_model.checker.anomalies import Seen
+from cluster_model.checker.anomalies import AnomalyReport
 from cluster_model.checker.root_cause import SKIPPED, Finding
 from cluster_model.observation import BookView, ClusterView, LedgerView, PartitionView, Stuck, Unjudged
 from cluster_model.protocol.errors import KafkaError
@@ -17,14 +17,14 @@ from cluster_model.protocol.events import (
     RecordsLost,
     StepTaken,
 )
-from cluster_model.util.percentiles import Latencies
+from cluster_model.util.percentiles import LatencyHistogram
 from playbooks.results.client_stats import ClientBooks, Clients, enter, summed_up
 from playbooks.results.outages import Availability, Unavailable, drawn_up
 
 # Anomalies in a result, as JSON.
 
 
-def anomaly_json(seen: Seen) -> dict[str, Any]:
+def anomaly_json(seen: AnomalyReport) -> dict[str, Any]:
     """One anomaly with its verdict; ``first`` and ``end`` are offsets, -1 where there are none."""
     return {
         "anomaly": seen.name,
@@ -42,7 +42,7 @@ Verdict = Literal["pass", "fail", "inconclusive"]
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class ExpectationResult:
     """One expectation with its verdict; steps that assert something count as expectations too."""
 
     text: str
@@ -56,7 +56,7 @@ class Checked:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class SessionResult:
     """The outcome of one session. Times are virtual microseconds."""
 
     playbook: str
@@ -72,7 +72,7 @@ class Result:
     """Trace events of the whole session."""
     session: str
     """Directory of the recording, empty when nothing was recorded."""
-    expectations: tuple[Checked, ...]
+    expectations: tuple[ExpectationResult, ...]
     ledger: LedgerView
     violations: tuple[InvariantViolated, ...]
     losses: tuple[RecordsLost, ...]
@@ -89,7 +89,7 @@ class Result:
     """Faults that found nobody to strike, as their steps allowed."""
     unavailable: Unavailable = field(default_factory=Unavailable)
     """When clients were refused, and when nobody led."""
-    anomalies: tuple[Seen, ...] = ()
+    anomalies: tuple[AnomalyReport, ...] = ()
     """What clients could see of it, illegal first."""
     overdue: tuple[LivenessOverdue, ...] = ()
     """What should have come true in time and had not."""
@@ -100,7 +100,7 @@ class Result:
     findings: tuple[Finding, ...] = ()
     """What went wrong with records and why, once for each cause."""
 
-    def with_findings(self, findings: tuple[Finding, ...]) -> "Result":
+    def with_findings(self, findings: tuple[Finding, ...]) -> "SessionResult":
         """The same with what went wrong, also of each group: the records that it skipped."""
         skipped: dict[str, int] = {}
         for finding in findings:
@@ -230,14 +230,16 @@ class Felt:
         """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
         return self.findings.clients.group(group).stalls.longest(self.now_us, partition)
 
-    def acked_within(self, producer: str | None, partition: str | None) -> Latencies:
+    def acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
         """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
         clients = self.findings.clients
         if producer is None:
             return clients.latencies
-        return clients.producers[producer].latencies.of(partition) if producer in clients.producers else Latencies()
+        return (
+            clients.producers[producer].latencies.of(partition) if producer in clients.producers else LatencyHistogram()
+        )
 
-    def read_within(self, group: str, partition: str | None) -> Latencies:
+    def read_within(self, group: str, partition: str | None) -> LatencyHistogram:
         """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
         return self.findings.clients.group(group).latencies.of(partition)
 
@@ -255,14 +257,14 @@ def conclude(
     playbook: str,
     title: str,
     seed: int,
-    checked: tuple[Checked, ...],
+    checked: tuple[ExpectationResult, ...],
     broken: bool,
     reason: str,
     digest: str,
     session: str,
     findings: Findings,
     view: ClusterView,
-) -> Result:
+) -> SessionResult:
     """The result of a session that has ended.
 
     ``reason`` says why the session never got where its playbook wanted to go. It makes the verdict inconclusive,
@@ -275,7 +277,7 @@ def conclude(
         verdict = "inconclusive"
     else:
         verdict = "pass" if all(each.ok for each in checked) else "fail"
-    return Result(
+    return SessionResult(
         playbook=playbook,
         title=title,
         seed=seed,

@@ -18,7 +18,7 @@ from typing import Any, Final, Literal
 from playbooks.errors import counted, worst
 from playbooks.model.playbook import SEED, Cell, cell_words, value_words
 from playbooks.results.outages import short_seconds
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.text import escaped, table_text
 
 MEASURES: Final = (
@@ -40,7 +40,7 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "no
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class CellResult:
     """One cell."""
 
     cell: Cell
@@ -49,7 +49,7 @@ class Row:
     """By the names in :data:`MEASURES`; empty for an error, and for what was not run."""
     code: int = 0
     error: str = ""
-    result: Result | None = None
+    result: SessionResult | None = None
 
     @property
     def seed(self) -> str:
@@ -63,11 +63,11 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class CellGroup:
     """The rows of the same settings, one for each seed; without an axis of seeds there is one in each."""
 
     settings: Cell
-    rows: tuple[Row, ...]
+    rows: tuple[CellResult, ...]
 
     @property
     def verdict(self) -> Verdict:
@@ -106,22 +106,22 @@ class Group:
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class SweepMatrix:
     """All rows of a grid, in its order."""
 
     playbook: str
     axes: Mapping[str, tuple[str, ...]]
-    rows: tuple[Row, ...]
+    rows: tuple[CellResult, ...]
     seed: int
     """Of every cell, where seeds are not varied."""
 
     @property
-    def groups(self) -> tuple[Group, ...]:
+    def groups(self) -> tuple[CellGroup, ...]:
         """The rows by their settings."""
-        found: dict[Cell, list[Row]] = {}
+        found: dict[Cell, list[CellResult]] = {}
         for row in self.rows:
             found.setdefault(row.settings, []).append(row)
-        return tuple(Group(settings, tuple(rows)) for settings, rows in found.items())
+        return tuple(CellGroup(settings, tuple(rows)) for settings, rows in found.items())
 
     @property
     def seeds(self) -> int:
@@ -158,7 +158,7 @@ def _matters(name: str, found: Mapping[Cell, tuple[int, ...] | None]) -> bool:
     return any(len(each) == 1 or None in each or len(set(each)) > 1 for each in by_rest.values())
 
 
-def measured(result: Result) -> dict[str, int]:
+def measured(result: SessionResult) -> dict[str, int]:
     """The measures of a session. What was rejected is what failed and what nobody knows the outcome of."""
     ledger = result.ledger
     return {
@@ -179,7 +179,7 @@ def measured(result: Result) -> dict[str, int]:
     }
 
 
-def costs(group: Group) -> tuple[int, ...] | None:
+def costs(group: CellGroup) -> tuple[int, ...] | None:
     """What a group is compared by; None for one that does not count."""
     return tuple([_felt(name, group.total(name)) for name in COSTS]) if group.counts else None
 
@@ -205,7 +205,7 @@ def pareto(found: Sequence[Sequence[int] | None]) -> tuple[bool, ...]:
     return tuple(each is not None and not any(beats(other, each) for other in there) for each in found)
 
 
-def to_json(matrix: Matrix, advice: str) -> dict[str, Any]:
+def to_json(matrix: SweepMatrix, advice: str) -> dict[str, Any]:
     """The published document."""
     groups, front = matrix.groups, matrix.front
     return {
@@ -219,7 +219,7 @@ def to_json(matrix: Matrix, advice: str) -> dict[str, Any]:
     }
 
 
-def _cell(row: Row) -> dict[str, Any]:
+def _cell(row: CellResult) -> dict[str, Any]:
     result = row.result.to_json() if row.result is not None else None
     told = {"settings": dict(row.cell), "verdict": row.verdict, "exit_code": row.code, "error": row.error}
     return {**told, **_measures(row.measures), "result": result}
@@ -229,7 +229,7 @@ def _measures(measures: Mapping[str, int]) -> dict[str, int]:
     return {name: measures[name] for name in MEASURES if name in measures}
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: CellGroup) -> dict[str, Any]:
     spreads = {name: dict(zip(("min", "median", "max"), group.spread(name), strict=True)) for name in MEASURES}
     counted = {"seeds": len(group.rows), "passed": group.passed, "lossy": group.lossy}
     return {"settings": dict(group.settings), "verdict": group.verdict, **counted, **spreads}
@@ -264,7 +264,7 @@ NAMED = 3
 """Rows that cost the same, named one by one."""
 
 
-def advice(matrix: Matrix) -> str:
+def advice(matrix: SweepMatrix) -> str:
     """The sentence; empty where no row counts."""
     groups = [group for group in matrix.groups if group.counts]
     left_out = len(matrix.groups) - len(groups)
@@ -277,7 +277,7 @@ def advice(matrix: Matrix) -> str:
     return f"{scope.capitalize()}: {said}.{rest}"
 
 
-def _seed(matrix: Matrix) -> str:
+def _seed(matrix: SweepMatrix) -> str:
     return next((row.seed for row in matrix.rows if row.seed), str(matrix.seed))
 
 
@@ -287,7 +287,7 @@ class _Sentence:
     def __init__(self, names: Sequence[str]) -> None:
         self._names = names
 
-    def said(self, groups: Sequence[Group], front: Sequence[Group]) -> str:
+    def said(self, groups: Sequence[CellGroup], front: Sequence[CellGroup]) -> str:
         """What follows from all rows that count and the Pareto rows among them."""
         if len({costs(group) for group in groups}) == 1:
             what = what_words(groups[0])
@@ -301,7 +301,7 @@ class _Sentence:
             other = next(group for group in front if costs(group) != costs(one))
         return f"{self._named(one)} {what_words(one)}; {self._named(other)} {what_words(other)}"
 
-    def _best(self, front: Sequence[Group]) -> str:
+    def _best(self, front: Sequence[CellGroup]) -> str:
         """Rows that cost the same, and that beat all the others."""
         names = list(dict.fromkeys(self._named(group) for group in front))
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
@@ -311,20 +311,20 @@ class _Sentence:
             return f"{told} {what}; every other row is worse in something and better in nothing"
         return f"{told}: each {what}; every other row is worse in something and better in nothing"
 
-    def _named(self, group: Group) -> str:
+    def _named(self, group: CellGroup) -> str:
         return named(tuple(pair for pair in group.settings if pair[0] in self._names))
 
 
-def _least(groups: Sequence[Group], key: Callable[[Group], tuple[int, ...]]) -> Group:
+def _least(groups: Sequence[CellGroup], key: Callable[[CellGroup], tuple[int, ...]]) -> CellGroup:
     return min(groups, key=key)
 
 
-def _safety(group: Group) -> tuple[int, ...]:
+def _safety(group: CellGroup) -> tuple[int, ...]:
     order = ("acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread", *_STANDS)
     return tuple(group.total(name) for name in order)
 
 
-def _service(group: Group) -> tuple[int, ...]:
+def _service(group: CellGroup) -> tuple[int, ...]:
     order = (*_STANDS, "acked_lost", "committed_lost", "torn", "skipped", "duplicates", "reread")
     return tuple(group.total(name) for name in order)
 
@@ -340,7 +340,7 @@ def named(settings: Cell) -> str:
     return f"{first} with {' and '.join(rest)}" if rest else first
 
 
-def what_words(group: Group) -> str:
+def what_words(group: CellGroup) -> str:
     """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stalls producers for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
@@ -363,7 +363,7 @@ def what_words(group: Group) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
 
 
-def _losses(group: Group) -> str:
+def _losses(group: CellGroup) -> str:
     acked, committed = group.total("acked_lost"), group.total("committed_lost")
     where = f" (in {group.lossy} of {len(group.rows)} seeds)" if len(group.rows) > 1 and group.lossy else ""
     if acked and committed:
@@ -417,7 +417,7 @@ _TIMES: Final = ("unavailable_us", "longest_us", "read_stall_us", "idle_us")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SweepTable:
     """Rows under heads, and the lines that belong below."""
 
     heads: tuple[str, ...]
@@ -427,7 +427,7 @@ class Table:
     """Columns behind the first that hold the settings."""
 
 
-def matrix_table(matrix: Matrix) -> Table:
+def matrix_table(matrix: SweepMatrix) -> SweepTable:
     """The whole table; with an axis of seeds a row for all seeds of each settings."""
     groups = matrix.groups
     names = list(matrix.varied)
@@ -445,10 +445,10 @@ def matrix_table(matrix: Matrix) -> Table:
     nothing = [f"nothing is {' or '.join(left_out)} in any row"] if left_out and any(g.counts for g in groups) else []
     marks = [NOTE] if any(matrix.front) and len(groups) > 1 else []
     spreads = ["a (b-c): the median over the seeds, the least and the greatest"] if several else []
-    return Table(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)), len(names))
+    return SweepTable(heads, tuple(rows), (*marks, *spreads, *nothing, *_axis_notes(matrix)), len(names))
 
 
-def _axis_notes(matrix: Matrix) -> list[str]:
+def _axis_notes(matrix: SweepMatrix) -> list[str]:
     """Axes without a column, and those whose column tells nothing."""
     single = [f"{name}={value_words(values[0])}" for name, values in matrix.axes.items() if len(values) == 1]
     same = [name for name in matrix.varied if name not in matrix.telling]
@@ -463,18 +463,18 @@ def _axis_notes(matrix: Matrix) -> list[str]:
     ]
 
 
-def seed_table(matrix: Matrix) -> Table | None:
+def seed_table(matrix: SweepMatrix) -> SweepTable | None:
     """Each seed's own row, where nothing but the seed varies; None otherwise."""
     if list(matrix.axes) != [SEED]:
         return None
     heads = ("seed", "verdict", *(_HEADS[name] for name in _HEADS))
     rows = tuple(
-        (row.seed, row.verdict, *(_value(Group((), (row,)), name) for name in _HEADS)) for row in matrix.rows
+        (row.seed, row.verdict, *(_value(CellGroup((), (row,)), name) for name in _HEADS)) for row in matrix.rows
     )  # fmt: skip
-    return Table(heads, rows, ())
+    return SweepTable(heads, rows, ())
 
 
-def cross_table(matrix: Matrix) -> Table | None:
+def cross_table(matrix: SweepMatrix) -> SweepTable | None:
     """One measure over two axes: what was lost, or if nothing was the time out of service; None for other grids."""
     names = matrix.varied
     if len(names) != 2 or len(matrix.groups) <= CROSSED:
@@ -491,10 +491,10 @@ def cross_table(matrix: Matrix) -> Table | None:
             (f"{first}={value_words(value)}", *("" if each is None else _value(each, measure) for each in cells))
         )
     heads = (_NAMES[measure], *(f"{second}={value_words(value)}" for value in matrix.axes[second]))
-    return Table(heads, tuple(rows), ())
+    return SweepTable(heads, tuple(rows), ())
 
 
-def matrix_markdown(matrix: Matrix) -> str:
+def matrix_markdown(matrix: SweepMatrix) -> str:
     """The matrix for a pull request: the table, its notes, and the advice."""
     table = matrix_table(matrix)
     said = advice(matrix)
@@ -503,7 +503,7 @@ def matrix_markdown(matrix: Matrix) -> str:
     return "\n".join([*parts, *([f"\n**{escaped(said)}**"] if said else []), ""])
 
 
-def _at(groups: Mapping[Cell, Group], wanted: Mapping[str, str]) -> Group | None:
+def _at(groups: Mapping[Cell, CellGroup], wanted: Mapping[str, str]) -> CellGroup | None:
     return next((group for settings, group in groups.items() if dict(settings) == dict(wanted)), None)
 
 
@@ -511,7 +511,7 @@ def _only(settings: Cell, names: Sequence[str]) -> Cell:
     return tuple(pair for pair in settings if pair[0] in names)
 
 
-def _told(name: str, groups: Sequence[Group]) -> bool:
+def _told(name: str, groups: Sequence[CellGroup]) -> bool:
     """Whether a measure is anything but nought somewhere."""
     if name == "read_stall_us":
         return any(group.total(name) >= STALL_US for group in groups)
@@ -521,7 +521,7 @@ def _told(name: str, groups: Sequence[Group]) -> bool:
     return any(group.total(each) for group in groups for each in names)
 
 
-def _value(group: Group, name: str) -> str:
+def _value(group: CellGroup, name: str) -> str:
     if not any(row.measures for row in group.rows):
         return "-"
     if name == "lost":
@@ -530,7 +530,7 @@ def _value(group: Group, name: str) -> str:
     return _spread(group, name)
 
 
-def _spread(group: Group, name: str) -> str:
+def _spread(group: CellGroup, name: str) -> str:
     least, median, greatest = group.spread(name)
     write = short_seconds if name in _TIMES else thousands
     low, middle, high = write(least), write(median), write(greatest)
@@ -539,7 +539,7 @@ def _spread(group: Group, name: str) -> str:
     return f"{middle} ({low.removesuffix(' s')}-{high})" if name in _TIMES else f"{middle} ({low}-{high})"
 
 
-def error_lines(rows: Sequence[Row]) -> list[str]:
+def error_lines(rows: Sequence[CellResult]) -> list[str]:
     """Why cells have no verdict, or an inconclusive one."""
     lines = []
     for row in rows:

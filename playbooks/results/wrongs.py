@@ -13,7 +13,7 @@ from cluster_model.client_factory import client_settings
 from cluster_model.cluster import Cluster
 from cluster_model.manual.cluster import ManualCluster
 from cluster_model.protocol.versions import FLAG_BY_NAME
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 FINDING: Final = "finding"
 """Records that met a bad end; the name is ``kind/cause`` as ``docs/causes.md`` lists them."""
@@ -46,7 +46,7 @@ class Wrong:
         return f"{self.kind}:{self.name}"
 
 
-def wrongs_of(result: Result) -> tuple[Wrong, ...]:
+def wrongs_of(result: SessionResult) -> tuple[Wrong, ...]:
     """Everything that was wrong, each key once, by kind and name; known only if it was known every time."""
     surprising: dict[tuple[str, str], bool] = {}
     for kind, name, known in _each(result):
@@ -55,7 +55,7 @@ def wrongs_of(result: Result) -> tuple[Wrong, ...]:
     return tuple(Wrong(kind, name, not surprising[kind, name]) for kind, name in order)
 
 
-def _each(result: Result) -> list[tuple[str, str, bool]]:
+def _each(result: SessionResult) -> list[tuple[str, str, bool]]:
     return [
         *((FINDING, f"{each.kind}/{each.cause}", False) for each in result.findings),
         *((VIOLATION, each.invariant, bool(each.known)) for each in result.violations),

@@ -11,7 +11,7 @@ report: the answer as text and document, and the worst future as a playbook.
 Builds on `playbooks.engine`, `parser`, `export` and `results`.
 """
 
-from playbooks.safety_check.check import STALL_US, Asked, ask, check_wording, prepare
+from playbooks.safety_check.check import STALL_US, SafetyCheckResult, ask, check_wording, prepare
 from playbooks.safety_check.question import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
 from playbooks.safety_check.report import (
     EXIT_CODES,
@@ -32,9 +32,9 @@ __all__ = [
     "FAULTS",
     "STALL_US",
     "VERBS",
-    "Asked",
     "AskingError",
     "At",
+    "SafetyCheckResult",
     "StartPoint",
     "StartPointError",
     "WitnessError",

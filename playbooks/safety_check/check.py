@@ -11,11 +11,11 @@ from faults.declarations import NobodyFoundError, SelectorError, resolve
 from playbooks.engine.session import Session
 from playbooks.errors import PlaybookError, counted
 from playbooks.model.playbook import Playbook, Step
-from playbooks.parser.document.context import Facts
+from playbooks.parser.document.context import PlaybookNames
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.results.outages import ClientKey, acks_word, short_seconds
 from playbooks.safety_check.question import read_list, read_question
-from playbooks.safety_check.simulation import FIRST, Lost, Pair, Plan, Readers, Seen, put
+from playbooks.safety_check.simulation import FIRST, ActionPlan, FuturePair, Lost, ReaderImpact, ServiceIntervals, put
 from playbooks.safety_check.spans import Spans, longest, longest_added, without
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
@@ -34,13 +34,13 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "skips", "stall
 class Effect:
     """What the action adds under one seed. Times are microseconds."""
 
-    pair: Pair
+    pair: FuturePair
     writes: dict[ClientKey, Spans]
     """When a producer was not served and without the action would have been."""
     reads: dict[str, Spans]
     """Likewise of partitions that nobody led."""
     under_min: dict[str, Spans]
-    readers: dict[str, Readers]
+    readers: dict[str, ReaderImpact]
     """By group, what the action adds."""
     losses: tuple[Lost, ...]
     """Those that do not stand among what is lost without it."""
@@ -107,7 +107,7 @@ class Effect:
         return "inconclusive" if action.waited or self.unfinished else "safe"
 
 
-def effect(pair: Pair) -> Effect:
+def effect(pair: FuturePair) -> Effect:
     """The difference between the two."""
     action, baseline = pair.action, pair.baseline
     known = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
@@ -118,7 +118,7 @@ def effect(pair: Pair) -> Effect:
         _added(action.seen.partitions, baseline.seen.partitions),
         _added(action.seen.under_min, baseline.seen.under_min),
         {
-            name: felt.added_to(baseline.readers.get(name, Readers()), _stall_added(name, pair))
+            name: felt.added_to(baseline.readers.get(name, ReaderImpact()), _stall_added(name, pair))
             for name, felt in action.readers.items()
         },
         tuple([each for each in action.losses if each.count > known.get((each.partition, each.cause, each.acks), 0)]),
@@ -127,7 +127,7 @@ def effect(pair: Pair) -> Effect:
     )
 
 
-def _stall_added(group: str, pair: Pair) -> int:
+def _stall_added(group: str, pair: FuturePair) -> int:
     """The most that the action adds to a time in which the group was handed nothing of a partition."""
     anyhow = pair.baseline.seen.reads
     return max(
@@ -142,7 +142,7 @@ def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class SafetyAnswer:
     """What is to be said over all seeds."""
 
     effects: tuple[Effect, ...]
@@ -235,7 +235,7 @@ def _why_stalled(effect: Effect) -> str:
     client, acks, partition = key
     spans = effect.writes[key]
     span = max(spans, key=lambda each: each[1] - each[0])
-    seen: Seen = effect.pair.action.seen
+    seen: ServiceIntervals = effect.pair.action.seen
     short_us = _meanwhile(span, seen.under_min.get(partition, ())) if acks == -1 else 0
     out_us = _meanwhile(span, seen.partitions.get(partition, ()))
     error = seen.errors.get(key, "")
@@ -268,18 +268,18 @@ class Question:
 
     text: str
     """As it was typed; empty for what the playbook would still do."""
-    plan: Plan
+    plan: ActionPlan
     horizon_words: str
     """How long is watched, and why so long."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SafetyCheckResult:
     """A question with its answer."""
 
     standing: StartPoint
     question: Question
-    answer: Answer
+    answer: SafetyAnswer
 
 
 def prepare(
@@ -305,7 +305,7 @@ def prepare(
                 code="nothing_left_to_do",
             )
     lasting_us, why = _horizon(session, horizon_us)
-    return Question(text, Plan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)
+    return Question(text, ActionPlan(tuple([_limited(step, lasting_us) for step in found]), lasting_us), why)
 
 
 def check_wording(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:
@@ -335,14 +335,14 @@ def ask(
     stall_us: int = STALL_US,
     workers: int = 0,
     tell: Callable[[str], None] = lambda text: None,
-) -> Asked:
+) -> SafetyCheckResult:
     """Put a question to every seed; the answer does not depend on how many processes do it.
 
     Raises:
         AskingError: it cannot be answered.
     """
     pairs = put(standing, question.plan, seeds, workers=workers, tell=tell)
-    return Asked(standing, question, Answer(tuple(map(effect, pairs)), stall_us))
+    return SafetyCheckResult(standing, question, SafetyAnswer(tuple(map(effect, pairs)), stall_us))
 
 
 def _limited(step: Step, limit_us: int) -> Step:
@@ -370,7 +370,7 @@ def _horizon(session: Session, chosen_us: int) -> tuple[int, str]:
     return rounded_us, f"{key} and one and a half replica.lag.time.max.ms"
 
 
-def _facts(session: Session) -> Facts:
+def _facts(session: Session) -> PlaybookNames:
     """Names of the cluster as it stands, topics that came later among them."""
     facts = facts_of(session.playbook.spec)
     counts: dict[str, int | None] = dict(facts.topics or {})

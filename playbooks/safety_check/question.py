@@ -16,7 +16,7 @@ from playbooks.conditions.condition import parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model.playbook import Step
-from playbooks.parser.document.context import Facts, Notes
+from playbooks.parser.document.context import Notes, PlaybookNames
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, compose
 from playbooks.parser.steps.step_groups import read_steps
@@ -35,7 +35,7 @@ _OPEN: Final = "([{"
 _CLOSE: Final = ")]}"
 
 
-class Piece(NamedTuple):
+class QuestionPart(NamedTuple):
     """A stretch of the question, and the column from 1 at which it begins."""
 
     text: str
@@ -47,7 +47,7 @@ def wrong(text: str, column: int, message: str) -> PlaybookError:
     return PlaybookError([Problem(PATH, 1, column, "", message)], {PATH: text})
 
 
-def pieces(text: str) -> list[Piece]:
+def pieces(text: str) -> list[QuestionPart]:
     """The actions of a question, which stand between semicolons or the word ``then``.
 
     Raises:
@@ -58,9 +58,9 @@ def pieces(text: str) -> list[Piece]:
     unprintable = next((place for place, each in enumerate(text) if not each.isprintable()), -1)
     if unprintable >= 0:
         raise wrong(text, unprintable + 1, "found a character that is not printed, allowed is one line of text")
-    found: list[Piece] = []
+    found: list[QuestionPart] = []
     start = 0
-    for word in words(Piece(text, 1), text):
+    for word in words(QuestionPart(text, 1), text):
         at = word.column - 1
         if word.text in (";", "then"):
             found.append(_stripped(text[start:at], start))
@@ -69,11 +69,11 @@ def pieces(text: str) -> list[Piece]:
     return found
 
 
-def _stripped(text: str, start: int) -> Piece:
-    return Piece(text.strip(), start + len(text) - len(text.lstrip()) + 1)
+def _stripped(text: str, start: int) -> QuestionPart:
+    return QuestionPart(text.strip(), start + len(text) - len(text.lstrip()) + 1)
 
 
-def words(piece: Piece, whole: str) -> list[Piece]:
+def words(piece: QuestionPart, whole: str) -> list[QuestionPart]:
     """What stands between blanks outside of brackets and quotes; a semicolon there is a word of its own.
 
     Raises:
@@ -82,7 +82,7 @@ def words(piece: Piece, whole: str) -> list[Piece]:
     return list(_words(piece, whole))
 
 
-def _words(piece: Piece, whole: str) -> Iterator[Piece]:
+def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
     text, first = piece
     start, quote, opened = 0, "", list[int]()
     for at, each in enumerate(text):
@@ -103,14 +103,14 @@ def _words(piece: Piece, whole: str) -> Iterator[Piece]:
             opened.pop()
         elif not opened and each in " ;":
             if start < at:
-                yield Piece(text[start:at], first + start)
+                yield QuestionPart(text[start:at], first + start)
             if each == ";":
-                yield Piece(each, first + at)
+                yield QuestionPart(each, first + at)
             start = at + 1
     if opened:
         raise wrong(whole, first + opened[-1], f"found {text[opened[-1]]!r} without its end")
     if start < len(text):
-        yield Piece(text[start:], first + start)
+        yield QuestionPart(text[start:], first + start)
 
 
 ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(?!=)(.*)", re.DOTALL)
@@ -134,7 +134,9 @@ IsDown = Callable[[str], bool]
 """Whether all that a target means is down where the question is asked."""
 
 
-def read_question(text: str, facts: Facts, is_down: IsDown = lambda target: False, first: int = 0) -> tuple[Step, ...]:
+def read_question(
+    text: str, facts: PlaybookNames, is_down: IsDown = lambda target: False, first: int = 0
+) -> tuple[Step, ...]:
     """The steps that a question stands for; ``first`` is the number of the first of them, from 0.
 
     Raises:
@@ -167,7 +169,7 @@ def _waiting(step: Step, before: Step) -> Step:
     return replace(step, trigger=replace(step.trigger, condition=parse(whole)))
 
 
-def read_list(text: str, path: str, facts: Facts, first: int = 0) -> tuple[Step, ...]:
+def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tuple[Step, ...]:
     """The steps of a file that has a list of them, or a mapping with one at ``steps``; those that end a session not.
 
     Raises:
@@ -190,7 +192,7 @@ def read_list(text: str, path: str, facts: Facts, first: int = 0) -> tuple[Step,
 class _Action:
     """One action, on its way from words to the mapping that a step is read from."""
 
-    def __init__(self, piece: Piece, whole: str, is_down: IsDown) -> None:
+    def __init__(self, piece: QuestionPart, whole: str, is_down: IsDown) -> None:
         self._piece = piece
         self._whole = whole
         self._is_down = is_down
@@ -206,12 +208,12 @@ class _Action:
         name = verb.text.replace("-", "_").rstrip(":")
         if name == HEAL:
             target = self._rest()
-            self._put(HEAL, target or Piece("all", verb.column))
+            self._put(HEAL, target or QuestionPart("all", verb.column))
         elif name in OPERATIONS or name in OPERATION_ALIASES:
-            self._put("admin", Piece(name, verb.column))
+            self._put("admin", QuestionPart(name, verb.column))
             self._operation(true_name(name))
         elif name in FAULTS:
-            self._fault(Piece(name, verb.column))
+            self._fault(QuestionPart(name, verb.column))
         else:
             known = "a fault, an operation or heal, see: floodmark faults"
             raise wrong(self._whole, verb.column, f"found {shown(verb.text)}, allowed is {known}{nearest(name, VERBS)}")
@@ -231,14 +233,14 @@ class _Action:
                 duration_us(span.text.rstrip(":,"))
             except UnitError as error:
                 raise wrong(self._whole, span.column, f"found {shown(span.text)}, allowed is {error}") from None
-            self._put("after", Piece(span.text.rstrip(":,"), span.column))
+            self._put("after", QuestionPart(span.text.rstrip(":,"), span.column))
         elif first.text == "when":
             self._words.pop(0)
             self._condition(first)
         if not self._words:
             raise wrong(self._whole, first.column, f"found {shown(first.text)} without an action behind it")
 
-    def _condition(self, when: Piece) -> None:
+    def _condition(self, when: QuestionPart) -> None:
         """What stands before the first word that an action can begin with, if it is a condition."""
         error: PlaybookError | None = None
         start = when.column - 1 + len(when.text)
@@ -252,7 +254,7 @@ class _Action:
                 except ConditionError as found:
                     error = error or wrong(self._whole, column + found.column - 1, found.message)
                     continue
-                self._put("when", Piece(text, column))
+                self._put("when", QuestionPart(text, column))
                 if within is not None:
                     self._put("within", within)
                 self._words = self._words[number:]
@@ -261,27 +263,27 @@ class _Action:
         raise error or wrong(self._whole, when.column, message)
 
     @staticmethod
-    def _limit(text: str, column: int) -> tuple[str, Piece | None]:
+    def _limit(text: str, column: int) -> tuple[str, QuestionPart | None]:
         """A condition and how long it may take, where it says so at its end."""
         before, within, span = text.rpartition(" within ")
         if not within or " " in span.strip():
             return text, None
-        return before.rstrip(), Piece(span.strip(), column + len(before) + len(within))
+        return before.rstrip(), QuestionPart(span.strip(), column + len(before) + len(within))
 
     # -- what it does -----------------------------------------------------------------------------------------------
 
-    def _fault(self, verb: Piece) -> None:
+    def _fault(self, verb: QuestionPart) -> None:
         self._inject(verb)
         target = self._rest()
         if target is not None:
             self._put("target", target)
         if verb.text == RESTART and target is not None and not self._is_down(target.text):
-            self._inject(Piece(BOUNCE, verb.column))
+            self._inject(QuestionPart(BOUNCE, verb.column))
             if "for" in self._entries:
                 self._is_time(target)
                 self._entries["down"] = self._entries.pop("for")
 
-    def _is_time(self, target: Piece) -> None:
+    def _is_time(self, target: QuestionPart) -> None:
         """What stands behind ``for`` becomes another parameter, and is to be refused by the word that was typed."""
         given = self._entries["for"][1]
         try:
@@ -290,7 +292,7 @@ class _Action:
             found = given.text if isinstance(given, Scalar) else target.text
             raise wrong(self._whole, given.column, f"for: found {shown(found)}, allowed is {error}") from None
 
-    def _inject(self, verb: Piece) -> None:
+    def _inject(self, verb: QuestionPart) -> None:
         self._put("inject", verb)
 
     def _operation(self, name: str) -> None:
@@ -307,13 +309,13 @@ class _Action:
             raise wrong(self._whole, about.column, f"found {shown(about.text)}, allowed are parameters as key=value")
         param = params[0]
         if param.type == "broker" and about.text.startswith("broker(") and about.text.endswith(")"):
-            about = Piece(about.text[7:-1].strip(), about.column + 7)
+            about = QuestionPart(about.text[7:-1].strip(), about.column + 7)
         listing = param.type in ("brokers", "scopes") and not about.text.startswith("[")
-        self._put(param.name, Piece(f"[{about.text}]", about.column - 1) if listing else about)
+        self._put(param.name, QuestionPart(f"[{about.text}]", about.column - 1) if listing else about)
 
-    def _rest(self) -> Piece | None:
+    def _rest(self) -> QuestionPart | None:
         """The words that are no parameter, as one; ``for``, ``if any`` and parameters are put among the entries."""
-        kept: list[Piece] = []
+        kept: list[QuestionPart] = []
         ended = False
         while self._words:
             word = self._words.pop(0)
@@ -322,9 +324,9 @@ class _Action:
                 self._put("for", self._next(word, "a duration such as 30s"))
             elif word.text == "if" and self._words and self._words[0].text == "any":
                 self._words.pop(0)
-                self._put("if_any", Piece("true", word.column))
+                self._put("if_any", QuestionPart("true", word.column))
             elif assigned is not None:
-                self._put(assigned[1], Piece(assigned[2], word.column + assigned.start(2)))
+                self._put(assigned[1], QuestionPart(assigned[2], word.column + assigned.start(2)))
             elif word.text == "on" and not kept and self._words:
                 continue
             elif ended:
@@ -336,21 +338,21 @@ class _Action:
         if not kept:
             return None
         start, last = kept[0].column - 1, kept[-1]
-        return Piece(self._whole[start : last.column - 1 + len(last.text)], kept[0].column)
+        return QuestionPart(self._whole[start : last.column - 1 + len(last.text)], kept[0].column)
 
-    def _next(self, after: Piece, allowed: str) -> Piece:
+    def _next(self, after: QuestionPart, allowed: str) -> QuestionPart:
         if not self._words:
             raise wrong(self._whole, after.column, f"found nothing behind {shown(after.text)}, allowed is {allowed}")
         return self._words.pop(0)
 
-    def _put(self, key: str, value: Piece) -> None:
+    def _put(self, key: str, value: QuestionPart) -> None:
         """A key of the step with its value, which is read as YAML has it."""
         if key in self._entries and key != "inject":
             raise wrong(self._whole, value.column, f"found {key} twice, allowed is once")
         where = Scalar(1, value.column, key, plain=True, exact=value.column)
         self._entries[key] = (where, self._value(value))
 
-    def _value(self, value: Piece) -> Node:
+    def _value(self, value: QuestionPart) -> Node:
         if not value.text.startswith(("[", "{", '"', "'")):
             return Scalar(1, value.column, value.text, plain=True, exact=value.column)
         try:

@@ -33,9 +33,9 @@ from playbooks.parser.loader import loads
 from playbooks.parser.yaml_edit import EditError, put, rewritten, without, written_out
 from playbooks.recording.reader import RecordedAction
 from playbooks.results.outages import acks_word, short_seconds
-from playbooks.results.result import Result
-from playbooks.safety_check.check import STALL_US, WHY_STALL, Answer, Asked, Effect, Spread
-from playbooks.safety_check.simulation import Future, Readers, reseeding
+from playbooks.results.result import SessionResult
+from playbooks.safety_check.check import STALL_US, WHY_STALL, Effect, SafetyAnswer, SafetyCheckResult, Spread
+from playbooks.safety_check.simulation import Future, ReaderImpact, reseeding
 from playbooks.safety_check.spans import longest
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
@@ -51,7 +51,7 @@ class WitnessError(Exception):
     """The worst future cannot be written as a playbook that comes to the same; the message says why."""
 
 
-def witness(asked: Asked) -> str:
+def witness(asked: SafetyCheckResult) -> str:
     """The text of the playbook.
 
     Raises:
@@ -69,7 +69,7 @@ def witness(asked: Asked) -> str:
     return text
 
 
-def _run_witness(text: str) -> Result:
+def _run_witness(text: str) -> SessionResult:
     return Session.start(loads(text, PATH)).finish()
 
 
@@ -186,7 +186,7 @@ def _expected(effect: Effect) -> list[str]:
 # -- the file -------------------------------------------------------------------------------------------------------
 
 
-def _text(standing: StartPoint, asked: Asked, steps: list[str], expect: list[str]) -> str:
+def _text(standing: StartPoint, asked: SafetyCheckResult, steps: list[str], expect: list[str]) -> str:
     """The author's file with other steps and expectations; what cannot be edited in place is written anew."""
     own = standing.text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if standing.fragments:
@@ -212,7 +212,7 @@ def _edited(text: str, standing: StartPoint, steps: list[str], expect: list[str]
     return replaced(replaced(text, "steps", steps), "expect", expect)
 
 
-def _head(asked: Asked) -> str:
+def _head(asked: SafetyCheckResult) -> str:
     """Where the file comes from."""
     asked_of = asked.question.text or "what the playbook would still do"
     lines = [
@@ -238,7 +238,7 @@ _COUNTS: Final = {
 }  # fmt: skip
 
 
-def headline(answer: Answer) -> str:
+def headline(answer: SafetyAnswer) -> str:
     """The answer in one line."""
     if answer.verdict == "loses":
         lost = answer.over("lost")
@@ -259,14 +259,14 @@ def headline(answer: Answer) -> str:
     return f"{answer.verdict}, {_among(share, answer)}"
 
 
-def witness_words(answer: Answer) -> str:
+def witness_words(answer: SafetyAnswer) -> str:
     """What the witness does when it is run, as a verb of it."""
     if EXIT_CODES[answer.verdict] != FAILED:
         return f"is {answer.verdict}"
     return headline(answer).split(",")[0].replace("can lose", "loses").replace("can make", "makes")
 
 
-def _among(number: int, answer: Answer) -> str:
+def _among(number: int, answer: SafetyAnswer) -> str:
     total = len(answer.effects)
     return f"in {number} of {total} seeds" if total > 1 else "in the only seed looked at"
 
@@ -275,7 +275,7 @@ def _spread(spread: Spread) -> str:
     return f"{short_seconds(spread.worst)} at worst, {short_seconds(spread.median)} in the median"
 
 
-def lines(asked: Asked) -> list[str]:
+def lines(asked: SafetyCheckResult) -> list[str]:
     """The whole answer."""
     answer, worst = asked.answer, asked.answer.worst
     found = [headline(answer)]
@@ -312,7 +312,7 @@ def _by_acks(effect: Effect) -> list[tuple[int, str]]:
     ]
 
 
-def _besides(answer: Answer) -> list[str]:
+def _besides(answer: SafetyAnswer) -> list[str]:
     found = []
     leaderless = answer.over("leaderless_us")
     if leaderless.worst:
@@ -333,7 +333,7 @@ LEAST_IDLE_US: Final = 100_000
 """Likewise time without an owner."""
 
 
-def _felt(group: str, felt: Readers) -> str:
+def _felt(group: str, felt: ReaderImpact) -> str:
     """What the action adds for a group under the seed that is shown; empty for nothing."""
     parts = [
         f"handed nothing for up to {short_seconds(felt.read_stall_us)}" if felt.read_stall_us >= LEAST_STALL_US else "",
@@ -361,7 +361,7 @@ def _baseline(effect: Effect) -> str:
     return f"{stalls}, {lost}" + (f", readers skip {counted(skipped, 'record')}" if skipped else "")
 
 
-def title(asked: Asked, name: str) -> str:
+def title(asked: SafetyCheckResult, name: str) -> str:
     """What was asked, of what, where."""
     text = f'to "{asked.question.text}"' if asked.question.text else "to go on with the steps that are still to come"
     at_us = asked.standing.at_us
@@ -369,7 +369,7 @@ def title(asked: Asked, name: str) -> str:
     return f"{name}, {at}, after {asked.standing.executed} events: is it safe {text}?"
 
 
-def to_json(asked: Asked, name: str, witness: str) -> dict[str, Any]:
+def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
     """The published document."""
     answer, standing = asked.answer, asked.standing
     return {

@@ -8,13 +8,13 @@ from typing import Any, Final
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import InvariantViolated
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.engine.worker_pool import Job, Outcome, Progress, run_all
+from playbooks.engine.worker_pool import JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK, PlaybookError
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.results.client_stats import ClientBooks, read_up_to
 from playbooks.results.group_progress import ReadStalls
 from playbooks.results.outages import Availability, ClientKey, Outages, drawn_up
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.safety_check.spans import Spans, longest
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
@@ -24,7 +24,7 @@ PACE_US: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ServiceIntervals:
     """Intervals of virtual time, by whom and what they concern."""
 
     writes: dict[ClientKey, Spans]
@@ -97,7 +97,7 @@ class ReadWatch:
             spans.append((event.at_us - lasted_us, event.at_us))
 
 
-class Watch:
+class ServiceMonitor:
     """Takes events from an instant on. What was out of service then begins to be so at that instant."""
 
     def __init__(self, session: Session) -> None:
@@ -142,12 +142,12 @@ class Watch:
             return
         self._under.setdefault(partition, Outages()).set(in_sync < needed, now_us)
 
-    def seen(self) -> Seen:
+    def seen(self) -> ServiceIntervals:
         """All of it so far; what goes on is cut off now."""
         view = self._session.cluster.view()
         now = view.now_us
         drawn = drawn_up(self._availability, self._session.client_books, view)
-        return Seen(
+        return ServiceIntervals(
             writes={(each.client, each.acks, each.partition): each.spans for each in drawn.clients if each.us},
             partitions={each.partition: each.spans for each in drawn.partitions if each.us},
             under_min={name: tuple(each.until(now).spans) for name, each in sorted(self._under.items())},
@@ -165,7 +165,7 @@ RESEED: Final = "reseed"
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ActionPlan:
     """What is done from the instant on, and how long it is watched after the last of it, in microseconds."""
 
     steps: tuple[Step, ...]
@@ -184,7 +184,7 @@ class Lost:
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class ReaderImpact:
     """What a group of consumers felt: records, microseconds, times; of a future, or what an action adds to it."""
 
     skipped: int = 0
@@ -198,12 +198,12 @@ class Readers:
     resets: int = 0
     """Times that ``auto.offset.reset`` moved it."""
 
-    def added_to(self, baseline: "Readers", read_stall_us: int) -> "Readers":
+    def added_to(self, baseline: "ReaderImpact", read_stall_us: int) -> "ReaderImpact":
         """How much more this is; what is added to the stall depends on when each of them was, and is given."""
         more = [
             max(0, getattr(self, name) - getattr(baseline, name)) for name in ("skipped", "reread", "idle_us", "resets")
         ]
-        return Readers(more[0], more[1], read_stall_us, more[2], more[3])
+        return ReaderImpact(more[0], more[1], read_stall_us, more[2], more[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +213,7 @@ class Future:
     seed: int
     end_us: int
     """When watching ended and settling began."""
-    seen: Seen
+    seen: ServiceIntervals
     acted: tuple[tuple[int, int], ...]
     """When each step acted, and after how many kernel events."""
     waited: str
@@ -226,7 +226,7 @@ class Future:
     duplicates: int
     failed: int
     unknown: int
-    readers: dict[str, Readers]
+    readers: dict[str, ReaderImpact]
     """By group; stalls from where the futures part until watching ended, the rest of the whole session."""
     losses: tuple[Lost, ...]
     violations: tuple[tuple[str, str, str], ...]
@@ -249,7 +249,7 @@ class Futures:
         self._playbook = self.session.playbook
         self._kept = self.session.save()
 
-    def with_action(self, plan: Plan, seed: int) -> Future:
+    def with_action(self, plan: ActionPlan, seed: int) -> Future:
         """The steps are taken, and what follows is watched."""
         return self._go(plan.steps, seed, plan.horizon_us, -1)
 
@@ -269,7 +269,7 @@ class Futures:
         cluster, began = session.cluster, len(self._playbook.steps) + 1
         acted: list[tuple[int, int]] = []
         session.on_step = lambda step: acted.append((cluster.now_us, cluster.executed))
-        watch = Watch(session)
+        watch = ServiceMonitor(session)
         slice_us = min(SLICE_US, horizon_us) if steps else SLICE_US
         while session.next_step is not None and session.phase == "steps":
             session.advance(cluster.now_us + slice_us if acted else cluster.now_us)
@@ -314,7 +314,8 @@ FIRST: Final = 1 << 20
 
 
 def _future(
-    result: Result, seed: int, end_us: int, seen: Seen, acted: tuple[tuple[int, int], ...], waited: str,
+    result: SessionResult, seed: int, end_us: int, seen: ServiceIntervals, acted: tuple[tuple[int, int], ...],
+    waited: str,
     unfinished: tuple[str, ...],
 ) -> Future:  # fmt: skip
     ledger = result.ledger
@@ -338,21 +339,21 @@ def _future(
     )
 
 
-def _readers(result: Result, seen: Seen) -> dict[str, Readers]:
+def _readers(result: SessionResult, seen: ServiceIntervals) -> dict[str, ReaderImpact]:
     stalls: dict[str, int] = {}
     for (group, _partition), spans in seen.reads.items():
         stalls[group] = max(stalls.get(group, 0), longest(spans))
     return {
-        group.name: Readers(group.skipped, group.reread, stalls.get(group.name, 0), group.idle_us, group.resets)
+        group.name: ReaderImpact(group.skipped, group.reread, stalls.get(group.name, 0), group.idle_us, group.resets)
         for group in result.clients.groups
     }
 
 
-def _unexpected(result: Result) -> list[InvariantViolated]:
+def _unexpected(result: SessionResult) -> list[InvariantViolated]:
     return [each for each in result.violations if not each.known]
 
 
-def _losses(result: Result) -> tuple[Lost, ...]:
+def _losses(result: SessionResult) -> tuple[Lost, ...]:
     """Those with the same partition, cause and acks level as one."""
     found: dict[tuple[str, str, int], tuple[int, int]] = {}
     for each in result.losses:
@@ -370,7 +371,7 @@ class AskingError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class FuturePair:
     """What comes of the action under a seed, and what would have come without it until the same instant."""
 
     action: Future
@@ -378,29 +379,29 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Errand(Job):
+class SafetyCheckJob(PlaybookJob):
     """A question put to one seed."""
 
     standing: StartPoint | None = None
-    plan: Plan | None = None
+    plan: ActionPlan | None = None
     fork: int = 0
     """The seed of all that is drawn from the instant on."""
 
-    def carry_out(self, tell: Callable[[Progress], None]) -> Outcome:
+    def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
         """Run both futures; never raises."""
         assert self.standing is not None
         assert self.plan is not None
         try:
-            tell(Progress(self.standing.at_us, "asking", ""))
+            tell(JobProgress(self.standing.at_us, "asking", ""))
             futures = _futures(self.standing)
             action = futures.with_action(self.plan, self.fork)
-            return Outcome(self, code=OK, found=Pair(action, futures.without(self.fork, action.end_us)))
+            return JobOutcome(self, code=OK, found=FuturePair(action, futures.without(self.fork, action.end_us)))
         except (StartPointError, ModelError, PlaybookError) as error:
-            return Outcome(self, error=str(error), code=BAD_INPUT)
+            return JobOutcome(self, error=str(error), code=BAD_INPUT)
         except KeyboardInterrupt:
-            return Outcome(self, error="stopped", code=INTERRUPTED)
+            return JobOutcome(self, error="stopped", code=INTERRUPTED)
         except Exception as error:
-            return Outcome(self, error=f"internal error: {type(error).__name__}: {error}", code=INTERNAL)
+            return JobOutcome(self, error=f"internal error: {type(error).__name__}: {error}", code=INTERNAL)
 
 
 _LAST: Final[list[Futures]] = []
@@ -415,23 +416,23 @@ def _futures(standing: StartPoint) -> Futures:
 
 
 def put(
-    standing: StartPoint, plan: Plan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
-) -> tuple[Pair, ...]:
+    standing: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
+) -> tuple[FuturePair, ...]:
     """Put the question to every seed, with so many processes (0: as many as there are cores); in the seeds' order.
 
     Raises:
         AskingError: one of them could not be answered.
         KeyboardInterrupt: it was stopped.
     """
-    jobs = [Errand("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]
+    jobs = [SafetyCheckJob("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]
     ended: list[int] = []
 
-    def on_end(number: int, outcome: Outcome) -> None:
+    def on_end(number: int, outcome: JobOutcome) -> None:
         del outcome
         ended.append(number)
         tell(f"asking: {len(ended)} of {len(jobs)} seeds")
 
-    def on_progress(number: int, progress: Progress) -> None:
+    def on_progress(number: int, progress: JobProgress) -> None:
         del number, progress
         tell(f"asking: {len(ended)} of {len(jobs)} seeds")
 

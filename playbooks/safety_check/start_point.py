@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from cluster_model.util.coded_error import CodedError
-from playbooks.engine.replay import Comparison, begin, playbook_of
+from playbooks.engine.replay import ReplayComparison, begin, playbook_of
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.parser.loader import loads
 from playbooks.recording.event_codec import decode
-from playbooks.recording.reader import Recorded, RecordedAction
+from playbooks.recording.reader import RecordedAction, RecordedSession
 from playbooks.session_format.session_files import SessionError
 from playbooks.units import duration_text
 
@@ -144,7 +144,7 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
     return _stood(playbook, seed, (), acted, session)
 
 
-def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> StartPoint:
+def of_session(recorded: RecordedSession, at: At, tell: Tell = lambda text: None) -> StartPoint:
     """A recorded session at an instant; the usual one is where it begins to settle, or breaks off.
 
     Raises:
@@ -168,7 +168,7 @@ def of_session(recorded: Recorded, at: At, tell: Tell = lambda text: None) -> St
     return _stood(source, recorded.start.seed, actions, acted, session)
 
 
-def _to_the_usual(recorded: Recorded, comparison: Comparison) -> tuple[RecordedAction, ...]:
+def _to_the_usual(recorded: RecordedSession, comparison: ReplayComparison) -> tuple[RecordedAction, ...]:
     """Where it breaks off, where its operator left, or right before it settles by itself."""
     if recorded.cut_short:
         comparison.to_the_last()
@@ -184,7 +184,7 @@ def _to_the_usual(recorded: Recorded, comparison: Comparison) -> tuple[RecordedA
     return tuple(done)
 
 
-def _settled_us(recorded: Recorded) -> int:
+def _settled_us(recorded: RecordedSession) -> int:
     """When the quiet time began, or the session ended without one."""
     lines = [line for line in recorded.events.splitlines() if b'"kind":"step_taken"' in line]
     for line in decode(b"\n".join(lines)):
@@ -193,7 +193,7 @@ def _settled_us(recorded: Recorded) -> int:
     return recorded.manifest.virtual_us if recorded.manifest is not None else recorded.last_us
 
 
-def _to_a_place(recorded: Recorded, comparison: Comparison, at: At) -> tuple[RecordedAction, ...]:
+def _to_a_place(recorded: RecordedSession, comparison: ReplayComparison, at: At) -> tuple[RecordedAction, ...]:
     """Do again what the operator did by then."""
     done: list[RecordedAction] = []
     for each in recorded.actions:
@@ -215,7 +215,7 @@ def _watched(session: Session) -> list[tuple[int, int]]:
     return acted
 
 
-def _go(session: Session, at: At, tell: Tell, comparison: Comparison | None = None) -> None:
+def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | None = None) -> None:
     """Run on to an instant; a recording that breaks off before is gone beyond."""
     cluster = session.cluster
     running = True
@@ -248,7 +248,7 @@ def _settles_us(session: Session) -> int:
     return faults_us if faults_us >= 0 else session.cluster.now_us
 
 
-def _within(recorded: Recorded, at: At) -> None:
+def _within(recorded: RecordedSession, at: At) -> None:
     """Refuse a time at which a recorded session was over, or about to be."""
     if not recorded.cut_short and at.us >= 0:
         settled_us = _settled_us(recorded)

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk
+from playbooks.session_format.filesystem import FileSystem
 from playbooks.session_format.session_files import BundleError
 from playbooks.text import printable
 
@@ -49,13 +49,13 @@ _LIES: Final = (
 _BLOCK: Final = 1 << 20
 
 
-def write_bundle(session: Path, file: Path, *, force: bool = False, disk: Disk | None = None) -> str:
+def write_bundle(session: Path, file: Path, *, force: bool = False, disk: FileSystem | None = None) -> str:
     """Put a session, sealed or torn, into one file; returns its SHA-256.
 
     Raises:
         BundleError: the session cannot be read, the file exists and ``force`` is not given, or it cannot be written.
     """
-    disk = disk or Disk()
+    disk = disk or FileSystem()
     if not (session / session_files.START).is_file():
         why = session_files.why_no_session(session)
         raise BundleError(str(why), code=why.code)
@@ -115,7 +115,7 @@ def open_bundle(file: Path, into: Path) -> Path:
                 temporary.rename(target)
             finally:
                 shutil.rmtree(temporary, ignore_errors=True)
-            Disk().sync_directory(into)
+            FileSystem().sync_directory(into)
             return target
     except _LIES as error:
         raise BundleError(f"{file} is no whole bundle: {error or type(error).__name__}", code="not_whole") from None

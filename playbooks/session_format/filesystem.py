@@ -26,7 +26,7 @@ class Fsync(StrEnum):
 _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
-class Disk:
+class FileSystem:
     """The operating system's calls. All raise OSError."""
 
     def make_directory(self, path: Path) -> None:
@@ -79,7 +79,7 @@ class Disk:
             os.close(fd)
 
 
-def put(disk: Disk, fd: int, data: bytes) -> None:
+def put(disk: FileSystem, fd: int, data: bytes) -> None:
     """Write all of ``data``, however little is taken at a time."""
     rest = memoryview(data)
     while rest:
@@ -95,7 +95,7 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(TEMPORARY)
 
 
-def write_whole(disk: Disk, path: Path, data: bytes) -> None:
+def write_whole(disk: FileSystem, path: Path, data: bytes) -> None:
     """A file that is there in full or not at all, and stays when the power goes: written aside, forced, renamed."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     fd = disk.create(temporary, anew=True)

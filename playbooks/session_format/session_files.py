@@ -58,7 +58,7 @@ class Sized(Protocol):
         """Bytes."""
 
 
-class Place(Protocol):
+class SessionPath(Protocol):
     """A file or directory, wherever it is: what of :class:`pathlib.Path` it takes to read a session."""
 
     @property
@@ -99,7 +99,7 @@ class Place(Protocol):
         """All of it."""
 
 
-_Somewhere = TypeVar("_Somewhere", bound=Place)
+_Somewhere = TypeVar("_Somewhere", bound=SessionPath)
 
 
 def has_scheme(text: str) -> bool:
@@ -125,7 +125,7 @@ class TopicStart:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class SessionHeader:
     """What both files say of a session, first of all."""
 
     format: int
@@ -147,7 +147,7 @@ class Head:
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class BranchOrigin:
     """Where a session began that is a branch: it went as another one up to an instant, and other ways from there."""
 
     letter: str
@@ -162,7 +162,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Start(Head):
+class Start(SessionHeader):
     """``start.json``: what was about to run, written before the first event."""
 
     live: bool
@@ -173,7 +173,7 @@ class Start(Head):
     producers: tuple[dict[str, Any], ...]
     """Each ``{name, topic, acks}``."""
     groups: tuple[Any, ...]
-    branch: Origin | None = None
+    branch: BranchOrigin | None = None
     """None for a session that is no branch."""
     readers: dict[str, str] = field(default_factory=dict)
     """Group → how its members read, in the words of the anomalies; empty before that was written down."""
@@ -192,7 +192,7 @@ class FileSeal:
 
 
 @dataclass(frozen=True, slots=True)
-class Manifest(Head):
+class Manifest(SessionHeader):
     """``manifest.json``: the seal, written last. ``status`` is ``complete``, or ``recovered`` after a torn end."""
 
     wall_end: str
@@ -209,7 +209,7 @@ class Manifest(Head):
     actions: int = -1
     kinds: dict[str, int] = field(default_factory=dict)
     """Kind → how many events; empty likewise."""
-    branch: Origin | None = None
+    branch: BranchOrigin | None = None
     """None for a session that is no branch."""
 
     @property
@@ -251,7 +251,7 @@ def files_in(directory: Path) -> list[str]:
     return sorted(names)
 
 
-def why_no_session(directory: Place) -> LayoutError:
+def why_no_session(directory: SessionPath) -> LayoutError:
     """What a directory without ``start.json`` is: one in which nothing is recorded yet, or none of ours."""
     early = {PLAYBOOK, EVENTS, ACTIONS}
     try:
@@ -272,7 +272,7 @@ def why_no_session(directory: Place) -> LayoutError:
     return LayoutError(f"{directory} is no session: it has no {START}", code="file_missing")
 
 
-def read_start(directory: Place) -> Start:
+def read_start(directory: SessionPath) -> Start:
     """Read ``start.json``. Raises :class:`LayoutError`."""
     path = directory / START
     found = read_object(path)
@@ -291,7 +291,7 @@ def read_start(directory: Place) -> Start:
     )
 
 
-def read_manifest(directory: Place) -> Manifest | None:
+def read_manifest(directory: SessionPath) -> Manifest | None:
     """Read ``manifest.json``; None for a torn session, which has none. Raises :class:`LayoutError`."""
     path = directory / MANIFEST
     if not path.exists():
@@ -325,8 +325,8 @@ def read_fragments(directory: Path) -> dict[str, str]:
     return {name: _take(path, found, name, str) for name in found}
 
 
-def _head(path: Place, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of :class:`Head`, checked."""
+def _head(path: SessionPath, found: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of :class:`SessionHeader`, checked."""
     found = {"format": 1, **found}
     number = _take(path, found, "format", int)
     if number > FORMAT:
@@ -339,7 +339,7 @@ def _head(path: Place, found: Mapping[str, Any]) -> dict[str, Any]:
     return {**numbers, **{name: _take(path, found, name, str) for name in texts}}
 
 
-def read_why(directory: Place, digest: str, version: str) -> dict[str, Any]:
+def read_why(directory: SessionPath, digest: str, version: str) -> dict[str, Any]:
     """Read ``why.json``; empty unless it can be read and is of this digest and this version of floodmark."""
     path = directory / WHY
     try:
@@ -349,7 +349,7 @@ def read_why(directory: Place, digest: str, version: str) -> dict[str, Any]:
     return found if (found.get("digest"), found.get("version")) == (digest, version) else {}
 
 
-def read_object(path: Place) -> dict[str, Any]:
+def read_object(path: SessionPath) -> dict[str, Any]:
     """Read a file that holds one JSON object. Raises :class:`LayoutError`."""
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -374,24 +374,24 @@ def read_object(path: Place) -> dict[str, Any]:
     return found
 
 
-def _origin(path: Place, found: Mapping[str, Any]) -> Origin | None:
+def _origin(path: SessionPath, found: Mapping[str, Any]) -> BranchOrigin | None:
     """Where it branched off; None for a session that did not, or from before there were branches."""
     branch = _take(path, {"branch": {}, **found}, "branch", dict)
     if not branch:
         return None
     letter, parent = (_take(path, branch, name, str) for name in ("letter", "parent"))
-    return Origin(letter, parent, _take(path, branch, "at_us", int))
+    return BranchOrigin(letter, parent, _take(path, branch, "at_us", int))
 
 
-def _counts(path: Place, found: Mapping[str, Any]) -> dict[str, int]:
+def _counts(path: SessionPath, found: Mapping[str, Any]) -> dict[str, int]:
     return {kind: _take(path, found, kind, int) for kind in found}
 
 
-def _texts(path: Place, found: Mapping[str, Any]) -> dict[str, str]:
+def _texts(path: SessionPath, found: Mapping[str, Any]) -> dict[str, str]:
     return {name: _take(path, found, name, str) for name in found}
 
 
-def _topic(path: Place, found: object) -> TopicStart:
+def _topic(path: SessionPath, found: object) -> TopicStart:
     if not isinstance(found, dict):
         raise LayoutError(f"{path}: topics: found {_json_name(found)}, expected an object", code="wrong_type")
     assignment = _take(path, found, "assignment", dict)
@@ -410,13 +410,13 @@ def _topic(path: Place, found: object) -> TopicStart:
     )
 
 
-def _file_seal(path: Place, name: str, found: object) -> FileSeal:
+def _file_seal(path: SessionPath, name: str, found: object) -> FileSeal:
     if not isinstance(found, dict):
         raise LayoutError(f"{path}: files: {name}: found {_json_name(found)}, expected an object", code="wrong_type")
     return FileSeal(sha256=_take(path, found, "sha256", str), bytes=_take(path, found, "bytes", int))
 
 
-def _take(path: Place, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
+def _take(path: SessionPath, found: Mapping[str, Any], key: str, wanted: type[_T]) -> _T:
     if key not in found:
         raise LayoutError(f"{path}: {key} is missing", code="key_missing")
     value = found[key]

@@ -10,17 +10,17 @@ Builds on `playbooks.engine`, `parser` and the failure keys of `results`.
 """
 
 from playbooks.shrink.candidate import digest, flow
-from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, Verdict, judged
-from playbooks.shrink.search import Bench, Budget, Search
+from playbooks.shrink.oracle import CandidateVerdict, Journal, JournalError, KeyUnknownError, NothingWrongError, judged
+from playbooks.shrink.search import Bench, Budget, DraftSearch
 from playbooks.shrink.shrinker import (
     STOPPED,
     WHOLE,
-    Found,
-    Origin,
-    Row,
+    DraftSize,
+    PassResult,
     ShrinkError,
+    ShrinkSource,
+    ShrinkTarget,
     Shrunk,
-    Size,
     look,
     shrink,
     without_it,
@@ -32,18 +32,18 @@ __all__ = [
     "WHOLE",
     "Bench",
     "Budget",
-    "Found",
+    "CandidateVerdict",
+    "DraftSearch",
+    "DraftSize",
     "Journal",
     "JournalError",
     "KeyUnknownError",
     "NothingWrongError",
-    "Origin",
-    "Row",
-    "Search",
+    "PassResult",
     "ShrinkError",
+    "ShrinkSource",
+    "ShrinkTarget",
     "Shrunk",
-    "Size",
-    "Verdict",
     "digest",
     "flow",
     "judged",

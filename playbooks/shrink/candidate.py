@@ -136,7 +136,7 @@ _TOLD: Final = ("note", "event", "then", "refused")
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RemovableStep:
     """One step: something that was decided, and may be left out."""
 
     number: int
@@ -152,7 +152,7 @@ class Draft:
     seed: int
     head: Mapping[str, Tree]
     """All keys but the steps and what is expected."""
-    steps: tuple[Decision, ...]
+    steps: tuple[RemovableStep, ...]
     expect: tuple[Tree, ...] = ()
     manual: bool = field(default=False)
 
@@ -212,7 +212,7 @@ def drafted(
     if times is not None:
         acting = acting[: len(times)]
     steps = [
-        Decision(number, _keys(step, times[number - 1] if times is not None else None, exact=exact, told=expect))
+        RemovableStep(number, _keys(step, times[number - 1] if times is not None else None, exact=exact, told=expect))
         for number, step in enumerate(acting, 1)
     ]
     kept = root.get("expect", ()) if expect else ()

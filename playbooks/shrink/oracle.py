@@ -24,7 +24,7 @@ from playbooks.errors import PlaybookError, listed, nearest, shown
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.results.wrongs import ANOMALY, EXPECTATION, FINDING, OVERDUE, VIOLATION, Wrong, wrongs_of
 from playbooks.shrink.candidate import PATH
 
@@ -35,7 +35,7 @@ INVALID: Final = "invalid"
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CandidateVerdict:
     """What became of a candidate."""
 
     state: str
@@ -113,7 +113,7 @@ class _Watch:
             self.came_us = at_us
 
 
-def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> Verdict:
+def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> CandidateVerdict:
     """Run a candidate.
 
     Without ``whole`` it ends as soon as nothing that is still to come can change the answer: what was violated stays
@@ -122,12 +122,12 @@ def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> Verdict:
     try:
         return judged(loads(text, PATH), keys, whole=whole)[0]
     except (PlaybookError, ModelError):
-        return Verdict(INVALID)
+        return CandidateVerdict(INVALID)
 
 
 def judged(
     playbook: Playbook, keys: Sequence[str], *, seed: int | None = None, whole: bool = True
-) -> tuple[Verdict, Result | None]:
+) -> tuple[CandidateVerdict, SessionResult | None]:
     """The same of a playbook, and the result of its session where that was not cut.
 
     Raises:
@@ -140,7 +140,7 @@ def judged(
         result = session.finish()
         watch.take(session.drain())
         wrong = tuple([each.key for each in wrongs_of(result)])
-    verdict = Verdict(
+    verdict = CandidateVerdict(
         HELD if all(key in wrong for key in keys) else LOST,
         wrong,
         tuple(sorted(watch.refused)),
@@ -192,7 +192,7 @@ class NothingWrongError(Exception):
     """There is nothing to keep."""
 
 
-def chosen(result: Result, wanted: Sequence[str]) -> tuple[Wrong, ...]:
+def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
     """What is to be kept: the wanted keys, else the worst surprise, else the worst at all.
 
     Raises:
@@ -229,7 +229,7 @@ def asserted(key: str) -> str:
     return f"{called[kind]}({name}) >= 1" if kind in called else ""
 
 
-def sentence(result: Result, key: str) -> str:
+def sentence(result: SessionResult, key: str) -> str:
     """What was wrong, in one sentence of the session that had it."""
     kind, _, name = key.partition(":")
     if kind == FINDING:
@@ -267,7 +267,7 @@ class Journal:
             OSError: it cannot be written.
         """
         self.path = path
-        self._verdicts: dict[str, Verdict] = {}
+        self._verdicts: dict[str, CandidateVerdict] = {}
         self._file: IO[str] | None = None
         if path is None:
             return
@@ -288,11 +288,11 @@ class Journal:
     def __contains__(self, name: str) -> bool:
         return name in self._verdicts
 
-    def get(self, name: str) -> Verdict | None:
+    def get(self, name: str) -> CandidateVerdict | None:
         """What became of a candidate, None if that is not known."""
         return self._verdicts.get(name)
 
-    def put(self, name: str, verdict: Verdict) -> None:
+    def put(self, name: str, verdict: CandidateVerdict) -> None:
         """Keep what became of a candidate."""
         self._verdicts[name] = verdict
         self._line(json.dumps({"of": name, **to_json(verdict)}))
@@ -342,7 +342,7 @@ def _ends_whole(path: Path) -> bool:
     return path.read_bytes()[-1:] in (b"", b"\n")
 
 
-def to_json(verdict: Verdict) -> dict[str, Any]:
+def to_json(verdict: CandidateVerdict) -> dict[str, Any]:
     """A verdict as the file has it."""
     return {
         "state": verdict.state,
@@ -357,9 +357,9 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def of_json(told: Mapping[str, Any]) -> Verdict:
+def of_json(told: Mapping[str, Any]) -> CandidateVerdict:
     """Undo of :func:`to_json`."""
-    return Verdict(
+    return CandidateVerdict(
         told["state"],
         tuple(told["wrong"]),
         tuple(told["refused"]),

@@ -7,7 +7,7 @@ from typing import Final
 
 from faults.catalogue import CATALOGUE
 from playbooks.model.step_text import instant
-from playbooks.shrink.candidate import Decision, Draft, Path, Tree, Word, at, put, without
+from playbooks.shrink.candidate import Draft, Path, RemovableStep, Tree, Word, at, put, without
 from playbooks.shrink.search import Best, Site, Sweep, refused
 from playbooks.units import UnitError, duration_us
 
@@ -380,7 +380,7 @@ def _start(draft: Draft) -> Iterator[Site]:
         yield Site("start", [_shifted(draft, draft.steps, each - first) for each in nice(first) if each < first])
 
 
-def _shifted(draft: Draft, steps: Sequence[Decision], by_us: int) -> Draft:
+def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
     """Some steps earlier or later, the others where they are."""
     numbers = {step.number for step in steps}
     moved = [
@@ -392,7 +392,7 @@ def _shifted(draft: Draft, steps: Sequence[Decision], by_us: int) -> Draft:
     return replace(draft, steps=tuple(moved))
 
 
-def _earlier(draft: Draft, step: Decision) -> Iterator[Site]:
+def _earlier(draft: Draft, step: RemovableStep) -> Iterator[Site]:
     """A step sooner after the one before it, those behind it with it; or it alone, at a rounder time."""
     place = draft.steps.index(step)
     at_us = _time(step.keys.get("at"))
@@ -405,7 +405,7 @@ def _earlier(draft: Draft, step: Decision) -> Iterator[Site]:
     yield Site(f"at {step.number}", tries)
 
 
-def _lasting(draft: Draft, step: Decision) -> Iterator[Site]:
+def _lasting(draft: Draft, step: RemovableStep) -> Iterator[Site]:
     for_us = _time(step.keys.get("for"))
     if for_us > 0:
         tries = [
@@ -414,7 +414,7 @@ def _lasting(draft: Draft, step: Decision) -> Iterator[Site]:
         yield Site(f"for {step.number}", tries)
 
 
-def _milder(draft: Draft, step: Decision) -> Iterator[Site]:
+def _milder(draft: Draft, step: RemovableStep) -> Iterator[Site]:
     """Another fault that does less, without the parameters that it does not have."""
     fault = step.keys.get("inject")
     if not isinstance(fault, Word) or fault.text not in WEAKER:
@@ -427,7 +427,7 @@ def _milder(draft: Draft, step: Decision) -> Iterator[Site]:
     yield Site(f"milder {step.number}", tries)
 
 
-def _aimed(draft: Draft, step: Decision, struck: str) -> Iterator[Site]:
+def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Site]:
     """A single broker in place of who is drawn, or of several."""
     target = step.keys.get("target")
     if not isinstance(target, Word) or _ONE.fullmatch(target.text):
@@ -438,7 +438,7 @@ def _aimed(draft: Draft, step: Decision, struck: str) -> Iterator[Site]:
     )
 
 
-def _said(draft: Draft, step: Decision) -> Iterator[Site]:
+def _said(draft: Draft, step: RemovableStep) -> Iterator[Site]:
     """Parameters that are left at their defaults, or smaller."""
     verb = next((key for key in step.keys if key not in _KEPT), "")
     for key, value in step.keys.items():
@@ -450,7 +450,7 @@ def _said(draft: Draft, step: Decision) -> Iterator[Site]:
             yield from _parameters(draft, step, key, value)
 
 
-def _parameters(draft: Draft, step: Decision, verb: str, given: Mapping[str, Tree]) -> Iterator[Site]:
+def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str, Tree]) -> Iterator[Site]:
     """The same where they stand with the verb: in steps by hand."""
     for name, value in given.items():
         tries = [{**step.keys, verb: _without_key(given, name)}]

@@ -15,7 +15,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from playbooks.shrink.candidate import Draft, digest
-from playbooks.shrink.oracle import INVALID, Journal, Verdict, judge
+from playbooks.shrink.oracle import INVALID, CandidateVerdict, Journal, judge
 
 # Runs candidates here or in processes of their own, a few of them ahead of their turn.
 
@@ -25,7 +25,7 @@ class Ticket:
 
     __slots__ = ("future", "name", "text", "whole")
 
-    def __init__(self, name: str, text: str, whole: bool, future: "Future[Verdict] | None") -> None:
+    def __init__(self, name: str, text: str, whole: bool, future: "Future[CandidateVerdict] | None") -> None:
         self.name = name
         self.text = text
         self.whole = whole
@@ -66,7 +66,7 @@ class Bench:
             return Ticket(name, text, whole, None)
         return Ticket(name, text, whole, self._submit(text, whole))
 
-    def answer(self, ticket: Ticket) -> Verdict:
+    def answer(self, ticket: Ticket) -> CandidateVerdict:
         """What became of it; waits for that."""
         known = self._journal.get(ticket.name)
         if known is not None:
@@ -86,7 +86,7 @@ class Bench:
             if ticket.future is not None:
                 ticket.future.cancel()
 
-    def _submit(self, text: str, whole: bool) -> "Future[Verdict]":
+    def _submit(self, text: str, whole: bool) -> "Future[CandidateVerdict]":
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             if self._pool is None:
@@ -109,7 +109,7 @@ class Best(NamedTuple):
     """The shortest so far, and what came of it."""
 
     draft: Draft
-    verdict: Verdict
+    verdict: CandidateVerdict
 
 
 class Site(NamedTuple):
@@ -131,7 +131,7 @@ class SpentError(Exception):
 
 
 @dataclass(slots=True)
-class Tally:
+class EditCount:
     """What one kind of edits came to."""
 
     name: str
@@ -158,7 +158,7 @@ class Budget:
             raise SpentError
 
 
-class Search:
+class DraftSearch:
     """Shrinks one draft."""
 
     def __init__(
@@ -166,7 +166,7 @@ class Search:
         best: Best,
         bench: Bench,
         budget: Budget | None = None,
-        tell: Callable[["Search", str], None] | None = None,
+        tell: Callable[["DraftSearch", str], None] | None = None,
     ) -> None:
         self.best = best
         self._been = {digest(best.draft.text())}
@@ -174,13 +174,13 @@ class Search:
         self.budget = budget or Budget()
         self._tell = tell or (lambda search, name: None)
 
-    def ask(self, draft: Draft, *, whole: bool = False) -> Verdict:
+    def ask(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
         """What becomes of a draft, whatever the budget."""
         text = draft.text()
         name = digest(text)
         return self.bench.answer(self.bench.hand_in(f"{name} whole" if whole else name, text, whole=whole))
 
-    def sweep(self, tally: Tally, sites: Sweep) -> bool:
+    def sweep(self, tally: EditCount, sites: Sweep) -> bool:
         """Go over all sites, and at each as long as something holds there; whether anything did.
 
         Raises:
@@ -194,7 +194,7 @@ class Search:
             self._tell(self, tally.name)
         return kept
 
-    def _first(self, tally: Tally, sites: Sweep, done: set[str]) -> bool:
+    def _first(self, tally: EditCount, sites: Sweep, done: set[str]) -> bool:
         """Adopt the first candidate that holds, and note the sites before it as done; whether there is one."""
         upcoming = _upcoming(sites(self.best), done)
         window: deque[tuple[str, Draft | None, Ticket | None]] = deque()
@@ -220,7 +220,7 @@ class Search:
         name = digest(text)
         return (site, draft, self.bench.hand_in(name, text)) if name not in self._been else (site, draft, None)
 
-    def _holds(self, tally: Tally, draft: Draft, ticket: Ticket) -> bool:
+    def _holds(self, tally: EditCount, draft: Draft, ticket: Ticket) -> bool:
         """Whether a candidate holds, with the steps that it makes impossible taken out; it is the best then."""
         verdict = self._answer(tally, ticket)
         for _ in range(REPAIRS):
@@ -236,7 +236,7 @@ class Search:
             verdict = self._answer(tally, self.bench.hand_in(digest(text), text))
         return False
 
-    def _answer(self, tally: Tally, ticket: Ticket) -> Verdict:
+    def _answer(self, tally: EditCount, ticket: Ticket) -> CandidateVerdict:
         self.budget.check(self.bench.runs)
         verdict = self.bench.answer(ticket)
         tally.tried += verdict.state != INVALID
@@ -244,7 +244,7 @@ class Search:
         return verdict
 
 
-def refused(draft: Draft, verdict: Verdict) -> set[int]:
+def refused(draft: Draft, verdict: CandidateVerdict) -> set[int]:
     """Numbers of the decisions that were refused."""
     return {draft.steps[place - 1].number for place in verdict.refused if place <= len(draft.steps)}
 

@@ -8,9 +8,9 @@ from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.results.wrongs import EXPECTATION, Wrong
 from playbooks.shrink.candidate import WIDE, Draft, Word, drafted, element, entry
-from playbooks.shrink.oracle import Verdict, asserted, chosen, judged, sentence
+from playbooks.shrink.oracle import CandidateVerdict, asserted, chosen, judged, sentence
 from playbooks.shrink.passes import after_it_came, at_once, by_parts, chained, coarser, refused_steps, smaller, sooner
-from playbooks.shrink.search import Bench, Best, Budget, Search, SpentError, Sweep, Tally
+from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, SpentError, Sweep
 from playbooks.version import VERSION
 
 ROUNDS: Final = 12
@@ -33,7 +33,7 @@ class ShrinkError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ShrinkSource:
     """What is shrunk."""
 
     playbook: Playbook
@@ -43,7 +43,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Size:
+class DraftSize:
     """How much a draft is."""
 
     steps: int
@@ -53,24 +53,24 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class PassResult:
     """What one pass came to."""
 
     name: str
     tried: int
     kept: int
-    before: Size
-    after: Size
+    before: DraftSize
+    after: DraftSize
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ShrinkTarget:
     """What is to be kept, and the draft that all begins with."""
 
-    origin: Origin
+    origin: ShrinkSource
     wrongs: tuple[Wrong, ...]
     draft: Draft
-    verdict: Verdict
+    verdict: CandidateVerdict
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -82,11 +82,11 @@ class Found:
 class Shrunk:
     """What it came to."""
 
-    found: Found
+    found: ShrinkTarget
     draft: Draft
     ended: str
     """:data:`WHOLE`, :data:`SPENT` or :data:`STOPPED`."""
-    rows: tuple[Row, ...]
+    rows: tuple[PassResult, ...]
     needed: tuple[tuple[int, tuple[str, ...]], ...]
     """Of each decision by its number, what is wrong without it; empty where it was not whole."""
     runs: int
@@ -94,7 +94,7 @@ class Shrunk:
     """The finding in one sentence, as the shortest session has it."""
 
 
-def look(origin: Origin, wanted: Sequence[str]) -> Found:
+def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
     """Run what is to be shrunk, and find what is to be kept.
 
     Raises:
@@ -113,15 +113,18 @@ def look(origin: Origin, wanted: Sequence[str]) -> Found:
         draft = drafted(origin.playbook, origin.seed, times, exact=exact, expect=expects)
         begun, _result = judged(draft.playbook(), keys)
         if begun.held:
-            return Found(origin, wrongs, draft, begun)
+            return ShrinkTarget(origin, wrongs, draft, begun)
     raise ShrinkError(f"{origin.words} does not go wrong by {keys[0]} when its steps act at fixed times")
 
 
 def shrink(
-    found: Found, bench: Bench, budget: Budget | None = None, tell: Callable[[Search, str], None] | None = None
+    found: ShrinkTarget,
+    bench: Bench,
+    budget: Budget | None = None,
+    tell: Callable[[DraftSearch, str], None] | None = None,
 ) -> Shrunk:
     """Go through the passes until none of them makes it any shorter, or the budget is used up, or Ctrl-C."""
-    search = Search(Best(found.draft, found.verdict), bench, budget, tell)
+    search = DraftSearch(Best(found.draft, found.verdict), bench, budget, tell)
     book = _Book(search)
     needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
     try:
@@ -138,7 +141,7 @@ def shrink(
     return Shrunk(found, draft, ended, tuple(book.rows), needed, bench.runs, sentence(result, found.keys[0]))
 
 
-def _go(search: Search, book: "_Book") -> None:
+def _go(search: DraftSearch, book: "_Book") -> None:
     number = len(search.best.draft.steps)
     coarse = by_parts(number, max(1, number // COARSE))
     book.sweep("steps", chained(after_it_came, refused_steps, coarse))
@@ -152,7 +155,7 @@ def _go(search: Search, book: "_Book") -> None:
         pass
 
 
-def _cheaper(search: Search, book: "_Book") -> bool:
+def _cheaper(search: DraftSearch, book: "_Book") -> bool:
     """Fewer steps and less load, until neither makes it any shorter; whether anything did."""
     kept = False
     for _ in range(ROUNDS):
@@ -164,7 +167,7 @@ def _cheaper(search: Search, book: "_Book") -> bool:
     return kept
 
 
-def _needed(search: Search) -> tuple[tuple[int, tuple[str, ...]], ...]:
+def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
     """What is wrong without each of the decisions that are left."""
     found = []
     for step in search.best.draft.steps:
@@ -176,25 +179,25 @@ def _needed(search: Search) -> tuple[tuple[int, tuple[str, ...]], ...]:
 class _Book:
     """The passes as they go, with what they make of it."""
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: DraftSearch) -> None:
         self._search = search
-        self.rows: list[Row] = []
+        self.rows: list[PassResult] = []
         self._before = self._size()
 
     def sweep(self, name: str, sites: Sweep) -> bool:
         """One pass; whether it found anything."""
-        tally = Tally(name)
+        tally = EditCount(name)
         before = self._before
         try:
             return self._search.sweep(tally, sites)
         finally:
             self._before = self._size() if tally.kept else before
-            self.rows.append(Row(name, tally.tried, tally.kept, before, self._before))
+            self.rows.append(PassResult(name, tally.tried, tally.kept, before, self._before))
 
-    def _size(self) -> Size:
+    def _size(self) -> DraftSize:
         best = self._search.best
         verdict = best.verdict if best.verdict.digest else self._search.ask(best.draft, whole=True)
-        return Size(len(best.draft.steps), verdict.sent, verdict.virtual_us)
+        return DraftSize(len(best.draft.steps), verdict.sent, verdict.virtual_us)
 
 
 # The shrunk playbook as a file: where it comes from, what it shows, and why each of its steps is there.
@@ -233,7 +236,7 @@ def without_it(wrong: tuple[str, ...], keys: tuple[str, ...]) -> str:
     return f"something else is wrong: {', '.join(told[:_SHOWN])}{more}"
 
 
-def _opening(draft: Draft, name: str, found: Found) -> list[str]:
+def _opening(draft: Draft, name: str, found: ShrinkTarget) -> list[str]:
     lines = draft.opening()
     title = f"{found.origin.playbook.name}, shrunk to what it takes for {' and '.join(found.keys)}"
     return [lines[0], f"name: {name}", *entry("title", Word(title, plain=False)), *lines[2:]]

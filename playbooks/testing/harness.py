@@ -32,9 +32,9 @@ from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import action_of
 from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError
-from playbooks.parser.steps.timed_steps import Asking
+from playbooks.parser.steps.timed_steps import StepParser
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.units import UnitError, duration_text, duration_us
 
 Parts = Mapping[str, Any]
@@ -87,10 +87,10 @@ class Laboratory:
         Raises:
             LaboratoryError: there is no such cluster.
         """
-        self._result: Result | None = None
+        self._result: SessionResult | None = None
         self._events: list[Event] = []
         self.playbook = _playbook(playbook, settings or {}, parts)
-        self._asking = Asking(self.playbook.spec, NAME)
+        self._asking = StepParser(self.playbook.spec, NAME)
         self._recorder = Recorder(Path(sessions), live=True, settings=settings) if sessions is not None else None
         try:
             with _recording():
@@ -227,7 +227,7 @@ class Laboratory:
         return self._recorder.path if self._recorder is not None else None
 
     @property
-    def result(self) -> Result:
+    def result(self) -> SessionResult:
         """What it came to; settles it first if nobody has."""
         self.settle()
         assert self._result is not None

@@ -16,7 +16,7 @@ from playbooks.parser.document.grid import AxisError
 from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import SettingError, parse_setting
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.results.result import Checked, Result
+from playbooks.results.result import ExpectationResult, SessionResult
 
 CAUSES: Final = 5
 """Losses that are told one by one."""
@@ -31,13 +31,13 @@ class CaseError(Exception):
 class Failed(Exception):  # noqa: N818 - it is what a test did, as in pytest
     """A run that did not pass; the message is the report."""
 
-    def __init__(self, result: Result, report: str) -> None:
+    def __init__(self, result: SessionResult, report: str) -> None:
         super().__init__(report)
         self.result = result
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class PlaybookCase:
     """One run that is to pass."""
 
     name: str
@@ -62,7 +62,7 @@ class Case:
         return shlex.join([*words, *(["--no-vary"] if self.is_cell else [])])
 
 
-def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) -> list[Case]:
+def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) -> list[PlaybookCase]:
     """The cases of a file: one, or one for each cell of its grid.
 
     Raises:
@@ -83,19 +83,19 @@ def _shortest(path: Path) -> Path:
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
-def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Iterator[Case]:
+def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Iterator[PlaybookCase]:
     plain = playbook.name.removesuffix(OF_FILES)
     if playbook.grid is None:
-        yield Case(plain, playbook, playbook.seed if seed is None else seed, made)
+        yield PlaybookCase(plain, playbook, playbook.seed if seed is None else seed, made)
         return
     varying = Varying(playbook, playbook.grid, playbook.seed if seed is None else seed, made)
     for cell, job in jobs_of(varying):
         its = loads(job.text, job.path, job.fragments)
         chosen = varying.seed if job.seed is None else job.seed
-        yield Case(f"{plain}[{cell_words(cell)}]", its, chosen, job.settings, is_cell=True)
+        yield PlaybookCase(f"{plain}[{cell_words(cell)}]", its, chosen, job.settings, is_cell=True)
 
 
-def run_case(case: Case, sessions: Path | None = None) -> Result:
+def run_case(case: PlaybookCase, sessions: Path | None = None) -> SessionResult:
     """Run it, recorded in ``sessions`` or nowhere; its result if it passed.
 
     Raises:
@@ -112,7 +112,7 @@ def run_case(case: Case, sessions: Path | None = None) -> Result:
     return result
 
 
-def report(case: Case, result: Result) -> list[str]:
+def report(case: PlaybookCase, result: SessionResult) -> list[str]:
     """Why a run did not pass, and how to see it again."""
     lines = [f"{result.verdict.upper()}: {_why(result)}", *(result.title,) * (result.title != result.playbook), ""]
     lines += [_checked(each) for each in result.expectations if not each.ok]
@@ -134,13 +134,13 @@ def report(case: Case, result: Result) -> list[str]:
     return [*lines, f"again    {case.command}"]
 
 
-def _why(result: Result) -> str:
+def _why(result: SessionResult) -> str:
     """In one line: why it is inconclusive, or which expectation failed first."""
     failed = [each.text for each in result.expectations if not each.ok]
     more = f" and {counted(len(failed) - 1, 'other')}" if len(failed) > 1 else ""
     return result.reason or f"{failed[0] if failed else 'an expectation'}{more} did not hold"
 
 
-def _checked(checked: Checked) -> str:
+def _checked(checked: ExpectationResult) -> str:
     word = "unasked" if checked.detail.endswith(NEVER_ASKED) else "FAILED"
     return f"{word:<9}{checked.text}{f'  ({checked.detail})' if checked.detail else ''}"

@@ -16,7 +16,7 @@ from playbooks.library.suffixes import SUFFIXES
 
 if TYPE_CHECKING:
     from playbooks.testing.harness import Laboratory
-    from playbooks.testing.playbook_case import Case
+    from playbooks.testing.playbook_case import PlaybookCase
 
 MARKER: Final = "floodmark"
 PYTEST_OWN: Final = ("skipif", "parametrize", "usefixtures", "filterwarnings")
@@ -103,7 +103,7 @@ class PlaybookFile(pytest.File):
 class PlaybookItem(pytest.Item):
     """One run of a playbook."""
 
-    def __init__(self, *, case: "Case", **rest: Any) -> None:
+    def __init__(self, *, case: "PlaybookCase", **rest: Any) -> None:
         super().__init__(**rest)
         self.case = case
         for tag in (MARKER, *case.tags):

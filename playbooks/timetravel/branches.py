@@ -18,9 +18,9 @@ from playbooks.model.step_text import words
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import SettingError, cell_text
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.session_format.session_files import Origin
+from playbooks.session_format.session_files import BranchOrigin
 from playbooks.timetravel.history_view import LookingBack, Reopened
-from playbooks.timetravel.timeline import BUDGET, Deed, Place, place_of, stand
+from playbooks.timetravel.timeline import BUDGET, SessionPosition, TimelineAction, place_of, stand
 
 # A branch in which something is set otherwise from the very beginning: the same seed, the same faults, another
 # course.
@@ -48,7 +48,9 @@ class Otherwise:
 
     then = None
 
-    def __init__(self, branch: "Branch", place: Place, deeds: tuple[Deed, ...], other: Session) -> None:
+    def __init__(
+        self, branch: "Branch", place: SessionPosition, deeds: tuple[TimelineAction, ...], other: Session
+    ) -> None:
         """``other`` is what it is compared with: it stands in ``place``, after ``deeds``."""
         self.branch = branch
         self.until_us = place.at_us
@@ -60,7 +62,7 @@ class Otherwise:
         self._left = list(deeds)
         if other.settles_us >= 0 and all(deed.verb != SETTLE for deed in deeds):
             began = place._replace(at_us=other.settles_us)
-            self._left.append(Deed(began, SETTLE, _HEALING))  # a live session does not begin to by itself
+            self._left.append(TimelineAction(began, SETTLE, _HEALING))  # a live session does not begin to by itself
         self._harmed_there = _harmed(other)
 
     @property
@@ -122,7 +124,7 @@ class Branch:
         letter: str,
         session: LookingBack,
         parent: "Branch | None" = None,
-        left: Place | None = None,
+        left: SessionPosition | None = None,
         began: str = "",
     ) -> None:
         self.letter = letter
@@ -149,11 +151,11 @@ class Branch:
         """When it left its parent, -1 for one that has none."""
         return self.left.at_us if self.left is not None else -1
 
-    def so_far(self) -> tuple[Place, tuple[Deed, ...]]:
+    def so_far(self) -> tuple[SessionPosition, tuple[TimelineAction, ...]]:
         """Where it stands at the instant that is looked at, and what the operator had done by then."""
         return self.session.timeline.so_far(past=self.session.in_past)
 
-    def untouched_at(self, place: Place, deeds: int) -> bool:
+    def untouched_at(self, place: SessionPosition, deeds: int) -> bool:
         """Whether it stands at that place still, after so many actions."""
         here, done = self.session.timeline.so_far()
         return here == place and len(done) == deeds
@@ -162,7 +164,9 @@ class Branch:
 class Growing:
     """A branch on its way from the beginning to where it leaves its parent."""
 
-    def __init__(self, branch: Branch, place: Place, deeds: tuple[Deed, ...], then: Action | None) -> None:
+    def __init__(
+        self, branch: Branch, place: SessionPosition, deeds: tuple[TimelineAction, ...], then: Action | None
+    ) -> None:
         self.branch = branch
         self.then = then
         """What the operator does in it first of all."""
@@ -215,7 +219,7 @@ class Growing:
         self._repeat(self._left.pop(0))
         return False
 
-    def _repeat(self, deed: Deed) -> None:
+    def _repeat(self, deed: TimelineAction) -> None:
         if not self.branch.session.do_again(deed) and not deed.refused:
             raise BranchError(f"branch {self.branch.letter}: the rerun refuses {_told(deed)}", code="rerun_refuses")
 
@@ -300,26 +304,28 @@ class Branches:
             playbook = playbook_with(old.live.playbook, settings)
         except (PlaybookError, SettingError) as error:
             raise BranchError(f"{name}: {' '.join(str(error).split())}", code="wrong_settings") from None
-        first = Place(old.session.timeline.first_us, 0, 0, "steps", -1)
+        first = SessionPosition(old.session.timeline.first_us, 0, 0, "steps", -1)
         branch = self._begin(first, name, playbook)
         self.growing = Otherwise(branch, *old.so_far(), old.session.instant)
         self._share_memory()
         return self.growing
 
-    def _grow(self, place: Place, deeds: tuple[Deed, ...], began: str, then: Action | None) -> Growing:
+    def _grow(
+        self, place: SessionPosition, deeds: tuple[TimelineAction, ...], began: str, then: Action | None
+    ) -> Growing:
         self._check()
         self.current.session.check_branch()
         self.growing = growing = Growing(self._begin(place, began), place, deeds, then)
         self._share_memory()
         return growing
 
-    def _begin(self, place: Place, began: str, playbook: Playbook | None = None) -> Branch:
+    def _begin(self, place: SessionPosition, began: str, playbook: Playbook | None = None) -> Branch:
         """A branch at its beginning, which is to leave the one looked at in that place."""
         old, letter = self.current, LETTERS[len(self._all) - 1]
         recorder, recorded = old.recorder or self._beside, old.session.recorded
         if recorder is not None:
             parent = recorded.start.session_id if recorded is not None else recorder.session_id
-            recorder = recorder.of_branch(Origin(letter, parent, place.at_us))
+            recorder = recorder.of_branch(BranchOrigin(letter, parent, place.at_us))
         try:
             session = _another(old.live, recorder, playbook, goes_on=recorded is not None)
         except (ModelError, RecordingError) as error:
@@ -383,11 +389,11 @@ def _named(action: Action) -> str:
     return words(action).removeprefix("inject ")
 
 
-def _told(deed: Deed) -> str:
+def _told(deed: TimelineAction) -> str:
     return "taking over" if deed.verb == TAKE_OVER else words(deed.action)
 
 
-def _done(deed: Deed) -> str:
+def _done(deed: TimelineAction) -> str:
     return _told(deed).removeprefix("inject ")
 
 

@@ -29,7 +29,7 @@ class ForkError(CodedError, ValueError):
     """An instant that the session never comes to; the message says how far it goes."""
 
 
-class Acted(NamedTuple):
+class ForkAction(NamedTuple):
     """What an operator did, and where the session stood: all three numbers tell it."""
 
     at_us: int
@@ -39,7 +39,7 @@ class Acted(NamedTuple):
     action: Action
 
 
-class _Frame(NamedTuple):
+class _ForkKeyframe(NamedTuple):
     """Right after so many kernel events, before any step or action that followed; ``acted`` actions had been done."""
 
     at_us: int
@@ -48,16 +48,21 @@ class _Frame(NamedTuple):
     packed: Packed
 
 
-def acted_of(actions: Iterable[RecordedAction]) -> tuple[Acted, ...]:
+def acted_of(actions: Iterable[RecordedAction]) -> tuple[ForkAction, ...]:
     """The actions of a recorded session."""
-    return tuple(Acted(each.at_us, each.executed, each.steps, each.verb, each.action()) for each in actions)
+    return tuple(ForkAction(each.at_us, each.executed, each.steps, each.verb, each.action()) for each in actions)
 
 
 class Forks:
     """The history of one session, to leave it anywhere."""
 
     def __init__(
-        self, start: Callable[[], Session], actions: Sequence[Acted] = (), *, nearest: int = NEAREST, most: int = MOST
+        self,
+        start: Callable[[], Session],
+        actions: Sequence[ForkAction] = (),
+        *,
+        nearest: int = NEAREST,
+        most: int = MOST,
     ) -> None:
         """``start`` makes the session at its beginning, as it was made; ``actions`` are what its operator did.
 
@@ -70,7 +75,7 @@ class Forks:
         self._actions = tuple(actions)
         self._every = nearest
         self._most = most
-        self._frames: list[_Frame] = []
+        self._frames: list[_ForkKeyframe] = []
         self._acted = 0
         """Of the actions, how many the scratch session has done or passed by."""
         self.replayed = 0
@@ -154,7 +159,7 @@ class Forks:
         self._acted = frame.acted
         return session
 
-    def _repeat(self, acted: Acted) -> None:
+    def _repeat(self, acted: ForkAction) -> None:
         self._run_events(acted.executed, acted.at_us)
         reach(self._session, acted.at_us, acted.executed, acted.steps)
         if self._session.steps_taken == acted.steps and self._session.cluster.now_us == acted.at_us:
@@ -188,7 +193,7 @@ class Forks:
         session = self._session
         cluster = session.cluster
         session.drain()
-        self._frames.append(_Frame(cluster.now_us, cluster.executed, self._acted, pack(*session.save())))
+        self._frames.append(_ForkKeyframe(cluster.now_us, cluster.executed, self._acted, pack(*session.save())))
         if len(self._frames) > self._most:
             del self._frames[1:-1:2]
             self._every *= 2

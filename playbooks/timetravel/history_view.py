@@ -10,17 +10,17 @@ from playbooks.engine.replay import ReplayMismatchError, begin
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.engine.session_runner import SoFar, so_far
 from playbooks.errors import counted
-from playbooks.recording.reader import Recorded, RecordedAction
+from playbooks.recording.reader import RecordedAction, RecordedSession
 from playbooks.results.client_stats import ClientBooks
 from playbooks.session_format.session_files import SessionError
-from playbooks.timetravel.timeline import Deed, Timeline
+from playbooks.timetravel.timeline import Timeline, TimelineAction
 from playbooks.units import duration_text
 
 
 class Reopened:
     """The rerun, with the surface that a screen needs of a session. It is over where the recording ends."""
 
-    def __init__(self, recorded: Recorded) -> None:
+    def __init__(self, recorded: RecordedSession) -> None:
         """Stand at its beginning.
 
         Raises:
@@ -258,7 +258,7 @@ class LookingBack:
             )
         return self.timeline.take_over()
 
-    def do_again(self, deed: Deed) -> bool:
+    def do_again(self, deed: TimelineAction) -> bool:
         """Do what an operator did elsewhere, now; whether it was done, and not refused."""
         try:
             if deed.verb == SETTLE:

@@ -24,7 +24,7 @@ from faults.injector import FaultBoard
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
 from playbooks.results.client_stats import ClientBooks
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 BUDGET: Final = 64 * 1024 * 1024
 """Bytes that all keyframes together may take."""
@@ -53,7 +53,7 @@ class TimelineError(CodedError, ValueError):
     """An instant that the session has not seen; the message says what it has."""
 
 
-class Place(NamedTuple):
+class SessionPosition(NamedTuple):
     """Where exactly a session stands: several things can happen in one instant, with and without events."""
 
     at_us: int
@@ -64,16 +64,16 @@ class Place(NamedTuple):
     """The next step, -1 when there is none or it was given up."""
 
 
-class Deed(NamedTuple):
+class TimelineAction(NamedTuple):
     """An operator's action, and where the session stood."""
 
-    place: Place
+    place: SessionPosition
     verb: str
     action: Action
     refused: bool = False
 
 
-class _Frame(NamedTuple):
+class _TimelineKeyframe(NamedTuple):
     """A keyframe: when, after how many events and actions, and the state itself."""
 
     at_us: int
@@ -102,8 +102,8 @@ class Timeline:
         """Events that the last seek ran again."""
         self._nearest = nearest
         self._bytes_per_event = bytes_per_event
-        self._frames: list[_Frame] = []
-        self._acted: list[Deed] = []
+        self._frames: list[_TimelineKeyframe] = []
+        self._acted: list[TimelineAction] = []
         self._past: Session | None = None
         self._again = 0
         """Which action comes next in the past."""
@@ -197,7 +197,7 @@ class Timeline:
         """Like :meth:`Session.drain`."""
         return self.session.drain()
 
-    def finish(self) -> Result:
+    def finish(self) -> SessionResult:
         """Like :meth:`Session.finish`; what closing the books adds belongs to no instant."""
         if self.session.open_ended:
             self.settle()
@@ -212,14 +212,14 @@ class Timeline:
         """
         if self.session.phase != "steps":
             return False
-        self._acted.append(Deed(place_of(self.session), verb, action))
+        self._acted.append(TimelineAction(place_of(self.session), verb, action))
         return True
 
     def note_refused(self) -> None:
         """What was noted last was refused."""
         self._acted[-1] = self._acted[-1]._replace(refused=True)
 
-    def so_far(self, *, past: bool = False) -> tuple[Place, tuple[Deed, ...]]:
+    def so_far(self, *, past: bool = False) -> tuple[SessionPosition, tuple[TimelineAction, ...]]:
         """Where the present stands, or the instant sought last, and what the operator had done by then."""
         if past and self._past is not None:
             return place_of(self._past), tuple(self._acted[: self._again])
@@ -231,7 +231,7 @@ class Timeline:
         cluster = self.session.cluster
         with _no_collection():
             packed = pack(*self.session.save())
-        self._frames.append(_Frame(cluster.now_us, cluster.executed, len(self._acted), packed))
+        self._frames.append(_TimelineKeyframe(cluster.now_us, cluster.executed, len(self._acted), packed))
         self.bytes += packed.size
         self._due = cluster.executed + max(self._nearest, packed.size // self._bytes_per_event)
         self.keep_within(self.budget)
@@ -345,7 +345,7 @@ class Timeline:
                 f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}", code="not_seen"
             )
 
-    def _loaded(self, frame: _Frame, acted: list[Deed]) -> Session:
+    def _loaded(self, frame: _TimelineKeyframe, acted: list[TimelineAction]) -> Session:
         """The twin at a keyframe, and run on from there through these actions."""
         if self._past is None:
             self._past = self.session.twin()
@@ -357,16 +357,16 @@ class Timeline:
         self._again = len(acted)
         return past
 
-    def _arrived(self, past: Session, frame: _Frame) -> Session:
+    def _arrived(self, past: Session, frame: _TimelineKeyframe) -> Session:
         self.replayed = past.cluster.executed - frame.executed
         past.drain()
         return past
 
 
-def place_of(session: Session) -> Place:
+def place_of(session: Session) -> SessionPosition:
     """Where it stands now."""
     step = session.next_step
-    return Place(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
+    return SessionPosition(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
 
 
 def _run(past: Session, until_us: int, events: int) -> int:
@@ -376,7 +376,7 @@ def _run(past: Session, until_us: int, events: int) -> int:
     return past.cluster.executed - before
 
 
-def stand(past: Session, place: Place) -> None:
+def stand(past: Session, place: SessionPosition) -> None:
     """Bring it to where another one stood that has gone the same way, so far as that is possible."""
     reach(past, place.at_us, place.executed, place.steps)
     if place_of(past) != place:  # a phase began, or a step was given up, and no event tells of it

@@ -14,7 +14,7 @@ from playbooks.campaign.runner import Come, keep_first
 from playbooks.campaign.store import CampaignError, open_campaign, read_head
 from playbooks.campaign.workloads.fuzz_workload import read_plan
 from playbooks.recording.recorder import RecordingError
-from spark_report.campaigns.job import Campaign, Wanted
+from spark_report.campaigns.job import CampaignJob, CampaignOptions
 from spark_report.fleet.tables import FORMATS, TERMINAL
 from spark_report.job import EXIT_INTERRUPTED, Stages, guarded, memory_size
 from spark_report.spark.errors import ReportError
@@ -36,11 +36,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--master", metavar="URL")
     parser.add_argument("--memory", metavar="SIZE", type=memory_size)
     options = parser.parse_args(arguments)
-    wanted = Wanted(options.folder, options.runs, options.master, options.memory, options.stop_on)
+    wanted = CampaignOptions(options.folder, options.runs, options.master, options.memory, options.stop_on)
     return guarded(lambda: _run(wanted, Stages(), quiet=options.quiet))
 
 
-def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
+def _run(wanted: CampaignOptions, stage: Callable[[str], None], *, quiet: bool) -> int:
     def after(spark: "SparkSession", come: Come) -> None:
         from spark_report.fleet.report import report  # noqa: PLC0415 - imports PySpark
 
@@ -48,7 +48,7 @@ def _run(wanted: Wanted, stage: Callable[[str], None], *, quiet: bool) -> int:
         formats = [name for name in FORMATS if not (quiet and name == TERMINAL)]
         report([wanted.folder], wanted.folder / FLEET, spark=spark, stage=stage, formats=formats)
 
-    come = Campaign(wanted, stage).run(after)
+    come = CampaignJob(wanted, stage).run(after)
     return EXIT_INTERRUPTED if come.interrupted else 0
 
 

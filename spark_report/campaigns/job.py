@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 
-from playbooks.campaign.run_rows import BROKEN_TOLD, Broken, Coverage, Group, Met, Row, Totals
+from playbooks.campaign.run_rows import BROKEN_TOLD, Coverage, FailureGroup, Met, RunCrash, RunRow, Totals
 from playbooks.campaign.runner import Come, write_come
-from playbooks.campaign.store import PARTS, RUNS, Work, rows_of_lines
-from playbooks.campaign.workloads.fuzz_workload import PlanError, read_plan
+from playbooks.campaign.store import PARTS, RUNS, CampaignWorkload, rows_of_lines
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan
 from playbooks.fuzz.protocol_states import NOTHING
 from spark_report.spark.errors import ReportError
 from spark_report.spark.session import Started, cancel, cores, failures_told, shares_this_python, start
@@ -64,13 +64,15 @@ def met(runs: "DataFrame") -> "DataFrame":
 def totals_at_hand(runs: "DataFrame") -> Totals:
     """The answers of :func:`totals` and, where there are any, of :func:`broken`."""
     row = totals(runs).collect()[0]
-    first = [Broken(*each) for each in broken(runs).collect()] if row.errors else []
+    first = [RunCrash(*each) for each in broken(runs).collect()] if row.errors else []
     return Totals(row.runs, row.strikes, row.errors, tuple(first))
 
 
-def groups_at_hand(frame: "DataFrame") -> tuple[Group, ...]:
+def groups_at_hand(frame: "DataFrame") -> tuple[FailureGroup, ...]:
     """The answer of :func:`groups`, surprises first, then by how often."""
-    found = [Group(row["key"], row["expected"], row["count"], row["run"], row["sentence"]) for row in frame.collect()]
+    found = [
+        FailureGroup(row["key"], row["expected"], row["count"], row["run"], row["sentence"]) for row in frame.collect()
+    ]
     return tuple(sorted(found, key=lambda group: (bool(group.expected), -group.count, group.key)))
 
 
@@ -95,7 +97,7 @@ SHARES_A_CORE: Final = 4
 """The least, where there is enough to do: cores that end early have something to take."""
 
 
-class Done:
+class RunSet:
     """Which runs are there; a byte each, so that millions of them are no burden."""
 
     def __init__(self, runs: int) -> None:
@@ -157,7 +159,7 @@ BATCH: Final = 32
 """Rows that a task holds before it hands them to the file."""
 
 
-def runs_of(spark: "SparkSession", work: Work, shares: Sequence[Share]) -> "DataFrame":
+def runs_of(spark: "SparkSession", work: CampaignWorkload, shares: Sequence[Share]) -> "DataFrame":
     """A frame that does the runs when it is written: a task for each share."""
     from playbooks.campaign.parquet_rows import DDL  # noqa: PLC0415 - Arrow
 
@@ -165,7 +167,7 @@ def runs_of(spark: "SparkSession", work: Work, shares: Sequence[Share]) -> "Data
     return tasks.mapInArrow(worker(work, tuple(shares)), DDL)
 
 
-def worker(work: Work, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
+def worker(work: CampaignWorkload, shares: Sequence[Share]) -> Callable[[Iterator[Any]], Iterator[Any]]:
     """What is sent to the executors: numbers of shares in, rows out."""
 
     def do(batches: Iterator[Any]) -> Iterator[Any]:
@@ -198,7 +200,7 @@ class Landed:
     """What is there of a campaign."""
 
     folder: Path
-    done: Done
+    done: RunSet
     stop_on: str = ""
     """Pattern of the keys that are to end it; empty for none."""
     keys: set[str] = field(default_factory=set)
@@ -226,7 +228,7 @@ class Landed:
                 for each in found:
                     self._note(run, each["key"], expected=bool(each["expected"]))
 
-    def take(self, rows: list[Row]) -> None:
+    def take(self, rows: list[RunRow]) -> None:
         """Runs that are kept elsewhere: this machine did them."""
         self.done.add(row.run for row in rows)
         for row in rows:
@@ -280,7 +282,7 @@ WAVE_TASKS: Final = 2 * SHARES_A_CORE
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class CampaignOptions:
     """What is to be run, and where."""
 
     folder: Path
@@ -292,17 +294,17 @@ class Wanted:
     """One at hand, which is left running."""
 
 
-class Campaign:
+class CampaignJob:
     """One call of the job: runs what is missing, then adds up."""
 
-    def __init__(self, wanted: Wanted, stage: Callable[[str], None]) -> None:
+    def __init__(self, wanted: CampaignOptions, stage: Callable[[str], None]) -> None:
         self._wanted = wanted
         self._stage = stage
         try:
-            self._work: Work = read_plan(wanted.folder)
-        except PlanError as error:
+            self._work: CampaignWorkload = read_plan(wanted.folder)
+        except FuzzPlanError as error:
             raise ReportError(str(error), code="no_plan") from None
-        self.landed = Landed(wanted.folder / PARTS, Done(wanted.runs), wanted.stop_on)
+        self.landed = Landed(wanted.folder / PARTS, RunSet(wanted.runs), wanted.stop_on)
         self.interrupted = False
 
     def run(self, after: Callable[["SparkSession", Come], None], *, landed: Callable[[], None] = lambda: None) -> Come:
@@ -432,7 +434,7 @@ class Campaign:
         if self.interrupted:
             # Whoever pressed Ctrl-C waits for nothing more; what has landed is counted from the files.
             told = Totals(self.landed.done.count, 0, 0, ())
-            nothing: tuple[Group, ...] = ()
+            nothing: tuple[FailureGroup, ...] = ()
             return Come(told, nothing, Coverage(faults, states), interrupted=True)
         runs = read_runs(spark, self._wanted.folder).filter(f"run <= {hit or self._wanted.runs}").persist()
         try:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from spark_report.fleet.tables import FORMATS, HTML, JSON, MARKDOWN
-from spark_report.job import REPORTS, Stages, Wanted, guarded, local_directory, memory_size, say, some_of
+from spark_report.job import REPORTS, SparkOptions, Stages, guarded, local_directory, memory_size, say, some_of
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 
@@ -38,7 +38,7 @@ def _run(options: Any, stage: Callable[[str], None]) -> int:
     )
     from spark_report.fleet.report import run  # noqa: PLC0415 - imports PySpark
 
-    wanted = Wanted(options.master, options.memory)
+    wanted = SparkOptions(options.master, options.memory)
     story = run(paths, out, wanted, stage, baseline=options.baseline, formats=options.format)
     say("")
     for name, kind in ((HTML, "html"), (MARKDOWN, "md"), (JSON, "json"), ("tables", "parquet")):

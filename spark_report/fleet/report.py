@@ -28,7 +28,7 @@ from spark_report.fleet.tables import (
     recovery_times,
     words_of,
 )
-from spark_report.job import Patient, Wanted
+from spark_report.job import Patient, SparkOptions
 from spark_report.model.format import several
 from spark_report.render.output import TABLES as FOLDER
 from spark_report.render.output import Staging, write_parquet
@@ -83,7 +83,7 @@ def report(
 def run(
     paths: Sequence[Path | Address],
     out: Path,
-    wanted: Wanted,
+    wanted: SparkOptions,
     stage: Callable[[str], None],
     *,
     baseline: Path | Address | None = None,

@@ -16,13 +16,13 @@ from cluster_model.protocol.events import DATA_KINDS
 from playbooks.campaign.parquet_rows import DDL
 from playbooks.campaign.store import CAMPAIGN, GRID, PARTS, CampaignError, kept_in, read_head
 from playbooks.campaign.store import RUNS as RUNS_FILE
-from playbooks.campaign.workloads.fuzz_workload import PLAN, PlanError, read_plan
+from playbooks.campaign.workloads.fuzz_workload import PLAN, FuzzPlanError, read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.errors import counted
 from playbooks.model import SEED
 from spark_report.input import frames
 from spark_report.input.frames import frame_of, placed
-from spark_report.input.sessions import Recorded, SetAside, collect
+from spark_report.input.sessions import SessionInput, SetAside, collect
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import HadoopPath, Somewhere, spelled
 from spark_report.tables.compute import ends_of
@@ -70,7 +70,7 @@ class Source:
     path: Somewhere
     head: dict[str, Any] | None
     """What ``campaign.json`` says; None for sessions."""
-    sessions: "tuple[Recorded, ...]" = ()
+    sessions: "tuple[SessionInput, ...]" = ()
 
     @property
     def is_grid(self) -> bool:
@@ -197,7 +197,7 @@ def _cells_again(source: Source) -> dict[int, str]:
     """The command for each cell of a grid."""
     try:
         plan = read_plan(source.path)
-    except PlanError as error:
+    except FuzzPlanError as error:
         raise ReportError(str(error), code="no_plan") from None
     if not isinstance(plan, GridPlan):
         raise ReportError(
@@ -223,7 +223,7 @@ _SCHEMA: Final = pa.schema(
 )
 
 
-def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[Recorded]) -> "DataFrame":
+def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[SessionInput]) -> "DataFrame":
     """A row for each session that has a result; the others broke off, and have the reason as their error."""
     lines = [_line(fleet, place, session) for place, session in enumerate(sessions, 1)]
     known = frames.frame_of(spark, pa.Table.from_pylist(lines, schema=_SCHEMA))
@@ -235,7 +235,7 @@ def read_sessions(spark: "SparkSession", fleet: str, sessions: Sequence[Recorded
     )
 
 
-def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+def _struck(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """A row for each session that a fault struck: which, and the longest time until nothing was left of one."""
     events = frames.read_events(spark, sessions)
     rare = events.filter(~F.col("kind").isin(sorted(DATA_KINDS)))
@@ -255,7 +255,7 @@ def _struck(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
     )
 
 
-def _line(fleet: str, place: int, session: Recorded) -> dict[str, Any]:
+def _line(fleet: str, place: int, session: SessionInput) -> dict[str, Any]:
     start, result = session.start, session.result
     unavailable, ledger = result.get("unavailable"), result.get("ledger")
     return {
@@ -274,7 +274,7 @@ def _line(fleet: str, place: int, session: Recorded) -> dict[str, Any]:
     }
 
 
-def _again(session: Recorded) -> str:
+def _again(session: SessionInput) -> str:
     """The command that plays a session again, which is brought to a disk for that."""
     if isinstance(session.path, HadoopPath):
         return session.path.brought_for("replay")

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
-from spark_report.input.sessions import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, Recorded
+from spark_report.input.sessions import ARROW_TYPES, FINAL_READ, LEDGER, LEDGER_TERMS, SessionInput
 from spark_report.spark.hadoop_fs import spelled
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def frame_of(spark: "SparkSession", table: pa.Table) -> "DataFrame":
     return spark.createDataFrame(table, schema=from_arrow_schema(table.schema))
 
 
-def read_events(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+def read_events(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """All events of all sessions. Broken lines of a torn log are left out; its holes show in the sequence numbers."""
     sealed = [session for session in sessions if session.source == "parquet"]
     parts = [_sealed(spark, group, EVENTS, "events_file") for group in _groups(sealed)]
@@ -87,18 +87,20 @@ def read_events(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFra
     return events.select(*SESSION_EVENTS.names)
 
 
-def read_final_reads(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+def read_final_reads(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """What the reads at the end of all sessions were served; nothing of a session without one."""
     return _beside(spark, [session for session in sessions if session.final_read], "final_read", FINAL_READ)
 
 
-def read_ledgers(spark: "SparkSession", sessions: Sequence[Recorded]) -> "DataFrame":
+def read_ledgers(spark: "SparkSession", sessions: Sequence[SessionInput]) -> "DataFrame":
     """What became of the records of all sessions; nothing of a session that has no such table."""
     return _beside(spark, [session for session in sessions if session.ledger], "ledger", LEDGER)
 
 
-def _beside(spark: "SparkSession", sessions: Sequence[Recorded], file: str, columns: Mapping[str, str]) -> "DataFrame":
-    """A table beside the events; ``file`` names its path in :class:`Recorded`."""
+def _beside(
+    spark: "SparkSession", sessions: Sequence[SessionInput], file: str, columns: Mapping[str, str]
+) -> "DataFrame":
+    """A table beside the events; ``file`` names its path in :class:`SessionInput`."""
     if not sessions:
         types = {"session_id": pa.string(), **{name: ARROW_TYPES[kind] for name, kind in columns.items()}}
         return frame_of(spark, pa.schema(list(types.items())).empty_table())
@@ -108,9 +110,9 @@ def _beside(spark: "SparkSession", sessions: Sequence[Recorded], file: str, colu
     return whole.select("session_id", *columns)
 
 
-def _groups(sessions: Sequence[Recorded]) -> list[list[Recorded]]:
+def _groups(sessions: Sequence[SessionInput]) -> list[list[SessionInput]]:
     """Sessions that one scan can read: those in one parent, each in a directory that bears its id."""
-    groups: dict[str, list[Recorded]] = {}
+    groups: dict[str, list[SessionInput]] = {}
     for session in sessions:
         by_name = session.path.name == f"{session_files.DIRECTORY_PREFIX}{session.session_id}"
         plain = re.fullmatch(r"[A-Za-z0-9._-]+", session.session_id)
@@ -119,8 +121,8 @@ def _groups(sessions: Sequence[Recorded]) -> list[list[Recorded]]:
     return list(groups.values())
 
 
-def _sealed(spark: "SparkSession", group: Sequence[Recorded], schema: T.StructType, file: str) -> "DataFrame":
-    """One of the files of sealed sessions; ``file`` names its path in :class:`Recorded`."""
+def _sealed(spark: "SparkSession", group: Sequence[SessionInput], schema: T.StructType, file: str) -> "DataFrame":
+    """One of the files of sealed sessions; ``file`` names its path in :class:`SessionInput`."""
     paths = [spelled(getattr(session, file)) for session in group]
     if len(group) == 1:
         return spark.read.schema(schema).parquet(*paths).withColumn("session_id", F.lit(group[0].session_id))
@@ -130,7 +132,7 @@ def _sealed(spark: "SparkSession", group: Sequence[Recorded], schema: T.StructTy
     return spark.read.schema(whole).option("basePath", base).parquet(*paths)
 
 
-def _torn(spark: "SparkSession", session: Recorded) -> "DataFrame":
+def _torn(spark: "SparkSession", session: SessionInput) -> "DataFrame":
     lines = spark.read.schema(EVENTS).option("mode", "PERMISSIVE").json(spelled(session.events_file))
     whole = F.col("seq").isNotNull() & F.col("at_us").isNotNull() & (F.col("seq") <= session.last_seq)
     return lines.filter(whole).withColumn("session_id", F.lit(session.session_id))
@@ -151,7 +153,7 @@ class Placed(NamedTuple):
     """These, and those that were made later. ``min.insync.replicas`` is null where no recording says it."""
 
 
-def placed(rare: "DataFrame", sessions: Sequence[Recorded]) -> Placed:
+def placed(rare: "DataFrame", sessions: Sequence[SessionInput]) -> Placed:
     """Every partition's replicas; ``rare`` has all events that are not traffic."""
     begun = assignments(sessions)
     known = {(row["session_id"], row["partition"]) for row in begun}
@@ -172,7 +174,7 @@ def placed(rare: "DataFrame", sessions: Sequence[Recorded]) -> Placed:
     return Placed(*(pa.Table.from_pylist(rows, schema=ASSIGNMENTS) for rows in both))
 
 
-def assignments(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def assignments(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """What the sessions' starts say."""
     return [
         {

@@ -35,7 +35,7 @@ _TAIL_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class SessionInput:
     """A session that can be read. ``problems`` empty means whole; a torn or damaged one says here what is wrong."""
 
     path: Somewhere
@@ -82,11 +82,11 @@ class SetAside:
 
 @dataclass(slots=True)
 class _Collected:
-    sessions: dict[str, Recorded] = field(default_factory=dict)
+    sessions: dict[str, SessionInput] = field(default_factory=dict)
     set_aside: list[SetAside] = field(default_factory=list)
 
 
-def collect(paths: Iterable[Somewhere]) -> tuple[list[Recorded], list[SetAside]]:
+def collect(paths: Iterable[Somewhere]) -> tuple[list[SessionInput], list[SetAside]]:
     """Look at session directories, or directories of them; those that cannot be read are listed, not raised.
 
     Raises:
@@ -110,7 +110,7 @@ def collect(paths: Iterable[Somewhere]) -> tuple[list[Recorded], list[SetAside]]
     return list(found.sessions.values()), found.set_aside
 
 
-def look_at(path: Somewhere) -> Recorded:
+def look_at(path: Somewhere) -> SessionInput:
     """Look at one session directory.
 
     Raises :class:`playbooks.session_format.session_files.LayoutError` when it cannot be read.
@@ -137,7 +137,7 @@ def look_at(path: Somewhere) -> Recorded:
     return _sealed(path, start, manifest)
 
 
-def _worth(session: Recorded) -> tuple[bool, int, int]:
+def _worth(session: SessionInput) -> tuple[bool, int, int]:
     """Which of two copies is better: the sealed one, the longer one, the one with less wrong with it."""
     return session.manifest is not None, session.last_seq, -len(session.problems)
 
@@ -154,7 +154,7 @@ def _each(paths: Iterable[Somewhere]) -> list[Somewhere]:
     return list(meant.values())
 
 
-def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files.Manifest) -> Recorded:
+def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files.Manifest) -> SessionInput:
     problems = [] if manifest.status == "complete" else [f"its status is {manifest.status}: it was sealed afterwards"]
     problems += [*_newer(start), *_unknown(manifest.kinds)]
     damage = _damage(path / session_files.EVENTS_PARQUET, manifest)
@@ -173,7 +173,7 @@ def _sealed(path: Somewhere, start: session_files.Start, manifest: session_files
         )
     last, trouble = _table(path / session_files.FINAL_READ, manifest, FINAL_READ)
     ledger, more = _table(path / session_files.LEDGER, manifest, LEDGER)
-    return Recorded(
+    return SessionInput(
         path, start, manifest, result, "parquet", manifest.last_seq, manifest.virtual_us,
         (*problems, *trouble, *more), last, ledger, session_files.read_why(path, manifest.digest, VERSION),
     )  # fmt: skip
@@ -185,13 +185,13 @@ def _torn(
     *problems: str,
     manifest: session_files.Manifest | None = None,
     result: Mapping[str, Any] | None = None,
-) -> Recorded:
+) -> SessionInput:
     """A session read from its live log, up to the last whole line."""
     seq, at_us, rest = _last_whole_line(path / session_files.EVENTS)
     half = (f"{session_files.EVENTS} ends in {rest} bytes of a broken line, left out",) if rest else ()
     unknown = () if manifest else _unknown(_kinds(path / session_files.EVENTS))
     end_us = max(at_us, manifest.virtual_us if manifest else 0)
-    return Recorded(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half, *unknown))
+    return SessionInput(path, start, manifest, result or {}, "jsonl", seq, end_us, (*problems, *half, *unknown))
 
 
 def _newer(start: session_files.Start) -> tuple[str, ...]:

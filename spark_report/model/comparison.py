@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 import pyarrow as pa
 
 from spark_report.model.format import duration, number, of_users, share, signed
-from spark_report.model.report import Row, SessionStory, Story, headline
+from spark_report.model.report import ReportStory, Row, SessionStory, headline
 from spark_report.tables.registry import TABLES
 
 LEAST_SHARE: Final = 0.05
@@ -170,7 +170,7 @@ MEASURES: Final = (
 BY_NAME: Final = {measure.name: measure for measure in MEASURES}
 
 
-def compare(story: Story) -> list[Row]:
+def compare(story: ReportStory) -> list[Row]:
     """A row for each session and measure; the columns are those of the table ``comparison``."""
     found = [row for measure in MEASURES for row in _measured(story, measure)]
     place = {one.session_id: number for number, one in enumerate(story.sessions)}
@@ -183,7 +183,7 @@ def regressions(rows: list[Row]) -> list[Row]:
     return [row for row in rows if row["judged"] == "regression"]
 
 
-def _measured(story: Story, measure: Measure) -> list[Row]:
+def _measured(story: ReportStory, measure: Measure) -> list[Row]:
     values = {one.session_id: measure.of(one) for one in story.sessions}
     known = [value for value in values.values() if value is not None]
     low, high = min(known, default=0), max(known, default=0)
@@ -246,7 +246,7 @@ _COUNTED: Final = (
 )
 
 
-def all_tables(story: Story) -> dict[str, Any]:
+def all_tables(story: ReportStory) -> dict[str, Any]:
     """Every table of the report, ``sessions`` first; the raw counts have gone into it."""
     first = {
         "sessions": [_row(session) for session in story.sessions],
@@ -258,7 +258,7 @@ def all_tables(story: Story) -> dict[str, Any]:
     return {**made, **{name: table for name, table in story.tables.items() if name != "counts"}}
 
 
-def _settings(story: Story) -> list[dict[str, Any]]:
+def _settings(story: ReportStory) -> list[dict[str, Any]]:
     """The settings in which sessions of a playbook differ."""
     return [
         {"session_id": one.session_id, "setting": setting.path, "name": setting.name, "setting_value": setting.value}
@@ -267,7 +267,7 @@ def _settings(story: Story) -> list[dict[str, Any]]:
     ]
 
 
-def _quarantine(story: Story) -> list[dict[str, Any]]:
+def _quarantine(story: ReportStory) -> list[dict[str, Any]]:
     """Directories that were set aside, and what is wrong with sessions that were reported all the same."""
     whole = [
         {"session_id": "", "what": "directory", "path": str(aside.path), "reason": aside.reason}

@@ -9,10 +9,10 @@ from shlex import quote
 from typing import Any, Final, Literal
 
 from playbooks.results.expected_losses import allowing_losses, unexpected_words
-from spark_report.input.sessions import Recorded, SetAside
+from spark_report.input.sessions import SessionInput, SetAside
 from spark_report.model import settings
 from spark_report.model.format import acks, duration, instant, is_own, of_users, several
-from spark_report.model.settings import Setting
+from spark_report.model.settings import SettingDifference
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
 
@@ -32,12 +32,12 @@ _VERDICTS: Final = {"pass": "PASS", "fail": "FAIL", "inconclusive": "INCONCLUSIV
 class SessionStory:
     """One session: its findings by table, and what they mean."""
 
-    recorded: Recorded
+    recorded: SessionInput
     counts: Row
     tables: dict[str, list[Row]]
     problems: tuple[str, ...]
     """What is wrong with it; empty for a whole session."""
-    settings: tuple[Setting, ...] = ()
+    settings: tuple[SettingDifference, ...] = ()
     """Those in which it differs from other sessions of its playbook in the report."""
 
     @property
@@ -78,7 +78,7 @@ class SessionStory:
 
     @property
     def timeless(self) -> bool:
-        """See :attr:`Recorded.timeless`."""
+        """See :attr:`SessionInput.timeless`."""
         return self.recorded.timeless
 
     @property
@@ -188,7 +188,7 @@ class _LastAt:
 
 
 @dataclass(frozen=True, slots=True)
-class Story:
+class ReportStory:
     """A whole report: what every renderer takes."""
 
     sessions: tuple[SessionStory, ...]
@@ -198,7 +198,9 @@ class Story:
     """The session that the others are measured against; empty for none."""
 
 
-def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Tables, baseline: str = "") -> Story:
+def tell(
+    sessions: Sequence[SessionInput], set_aside: Sequence[SetAside], tables: Tables, baseline: str = ""
+) -> ReportStory:
     """Sort the findings by session."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
@@ -210,7 +212,7 @@ def tell(sessions: Sequence[Recorded], set_aside: Sequence[SetAside], tables: Ta
         if not counts["gapless"]:
             problems += (f"its events have holes: {counts['events']:,} read of {session.last_seq + 1:,}",)
         stories.append(SessionStory(session, counts, own, problems, differing[session.session_id]))
-    return Story(tuple(stories), tuple(set_aside), tables, baseline)
+    return ReportStory(tuple(stories), tuple(set_aside), tables, baseline)
 
 
 def first_reasons(set_aside: Sequence[SetAside], most: int) -> list[str]:
@@ -237,7 +239,7 @@ def tone(story: SessionStory) -> Tone:
     return "calm"
 
 
-def overall(story: Story) -> tuple[Tone, str]:
+def overall(story: ReportStory) -> tuple[Tone, str]:
     """One sentence over all sessions."""
     if len(story.sessions) == 1:
         return tone(story.sessions[0]), headline(story.sessions[0])

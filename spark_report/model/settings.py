@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 import yaml
 
 from playbooks.session_format import session_files
-from spark_report.input.sessions import Recorded
+from spark_report.input.sessions import SessionInput
 
 SEED: Final = "seed"
 AS_WRITTEN: Final = "as in the playbook"
@@ -18,7 +18,7 @@ _MOST_BYTES: Final = 1 << 20
 """Of a playbook that is looked into."""
 
 
-class Setting(NamedTuple):
+class SettingDifference(NamedTuple):
     """A setting of a session that its siblings have otherwise."""
 
     path: str
@@ -34,22 +34,22 @@ class Setting(NamedTuple):
         return f"{self.name}={self.value}" if self.value is not None else f"{self.name} {AS_WRITTEN}"
 
 
-def differing(sessions: Sequence[Recorded]) -> dict[str, tuple[Setting, ...]]:
+def differing(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
     """Session id → the settings in which it differs from other sessions of its playbook, all in one order."""
-    found: dict[str, tuple[Setting, ...]] = {}
+    found: dict[str, tuple[SettingDifference, ...]] = {}
     for playbook in dict.fromkeys(one.start.playbook for one in sessions):
         found |= _of_siblings([one for one in sessions if one.start.playbook == playbook])
     return found
 
 
-def joined(settings: Iterable[Setting], most: int = 6) -> str:
+def joined(settings: Iterable[SettingDifference], most: int = 6) -> str:
     """Settings in words, with commas; of very many the first and how many more there are."""
     words = [setting.words for setting in settings]
     more = f", {len(words) - most} more" if len(words) > most else ""
     return ", ".join(words[:most]) + more
 
 
-def _of_siblings(sessions: Sequence[Recorded]) -> dict[str, tuple[Setting, ...]]:
+def _of_siblings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
     made = {one.session_id: {_path(path): _plain(value) for path, value in one.start.settings.items()}
             for one in sessions}  # fmt: skip
     paths = [*dict.fromkeys(path for own in made.values() for path in own if path != SEED), SEED]
@@ -62,13 +62,13 @@ def _of_siblings(sessions: Sequence[Recorded]) -> dict[str, tuple[Setting, ...]]
     names = _names(values)
     return {
         one.session_id: tuple(
-            Setting(path, name, values[path][one.session_id]) for path, name in names.items()
+            SettingDifference(path, name, values[path][one.session_id]) for path, name in names.items()
         )
         for one in sessions
     }  # fmt: skip
 
 
-def _values(session: Recorded, paths: Sequence[str], made: dict[str, str]) -> dict[str, str | None]:
+def _values(session: SessionInput, paths: Sequence[str], made: dict[str, str]) -> dict[str, str | None]:
     """Path → the session's value; its playbook is parsed once, and only for paths that it does not set."""
     left = [path for path in paths if path not in made and path != SEED]
     root = _playbook(session) if left else None
@@ -105,7 +105,7 @@ def _plain(value: object) -> str:
     return stripped[1:-1] if quoted else stripped
 
 
-def _playbook(session: Recorded) -> yaml.Node | None:
+def _playbook(session: SessionInput) -> yaml.Node | None:
     """A session's playbook as nodes; None where it cannot be read."""
     try:
         file = session.path / session_files.PLAYBOOK

@@ -15,12 +15,22 @@ from markupsafe import Markup
 from playbooks.text import printable
 from spark_report.model.comparison import compare
 from spark_report.model.format import duration, is_own, number, several, share
-from spark_report.model.report import Row, SessionStory, Story, Tone, first_reasons, headline, overall, sentences, tone
+from spark_report.model.report import (
+    ReportStory,
+    Row,
+    SessionStory,
+    Tone,
+    first_reasons,
+    headline,
+    overall,
+    sentences,
+    tone,
+)
 from spark_report.render import charts, tables
 from spark_report.render.downsampling import MOST_SHAPES
 from spark_report.render.sections import (
     MOST_SESSIONS,
-    Section,
+    ReportSection,
     comparison_baseline,
     comparison_changes,
     comparison_extremes,
@@ -153,10 +163,10 @@ _OVER_TIME: Final = (
 )
 
 
-class _Content(NamedTuple):
+class _SessionContent(NamedTuple):
     """What is the same of a session whatever the detail: it is made once."""
 
-    sections: list[Section]
+    sections: list[ReportSection]
     figures: list["_Drawn"]
 
 
@@ -182,14 +192,14 @@ class Chart:
     picture: Markup
 
 
-def write_html(path: Path, story: Story) -> None:
+def write_html(path: Path, story: ReportStory) -> None:
     """Write the page."""
     path.write_text(html_page(story), encoding="utf-8")
 
 
-def html_page(story: Story) -> str:
+def html_page(story: ReportStory) -> str:
     """The page as text, with as much detail as there is room for."""
-    made: dict[str, _Content] = {}
+    made: dict[str, _SessionContent] = {}
     pages = (_page(story, detail, made) for detail in DETAILS)
     page = next(pages)
     while len(page.encode()) > MOST_BYTES and (shorter := next(pages, "")):
@@ -197,12 +207,12 @@ def html_page(story: Story) -> str:
     return page
 
 
-def _page(story: Story, detail: Detail, made: dict[str, _Content]) -> str:
+def _page(story: ReportStory, detail: Detail, made: dict[str, _SessionContent]) -> str:
     worst, verdict = overall(story)
     told = shown_sessions(story, detail.sessions)
     for one in told:
         if one.session_id not in made:
-            made[one.session_id] = _Content(sections(one), _figures(one))
+            made[one.session_id] = _SessionContent(sections(one), _figures(one))
     anchors = {one.session_id: f"s{place}" for place, one in enumerate(told)}
     short = tables.letters(story)
     return (
@@ -237,7 +247,7 @@ def environment() -> Environment:
     )
 
 
-def _comparison(story: Story) -> dict[str, Any]:
+def _comparison(story: ReportStory) -> dict[str, Any]:
     compared = compare(story)
     matrix = comparison_matrix(story, compared)
     changes = comparison_changes(story, compared)
@@ -251,7 +261,7 @@ def _comparison(story: Story) -> dict[str, Any]:
     }
 
 
-def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, content: _Content) -> dict[str, Any]:
+def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, content: _SessionContent) -> dict[str, Any]:
     drawn = {chart.id: chart for chart in _charts(anchor, story, content.figures, detail.shapes)}
     told, left_out = drill_down(story, detail.partitions, detail.shapes)
     found = content.sections
@@ -275,7 +285,7 @@ def _section(anchor: str, letter: str, story: SessionStory, detail: Detail, cont
     }
 
 
-def _with_charts(anchor: str, section: Section, drawn: dict[str, Chart]) -> dict[str, Any]:
+def _with_charts(anchor: str, section: ReportSection, drawn: dict[str, Chart]) -> dict[str, Any]:
     own = [chart for name, chart in drawn.items() if name.startswith(f"{anchor}-{section.name}-")]
     # A chart's data is for looking up; where there is none, the tables are what there is to read.
     behind = section.name in ("timeline", "latency") and bool(own)

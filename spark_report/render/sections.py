@@ -6,8 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
 from spark_report.model.format import duration, instant, number, of_users, several, share
-from spark_report.model.report import Row, SessionStory, Story, Tone, tone
-from spark_report.model.settings import AS_WRITTEN, SEED, Setting
+from spark_report.model.report import ReportStory, Row, SessionStory, Tone, tone
+from spark_report.model.settings import AS_WRITTEN, SEED, SettingDifference
 from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
@@ -21,7 +21,7 @@ _JUDGED: Final = {"regression": "worse", "improvement": "better", "same": "as be
 Columns = dict[str, Callable[[Row], Any]]
 
 
-def comparison_legend(story: Story) -> View:
+def comparison_legend(story: ReportStory) -> View:
     """What the short names stand for, and how to see the session itself."""
     short = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
@@ -36,7 +36,7 @@ def comparison_legend(story: Story) -> View:
     return view("sessions", "Sessions", list(story.sessions), columns, "seed")  # type: ignore[arg-type]
 
 
-def comparison_matrix(story: Story, compared: list[Row]) -> View:
+def comparison_matrix(story: ReportStory, compared: list[Row]) -> View:
     """Measures by sessions; best and worst are marked. For a few sessions only."""
     if not 1 < len(story.sessions) <= MOST_SIDE_BY_SIDE:
         return view("comparison", "Side by side", [], {})
@@ -63,7 +63,7 @@ def comparison_matrix(story: Story, compared: list[Row]) -> View:
     return View("comparison", title, ("measure", *headings), frozenset(headings), tuple(lines), tones)
 
 
-def _setting_rows(story: Story) -> list[tuple[str, ...]]:
+def _setting_rows(story: ReportStory) -> list[tuple[str, ...]]:
     """The settings in which the sessions differ, as first rows of the matrix."""
     names = dict.fromkeys(setting.name for one in story.sessions for setting in one.settings)
     values = [{setting.name: setting for setting in one.settings} for one in story.sessions]
@@ -75,12 +75,12 @@ def _setting_rows(story: Story) -> list[tuple[str, ...]]:
     ]
 
 
-def _set_to(setting: Setting) -> str:
+def _set_to(setting: SettingDifference) -> str:
     value = AS_WRITTEN if setting.value is None else setting.value
     return value if len(value) <= _MOST_OF_A_VALUE else f"{value[: _MOST_OF_A_VALUE - 1]}…"
 
 
-def comparison_extremes(story: Story, compared: list[Row]) -> View:
+def comparison_extremes(story: ReportStory, compared: list[Row]) -> View:
     """For each measure in which sessions differ: who is best, and who is worst."""
     short = letters(story)
     found = []
@@ -106,7 +106,7 @@ def comparison_extremes(story: Story, compared: list[Row]) -> View:
     return view("comparison", "Best and worst", found, columns, "best|worst")
 
 
-def comparison_changes(story: Story, compared: list[Row]) -> View:
+def comparison_changes(story: ReportStory, compared: list[Row]) -> View:
     """What is not as in the baseline, regressions first."""
     short = letters(story)
     order = {"regression": 0, "improvement": 1}
@@ -124,7 +124,7 @@ def comparison_changes(story: Story, compared: list[Row]) -> View:
     return replace(made, tones={(place, 5): row["judged"] for place, row in enumerate(found)})
 
 
-def comparison_baseline(story: Story, compared: list[Row]) -> str:
+def comparison_baseline(story: ReportStory, compared: list[Row]) -> str:
     """One sentence on what changed; empty without a baseline."""
     if not story.baseline:
         return ""
@@ -167,7 +167,7 @@ MOST_SESSIONS: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A heading with tables; some have a chart on the page."""
 
     name: str
@@ -184,7 +184,7 @@ class Section:
         return any(self.views) or bool(self.nothing)
 
 
-def shown_sessions(story: Story, most: int = MOST_SESSIONS) -> list[SessionStory]:
+def shown_sessions(story: ReportStory, most: int = MOST_SESSIONS) -> list[SessionStory]:
     """The sessions that are shown one by one: all of a few, else those that need attention first."""
     if len(story.sessions) <= most:
         return list(story.sessions)
@@ -192,12 +192,12 @@ def shown_sessions(story: Story, most: int = MOST_SESSIONS) -> list[SessionStory
     return sorted(story.sessions, key=lambda one: order[tone(one)])[:most]
 
 
-def sections(story: SessionStory) -> list[Section]:
+def sections(story: SessionStory) -> list[ReportSection]:
     """All sections that have something to say."""
     return [section for section in (*_told(story), *_looked_up(story)) if section]
 
 
-def _told(story: SessionStory) -> list[Section]:
+def _told(story: SessionStory) -> list[ReportSection]:
     alerts = tables.alerts(story)
     fired = tables.alerts_short(story)
     quiet = "None of the alerts would have fired." if not fired and not story.timeless else ""
@@ -205,7 +205,7 @@ def _told(story: SessionStory) -> list[Section]:
     losses, failovers = tables.losses(story), tables.failovers(story)
     anomalies, whole = tables.anomalies(story), tables.partitions(story)
     return [
-        Section(
+        ReportSection(
             "losses",
             losses.title,
             (losses, tables.points_of_no_return(story), tables.remedies(story)),
@@ -214,40 +214,42 @@ def _told(story: SessionStory) -> list[Section]:
         *(_open(tables.expectations(story)) if story.failed else ()),
         *_open(tables.violations(story)),
         *_open(tables.overdue(story)),
-        Section("anomalies", anomalies.title, (anomalies,), anomalies),
-        Section(
+        ReportSection("anomalies", anomalies.title, (anomalies,), anomalies),
+        ReportSection(
             "timeline",
             "What happened when",
             (tables.faults(story), tables.unavailability(story), tables.states(story)),
         ),
-        Section("availability", "Availability", (tables.availability(story),)),
-        Section(
+        ReportSection("availability", "Availability", (tables.availability(story),)),
+        ReportSection(
             "recovery",
             "How long recovery took",
             (tables.fault_times(story), tables.means(story)),
             tables.fault_times_short(story),
         ),
-        Section(
+        ReportSection(
             "latency",
             "Latency and throughput",
             (tables.around_faults(story), tables.latency(story)),
             tables.latency_short(story),
         ),
-        Section("alerts", alerts.title, (alerts,), fired, quiet),
-        Section("lag", lags.title, (lags,), lags),
-        Section("rebalances", turns.title, (turns,), turns),
-        Section("failovers", failovers.title, (failovers,), failovers),
-        Section("partitions", "Partitions", (whole,), whole),
-        Section("producers", "Producers", (client_tables.producers(story),), client_tables.producers_short(story)),
-        Section("groups", "Groups", (client_tables.groups(story),), client_tables.groups_short(story)),
+        ReportSection("alerts", alerts.title, (alerts,), fired, quiet),
+        ReportSection("lag", lags.title, (lags,), lags),
+        ReportSection("rebalances", turns.title, (turns,), turns),
+        ReportSection("failovers", failovers.title, (failovers,), failovers),
+        ReportSection("partitions", "Partitions", (whole,), whole),
+        ReportSection(
+            "producers", "Producers", (client_tables.producers(story),), client_tables.producers_short(story)
+        ),
+        ReportSection("groups", "Groups", (client_tables.groups(story),), client_tables.groups_short(story)),
     ]
 
 
-def _open(found: View) -> tuple[Section, ...]:
-    return (Section(found.name, found.title, (found,), found),)
+def _open(found: View) -> tuple[ReportSection, ...]:
+    return (ReportSection(found.name, found.title, (found,), found),)
 
 
-def _looked_up(story: SessionStory) -> list[Section]:
+def _looked_up(story: SessionStory) -> list[ReportSection]:
     views = [
         *([] if story.failed else [tables.expectations(story)]),
         tables.ledger(story),
@@ -264,7 +266,7 @@ def _looked_up(story: SessionStory) -> list[Section]:
     ]
     odd = tables.ledger(story) if story.disagreements else None
     return [
-        Section(found.name, found.title, (found,), odd if found.name == "ledger" else None, folded=True)
+        ReportSection(found.name, found.title, (found,), odd if found.name == "ledger" else None, folded=True)
         for found in views
         if found
     ]

@@ -33,7 +33,7 @@ _RIGHT: Final = 14
 _AXES: Final = ("yaxis", "yaxis2")
 
 
-class Box(NamedTuple):
+class PlotArea(NamedTuple):
     """The plot within a picture, in pixels."""
 
     left: float
@@ -89,7 +89,7 @@ def svg(figure: Figure, label: str, most: int = MOST_SHAPES) -> Markup:
     names = [name for name in _AXES if name in layout]
     lengths = [len(_short(text)) for name in names for text in _labels(layout[name], data, name)]
     left = round(10 + max((length * _LETTER for length in lengths), default=20), 1)
-    box = Box(left, WIDTH - _RIGHT, _TOP, layout["height"] - _FOOT)
+    box = PlotArea(left, WIDTH - _RIGHT, _TOP, layout["height"] - _FOOT)
     across = Scale(layout["xaxis"], _reach(data) if "range" not in layout["xaxis"] else [], box.left, box.right)
     downs = {}
     for name in names:
@@ -108,7 +108,7 @@ def _range(axis: Figure) -> Markup:
     return Markup(' data-range="{} {}"').format(*axis["range"]) if axis.get("zoom") else Markup("")
 
 
-def _drawn(figure: Figure, across: Scale, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+def _drawn(figure: Figure, across: Scale, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
     layout, data = figure["layout"], figure["data"]
     for x, words in across.marks(layout["xaxis"]):
         yield f'<g class="tick" data-x="{x}"><path class="grid" d="M{x} {box.top}V{box.foot}"/>'
@@ -140,7 +140,7 @@ def _drawn(figure: Figure, across: Scale, downs: dict[str, Scale], box: Box) -> 
         yield _text(box.left + 2, downs["yaxis"](note["y"]) + 4, note["text"], "start", "bold")
 
 
-def _grid(layout: Figure, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+def _grid(layout: Figure, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
     for name, down in downs.items():
         if layout[name].get("showgrid", True):
             for y, _words in down.marks(layout[name]):
@@ -168,7 +168,7 @@ def _bars(trace: Figure, across: Scale, down: Scale) -> Iterator[str]:
             )
 
 
-def _lines_of(found: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: Box) -> Iterator[str]:
+def _lines_of(found: list[Figure], lane: Any, across: Scale, downs: dict[str, Scale], box: PlotArea) -> Iterator[str]:
     """Lines over the whole plot, or in one lane, behind what a pointer can meet."""
     top, foot = (box.top, box.foot) if lane is None else (downs["yaxis"](lane - 0.5), downs["yaxis"](lane + 0.5))
     yield '<g class="lines">' if lane is None else '<g class="lines" data-steps="1">'
@@ -241,7 +241,7 @@ def _mark(marker: Figure, x: float, y: float) -> str:
     return f'<circle cx="{x}" cy="{y}" r="{size}" fill="{colour}"/>'
 
 
-def _shape(shape: Figure, across: Scale, down: Scale, box: Box) -> str:
+def _shape(shape: Figure, across: Scale, down: Scale, box: PlotArea) -> str:
     if shape["type"] == "line":
         return f'<path class="rule" d="M{box.left} {down(shape["y0"])}H{box.right}"/>'
     begin, end = across.inside(shape["x0"]), across.inside(shape["x1"])

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from spark_report.model import report
 from spark_report.model.format import acks, duration, folded, instant, number, of_users, several, share, signed
-from spark_report.model.report import Row, SessionStory, Story
+from spark_report.model.report import ReportStory, Row, SessionStory
 from spark_report.render.charts import shown_partitions
 
 SENTENCE: Final = "cause"
@@ -93,7 +93,7 @@ def number_in(column: str) -> Callable[[Row], str]:
     return lambda row: number(row[column])
 
 
-def letters(story: Story) -> dict[str, str]:
+def letters(story: ReportStory) -> dict[str, str]:
     """Session → a short name for it: A, B, ... Z, then S27."""
     names = list(string.ascii_uppercase)
     return {
@@ -102,7 +102,7 @@ def letters(story: Story) -> dict[str, str]:
     }
 
 
-def overview(story: Story, *, short: bool = False) -> View:
+def overview(story: ReportStory, *, short: bool = False) -> View:
     """All sessions side by side; ``short`` names them by their playbooks instead of its titles."""
     named = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {
@@ -131,12 +131,12 @@ def verdict(story: SessionStory, *, short: bool = False) -> str:
     return story.verdict or story.status
 
 
-def settings_column(story: Story) -> dict[str, Callable[[Any], Any]]:
+def settings_column(story: ReportStory) -> dict[str, Callable[[Any], Any]]:
     """A column with the settings in which sessions of a playbook differ; none where they are alike in all."""
     return {"settings": lambda one: one.settings_words} if any(one.settings for one in story.sessions) else {}
 
 
-def differences(story: Story) -> View:
+def differences(story: ReportStory) -> View:
     """The settings in which sessions of a playbook differ, by their short names."""
     named = letters(story)
     columns: dict[str, Callable[[Any], Any]] = {"": lambda one: named[one.session_id], **settings_column(story)}

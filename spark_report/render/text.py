@@ -12,10 +12,10 @@ from rich.text import Text
 from playbooks.text import escaped, printable, table_text
 from spark_report.model.comparison import compare
 from spark_report.model.format import several
-from spark_report.model.report import SessionStory, Story, first_reasons, headline, overall, sentences, tone
+from spark_report.model.report import ReportStory, SessionStory, first_reasons, headline, overall, sentences, tone
 from spark_report.render import tables
 from spark_report.render.sections import (
-    Section,
+    ReportSection,
     comparison_baseline,
     comparison_changes,
     comparison_extremes,
@@ -38,7 +38,7 @@ _LONG: Final = ("cause", "found", "partition", "because", "measure", "shown by",
 _BAR: Final = 24
 
 
-def show_in_terminal(console: Console, story: Story) -> None:
+def show_in_terminal(console: Console, story: ReportStory) -> None:
     """Print the report. Names from sessions are printed as they are spelled, never as markup or control codes."""
     several = len(story.sessions) > 1
     letters = tables.letters(story)
@@ -58,7 +58,7 @@ def show_in_terminal(console: Console, story: Story) -> None:
         console.print(_plain(f"Set aside: {reason}", _STYLES["warning"]))
 
 
-def _terminal_comparison(console: Console, story: Story) -> None:
+def _terminal_comparison(console: Console, story: ReportStory) -> None:
     compared = compare(story)
     if said := comparison_baseline(story, compared):
         console.print(_plain(f"\n{said}", "bold"))
@@ -166,12 +166,12 @@ _BULKY: Final = ("partition_states",)
 _SIGNS: Final = {"calm": "✓", "warning": "!", "alarm": "✗"}
 
 
-def write_markdown(path: Path, story: Story) -> None:
+def write_markdown(path: Path, story: ReportStory) -> None:
     """Write the file."""
     path.write_text(markdown_text(story), encoding="utf-8")
 
 
-def markdown_text(story: Story) -> str:
+def markdown_text(story: ReportStory) -> str:
     """The report as text."""
     worst, verdict = overall(story)
     kept = [f"{MARKDOWN_FIRST_LINE}\n\n## {_SIGNS[worst]} floodmark: {escaped(verdict)}\n"]
@@ -187,7 +187,7 @@ def markdown_text(story: Story) -> str:
     return "\n".join(kept)
 
 
-def _blocks(story: Story) -> Iterator[str]:
+def _blocks(story: ReportStory) -> Iterator[str]:
     for reason in first_reasons(story.set_aside, MARKDOWN_MOST_ROWS):
         yield f"**Set aside:** {escaped(reason)}\n"
     several_ = len(story.sessions) > 1
@@ -201,7 +201,7 @@ def _blocks(story: Story) -> Iterator[str]:
         yield f"{len(story.sessions) - len(told)} sessions that need less attention are in the tables.\n"
 
 
-def _markdown_comparison(story: Story) -> Iterator[str]:
+def _markdown_comparison(story: ReportStory) -> Iterator[str]:
     compared = compare(story)
     yield _markdown_table(comparison_legend(story), len(story.sessions))
     if said := comparison_baseline(story, compared):
@@ -233,7 +233,7 @@ def _markdown_session(story: SessionStory, letter: str) -> Iterator[str]:
     yield f"Shown by <code>{escaped(story.opened_by)}</code> ({facts}).\n"
 
 
-def _section(section: Section) -> str:
+def _section(section: ReportSection) -> str:
     views = [view for view in section.views if view and view.name not in _BULKY]
     if not views:
         return f"{section.nothing}\n" if section.nothing else ""

@@ -76,14 +76,14 @@ def place(text: str) -> Path | Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Stat:
+class FileStat:
     """What is known of a file without reading it."""
 
     st_size: int
 
 
 @dataclass(slots=True)
-class _Content:
+class _FileContent:
     """What was brought of a file: its end, which of a small one is all of it."""
 
     sha256: str
@@ -147,9 +147,9 @@ class HadoopPath:
         """What is in a directory and has a name that fits."""
         return (path for path in self.iterdir() if fnmatchcase(path.name, pattern))
 
-    def stat(self) -> Stat:
+    def stat(self) -> FileStat:
         """Its size. Raises FileNotFoundError."""
-        return Stat(self._shelf.size(self.uri))
+        return FileStat(self._shelf.size(self.uri))
 
     def open(self, _mode: Literal["rb"], /) -> BinaryIO:
         """Its bytes, from the end the cheaper. Raises OSError."""
@@ -199,7 +199,7 @@ class _Shelf:
         """Address → bytes."""
         self.trouble = ""
         self._directories: dict[str, set[str]] = {}
-        self._contents: dict[str, _Content] = {}
+        self._contents: dict[str, _FileContent] = {}
         try:
             self._list()
             self._bring_what_sessions_have()
@@ -223,7 +223,7 @@ class _Shelf:
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", uri)
         return self.files[uri]
 
-    def content(self, uri: str, least: int = 0) -> _Content:
+    def content(self, uri: str, least: int = 0) -> _FileContent:
         """What is known of a file, and at least so many of its last bytes."""
         size = self.size(uri)
         if size > MOST_BYTES:
@@ -281,7 +281,7 @@ class _Shelf:
         frame = self._files(*uris).select("path", F.sha2(content, 256).alias("sha256"), end.alias("tail"))
         for row in frame.collect():
             uri = asked[tuple(_steps(row["path"]))]
-            self._contents[uri] = _Content(row["sha256"], bytes(row["tail"]))
+            self._contents[uri] = _FileContent(row["sha256"], bytes(row["tail"]))
 
     def _files(self, *uris: str) -> "DataFrame":
         # Told to look everywhere, Spark takes no directory for the value of a column.
@@ -292,7 +292,7 @@ class _Shelf:
 class _Ending(io.RawIOBase):
     """A file whose last bytes are at hand; those before them are brought when they are read."""
 
-    def __init__(self, size: int, content: Callable[[int], _Content]) -> None:
+    def __init__(self, size: int, content: Callable[[int], _FileContent]) -> None:
         self._size = size
         self._content = content
         self._at = 0

@@ -122,7 +122,7 @@ WAIT_SECONDS: Final = 60
 _LOOK_SECONDS: Final = 1.0
 
 
-class Watch:
+class ExecutorMonitor:
     """Cancels what runs when there has been no executor for :data:`WAIT_SECONDS`."""
 
     def __init__(self, context: "SparkContext", wait: float = WAIT_SECONDS) -> None:
@@ -208,7 +208,7 @@ class Started:
     jvm: "subprocess.Popen[bytes] | None" = None
     cold: bool = False
     """Whether a cache would have made it start faster, and there is none."""
-    watch: "Watch | None" = None
+    watch: "ExecutorMonitor | None" = None
     """Looks after the executors of a standalone cluster."""
 
 
@@ -296,10 +296,10 @@ def _scratch() -> Iterator[Path]:
         yield path
 
 
-def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> Watch | None:
+def _watch(spark: "SparkSession", master: str | None, stack: contextlib.ExitStack) -> ExecutorMonitor | None:
     if master is None or not spark_master.is_standalone(master):
         return None
-    watch = Watch(spark.sparkContext)
+    watch = ExecutorMonitor(spark.sparkContext)
     stack.enter_context(watch.watching())
     return watch
 

@@ -16,7 +16,7 @@ import numpy as np
 from spark_report.spark.by_value import rows_by_session
 from spark_report.tables import result_recount
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
-from spark_report.tables.result_recount import LAST, Claims, Event, disagreements
+from spark_report.tables.result_recount import LAST, Event, ResultClaims, disagreements
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -58,7 +58,7 @@ Process = tuple[str, int]
 """A client, and which of its lives."""
 
 
-class Step(NamedTuple):
+class ReadJump(NamedTuple):
     """A process went from one offset of the log to another that is not the next."""
 
     anomaly: str
@@ -72,7 +72,7 @@ class Step(NamedTuple):
     """The oldest and the newest stint of the log that it read; None: whatever was seen there counts."""
 
 
-class Piece(NamedTuple):
+class SendRun(NamedTuple):
     """Records that a process sent in a row, which stand in a row; ``txn`` -1: outside of any transaction."""
 
     sequence: int
@@ -82,7 +82,7 @@ class Piece(NamedTuple):
     seq: int
 
 
-class Books:
+class PartitionReads:
     """A partition's."""
 
     def __init__(self) -> None:
@@ -104,8 +104,8 @@ class Books:
         self.last_read: list[tuple[int, int, int]] = []
         self.log_start: int | None = None
         """Where the log begins at the end; None: nobody has read it to its end."""
-        self.steps: list[Step] = []
-        self.pieces: dict[Process, list[Piece]] = {}
+        self.steps: list[ReadJump] = []
+        self.pieces: dict[Process, list[SendRun]] = {}
         self.high = -1
         self.regressions: dict[str, int] = {}
         self.begins: dict[int, int] = {}
@@ -122,7 +122,7 @@ class Books:
             inside = "int-" if known[1] == poll else ""
             anomaly = f"{inside}{'poll-skip' if offset > known[0] else 'nonmonotonic-poll'}"
             stints = (min(known[2], stint), stint)
-            self.steps.append(Step(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, stints))
+            self.steps.append(ReadJump(anomaly, process[0], known[0] - 1, offset, COMMITTED in manner, seq, stints))
         self._at[process] = (end, poll, stint)
         self.reads.append((process, manner.startswith(SUBSCRIBE), stint, offset, end, seq))
         self.seen.append((stint, offset, end, seq))
@@ -143,7 +143,7 @@ class _Partition:
     """A name, and the books of all partitions that bore it."""
 
     def __init__(self) -> None:
-        self.books = [Books()]
+        self.books = [PartitionReads()]
         self.stints = 0
         self.first = 0
         """The first stint of the one that bears it now."""
@@ -151,7 +151,7 @@ class _Partition:
         """Broker → its stint, once it has written."""
 
 
-class Walk:
+class EventWalk:
     """Writes the books of a session, event by event."""
 
     def __init__(self, readers: Mapping[str, str]) -> None:
@@ -183,7 +183,7 @@ class Walk:
                     own = self._partitions[partition] = _Partition()
                 self._of_partition(kind, own, event)
 
-    def books(self) -> Iterable[tuple[str, list[Books]]]:
+    def books(self) -> Iterable[tuple[str, list[PartitionReads]]]:
         """The partitions, each with its books; the last ones are of what bears the name in the end."""
         return [(name, own.books) for name, own in sorted(self._partitions.items())]
 
@@ -201,7 +201,7 @@ class Walk:
         elif kind == "appended":
             self._appended(own, event)
         elif kind == "partition_deleted":
-            own.books.append(Books())
+            own.books.append(PartitionReads())
             own.first = own.stints
         elif kind == LAST:
             books.log_start = event[9]
@@ -244,7 +244,7 @@ class Walk:
             books.acked.append((client, sequence, end, stint, offset))
             if stint >= 0 and offset >= 0:
                 books.seen.append((stint, offset, offset + count, event[0]))
-                books.pieces.setdefault(self._process(client), []).append(Piece(sequence, end, offset, txn, event[0]))
+                books.pieces.setdefault(self._process(client), []).append(SendRun(sequence, end, offset, txn, event[0]))
                 books.high = max(books.high, offset + count - 1)
 
     def _up(self, event: tuple[Any, ...]) -> None:
@@ -279,7 +279,7 @@ _LOW: Final = (1 << _SHIFT) - 1
 class Judge:
     """Holds the books of one partition against each other."""
 
-    def __init__(self, books: Books, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
+    def __init__(self, books: PartitionReads, sent: Sequence[tuple[str, int, int]], *, last: bool) -> None:
         """``sent`` is all that was ever sent under the partition's name; ``last``: it was there to the end."""
         self._books = books
         self._last = last
@@ -399,7 +399,7 @@ class Judge:
 
     # -- the order of reading and of sending
 
-    def _steps(self, steps: Iterable[Step]) -> None:
+    def _steps(self, steps: Iterable[ReadJump]) -> None:
         """Steps back, and those over values that anybody has seen.
 
         Who is handed committed data only does not miss what has failed. Of a partition that is gone nobody sees any
@@ -416,7 +416,7 @@ class Judge:
                 between = between & (seqs[low:high] < step.seq) & (not step.committed)
             self.found[step.anomaly, step.client] += bool(between.any())
 
-    def _log_of(self, step: Step) -> tuple[Numbers, Numbers, Numbers]:
+    def _log_of(self, step: ReadJump) -> tuple[Numbers, Numbers, Numbers]:
         """What was seen of the log that a step goes over: nothing of stints outside of those at its ends.
 
         Behind the start of the newest there is nothing but its own.
@@ -432,7 +432,7 @@ class Judge:
 
     def _send_order(self) -> None:
         """What a process sent, held against what it sent before; nothing or only what has failed is between."""
-        chains: dict[Process, list[Piece]] = {}
+        chains: dict[Process, list[SendRun]] = {}
         untold = self._books.unknown if self._last else ()
         found = ((process, self._untold(process, *sent)) for process, *sent in untold)
         for process, pieces in (*self._books.pieces.items(), *found):
@@ -447,7 +447,7 @@ class Judge:
                 if other.offset <= last:
                     self.found[f"{'int-' if inside else ''}nonmonotonic-send", client] += 1
                 elif inside and other.offset > last + 1:
-                    self._steps([Step("int-send-skip", client, last, other.offset, False, other.seq)])
+                    self._steps([ReadJump("int-send-skip", client, last, other.offset, False, other.seq)])
 
     def _all_failed(self, client: str, start: int, end: int) -> bool:
         """Whether nothing that was sent between two may be anywhere."""
@@ -456,13 +456,13 @@ class Judge:
         between = np.arange(start, end) + (self._code(client) << _SHIFT)
         return bool(_among(between, self._failed).all())
 
-    def _untold(self, process: Process, start: int, end: int, txn: int, seq: int) -> list[Piece]:
+    def _untold(self, process: Process, start: int, end: int, txn: int, seq: int) -> list[SendRun]:
         """Where values stand of which their sender could not tell."""
         base = self._code(process[0]) << _SHIFT
         low, high = np.searchsorted(self._known, [base + start, base + end])
         numbers = (self._known[low:high] - base).tolist()
         return [
-            Piece(number, number + 1, offset, txn, seq)
+            SendRun(number, number + 1, offset, txn, seq)
             for number, offset in zip(numbers, self._top[low:high].tolist(), strict=True)
         ]
 
@@ -529,7 +529,7 @@ def _newest(places: Numbers, values: Numbers, seqs: Numbers) -> tuple[Numbers, N
     return offsets[begins], values[order][ends], np.minimum.reduceat(times, begins)
 
 
-def _insert(chain: list[Piece], piece: Piece) -> None:
+def _insert(chain: list[SendRun], piece: SendRun) -> None:
     """Put a piece in its place; what was sent again under any number of others is left out."""
     at = bisect(chain, piece)
     if at and chain[at - 1].end > piece.sequence:
@@ -539,7 +539,7 @@ def _insert(chain: list[Piece], piece: Piece) -> None:
     chain.insert(at, piece)
 
 
-def _size(books: Books) -> int:
+def _size(books: PartitionReads) -> int:
     """How many records are to be held against each other."""
     ranges = [(first, end) for _client, first, end, _high in books.sent]
     ranges += [(first, end) for _client, first, end, _stint, _offset in books.acked]
@@ -550,7 +550,7 @@ def _size(books: Books) -> int:
     return sum(abs(end - start) for start, end in ranges)
 
 
-def judged(partition: list[Books], most: int) -> Found:
+def judged(partition: list[PartitionReads], most: int) -> Found:
     """What is in the books of all partitions that bore one name.
 
     Raises:
@@ -598,7 +598,7 @@ _BROKEN: Final = (ArithmeticError, MemoryError, ValueError)
 """What numbers that cannot be true lead to."""
 
 
-class Said(NamedTuple):
+class SessionClaims(NamedTuple):
     """What a session says of itself."""
 
     readers: Mapping[str, str]
@@ -609,12 +609,12 @@ class Said(NamedTuple):
     """Whether it has a table of its records."""
     clients: bool = True
     """Whether clients wrote and read; steps by hand do so as nobody, who can see no anomaly."""
-    claims: Claims = Claims()
+    claims: ResultClaims = ResultClaims()
     """Numbers of its result that are counted again."""
 
 
 def recounted(
-    events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, Said]
+    events: "DataFrame", last_reads: "DataFrame", ledgers: "DataFrame", said: Mapping[str, SessionClaims]
 ) -> "DataFrame":
     """Rows of :data:`RECOUNT_TABLES`; ``said`` has the sessions that are to be counted again."""
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 - executors have no need of it
@@ -658,7 +658,7 @@ def recounted(
     return rows_by_session(rows, find, SCHEMA, sys.modules[__name__], result_recount)
 
 
-def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, Any]]:
+def of_events(events: Sequence[tuple[Any, ...]], said: SessionClaims) -> list[dict[str, Any]]:
     """The rows of one session, whose events are tuples of :data:`FIELDS`."""
     found = _ledger(events) if said.ledger else []
     if not said.clients:
@@ -679,7 +679,7 @@ def of_events(events: Sequence[tuple[Any, ...]], said: Said) -> list[dict[str, A
     return found
 
 
-def _numbers(events: Iterable[tuple[Any, ...]], claims: Claims) -> list[dict[str, Any]]:
+def _numbers(events: Iterable[tuple[Any, ...]], claims: ResultClaims) -> list[dict[str, Any]]:
     """Where a result has other numbers than its events give, or an event than the others do."""
     if not claims.numbers:
         return []
@@ -691,7 +691,7 @@ def _numbers(events: Iterable[tuple[Any, ...]], claims: Claims) -> list[dict[str
 
 def anomalies(events: Iterable[tuple[Any, ...]], readers: Mapping[str, str]) -> Counter[tuple[str, str, str]]:
     """(anomaly, partition, client) → how often. Raises ValueError where there are too many records."""
-    walk = Walk(readers)
+    walk = EventWalk(readers)
     whole = list(events)
     walk.take(event for event in whole if event[2] != LAST)
     # It has no number of its own.

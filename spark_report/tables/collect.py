@@ -14,7 +14,7 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
 from spark_report.input import frames
-from spark_report.input.sessions import Recorded
+from spark_report.input.sessions import SessionInput
 from spark_report.spark import master
 from spark_report.tables.registry import TABLES
 
@@ -49,10 +49,10 @@ _WHOLE: Final = {
 }
 
 
-class Plan:
+class FrameLayout:
     """How frames are laid out for as much data as these sessions have."""
 
-    def __init__(self, spark: "SparkSession", sessions: Sequence[Recorded]) -> None:
+    def __init__(self, spark: "SparkSession", sessions: Sequence[SessionInput]) -> None:
         self._spark = spark
         events = sum(session.last_seq + 1 for session in sessions)
         self.little = events < LITTLE_EVENTS
@@ -115,7 +115,7 @@ _ORDER: Final = (
 class Gatherer:
     """Runs queries and collects their tables; several threads may use one at a time."""
 
-    def __init__(self, plan: Plan, most_rows: int = MOST_ROWS) -> None:
+    def __init__(self, plan: FrameLayout, most_rows: int = MOST_ROWS) -> None:
         self._plan = plan
         self._most_rows = most_rows
         self._found: Tables = {}

@@ -11,10 +11,10 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from cluster_model.protocol.events import DATA_KINDS
 from spark_report.input import frames
-from spark_report.input.sessions import LEDGER_TERMS, Recorded
+from spark_report.input.sessions import LEDGER_TERMS, SessionInput
 from spark_report.tables import anomaly_recount, result_recount
-from spark_report.tables.anomaly_recount import Said
-from spark_report.tables.collect import Gatherer, Plan, Tables
+from spark_report.tables.anomaly_recount import SessionClaims
+from spark_report.tables.collect import FrameLayout, Gatherer, Tables
 from spark_report.tables.queries import alerts, availability, clients, fault_effects, latency, progress, timeline
 from spark_report.tables.queries.timeline import numbered
 from spark_report.tables.registry import TABLES
@@ -64,7 +64,7 @@ MOST_FINDINGS: Final = 2_000
 """Of a session, so many are told at most."""
 
 
-def claimed_anomalies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def claimed_anomalies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """Each anomaly of each session, with its verdict."""
     return [
         {
@@ -79,7 +79,7 @@ def claimed_anomalies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
-def session_claims(session: Recorded) -> Said:
+def session_claims(session: SessionInput) -> SessionClaims:
     """What a session says of itself, to be held against its events."""
     told = session.result.get("anomalies")
     counts: Counter[str] | None = None
@@ -88,7 +88,7 @@ def session_claims(session: Recorded) -> Said:
         for row in claimed_anomalies([session]):
             counts[row["anomaly"]] += row["found"]
     claims = result_recount.claimed(session.result)
-    return Said(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, claims)
+    return SessionClaims(dict(session.start.readers), counts, session.ledger is not None, not session.timeless, claims)
 
 
 def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -107,7 +107,7 @@ def ledger_disagreements(ledger: Sequence[Mapping[str, Any]]) -> list[dict[str, 
     ]
 
 
-def claimed_findings(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def claimed_findings(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """What went wrong with records and why, once for each cause."""
     return [
         {
@@ -124,7 +124,7 @@ def claimed_findings(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
-def kept_points(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def kept_points(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """The point of no return of each loss of which it is known."""
     return [
         {
@@ -141,7 +141,7 @@ def kept_points(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     ]
 
 
-def kept_remedies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def kept_remedies(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     """The changes that were tried for each kind of finding, the best first."""
     found, seen = [], set()
     for session, finding in _explained(sessions):
@@ -161,7 +161,7 @@ def kept_remedies(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
     return found
 
 
-def _explained(sessions: Sequence[Recorded]) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
+def _explained(sessions: Sequence[SessionInput]) -> Iterator[tuple[SessionInput, Mapping[str, Any]]]:
     for session in sessions:
         told = session.why.get("findings")
         for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
@@ -188,7 +188,7 @@ def _is_long(value: int) -> bool:
     return -(1 << 63) <= value < 1 << 63
 
 
-def _objects(sessions: Sequence[Recorded], name: str) -> Iterator[tuple[Recorded, Mapping[str, Any]]]:
+def _objects(sessions: Sequence[SessionInput], name: str) -> Iterator[tuple[SessionInput, Mapping[str, Any]]]:
     for session in sessions:
         told = session.result.get(name)
         for each in told[:MOST_FINDINGS] if isinstance(told, list) else ():
@@ -224,7 +224,7 @@ LATENCIES: Final = ("latency", "latency_series", "fault_latency")
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class FindingInputs:
     """What findings are made from: the events, and what is known of their sessions beside."""
 
     events: "DataFrame"
@@ -244,9 +244,9 @@ Spans = dict[str, "DataFrame"]
 """Tables of intervals by name: they are computed first, and kept, because sums are made of them."""
 
 
-def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable[[str], None]) -> Tables:
+def compute(spark: "SparkSession", sessions: Sequence[SessionInput], stage: Callable[[str], None]) -> Tables:
     """All tables of findings for these sessions; ``stage`` is told what is being worked on."""
-    plan = Plan(spark, sessions)
+    plan = FrameLayout(spark, sessions)
     gather = Gatherer(plan)
     with plan.settings():
         known = read(plan, spark, sessions)
@@ -271,13 +271,13 @@ def compute(spark: "SparkSession", sessions: Sequence[Recorded], stage: Callable
     return gather.tables()
 
 
-def read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Read:
+def read(plan: FrameLayout, spark: "SparkSession", sessions: Sequence[SessionInput]) -> FindingInputs:
     """What findings over these sessions are made from; traffic is added up, if there is much of it."""
     events = plan.laid_out(frames.read_events(spark, sessions))
     rare = plan.kept(events.filter(~F.col("kind").isin(sorted(DATA_KINDS))))
     known = frames.placed(rare, sessions)
     ends = plan.small(ends_of(sessions))
-    return Read(
+    return FindingInputs(
         events,
         rare,
         ends,
@@ -289,7 +289,7 @@ def read(plan: Plan, spark: "SparkSession", sessions: Sequence[Recorded]) -> Rea
 
 
 def _recount(
-    gather: Gatherer, sessions: Sequence[Recorded], events: "DataFrame", plan: Plan, spark: "SparkSession"
+    gather: Gatherer, sessions: Sequence[SessionInput], events: "DataFrame", plan: FrameLayout, spark: "SparkSession"
 ) -> None:
     """The anomalies counted again, and all that a session says otherwise of itself."""
     last = plan.laid_out(frames.read_final_reads(spark, sessions))
@@ -305,7 +305,7 @@ def _recount(
         gather.leave_out(**row)
 
 
-def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job]:
+def _lasting(read: FindingInputs, gather: Gatherer, found: Spans, plan: FrameLayout) -> list[Job]:
     def conditions() -> None:
         states = gather.kept(
             "partition_states", timeline.partition_states(read.rare, read.begun, read.ends, read.placed)
@@ -325,7 +325,7 @@ def _lasting(read: Read, gather: Gatherer, found: Spans, plan: Plan) -> list[Job
     return [unserved, conditions, stood_still, faults]
 
 
-def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[Job]:
+def _summed_up(read: FindingInputs, spans: Spans, gather: Gatherer, plan: FrameLayout) -> list[Job]:
     """Tables with a row for many events."""
     events, rare, ends, counted = read.events, read.rare, read.ends, read.tallies
     conditions, faults = spans["isr_conditions"], spans["faults"]
@@ -383,25 +383,25 @@ def _summed_up(read: Read, spans: Spans, gather: Gatherer, plan: Plan) -> list[J
     ]
 
 
-def unavailability(read: Read, plan: Plan) -> "DataFrame":
+def unavailability(read: FindingInputs, plan: FrameLayout) -> "DataFrame":
     """When nobody served a partition, or a client was refused."""
     answers = of_kinds(read.events, availability.ANSWERS)
     groups = _numbers(read, plan, availability.ANSWERS, availability.ASKED)
     return availability.unavailability(read.rare, answers, read.ends, groups)
 
 
-def hw_stalls(read: Read, plan: Plan) -> "DataFrame":
+def hw_stalls(read: FindingInputs, plan: FrameLayout) -> "DataFrame":
     """When high watermarks stood still."""
     groups = _numbers(read, plan, progress.STALL_KINDS, progress.PLACE)
     return progress.hw_stalls(of_kinds(read.events, progress.STALL_KINDS), read.rare, read.ends, groups)
 
 
-def _numbers(read: Read, plan: Plan, kinds: Sequence[str], names: Sequence[str]) -> "DataFrame | None":
+def _numbers(read: FindingInputs, plan: FrameLayout, kinds: Sequence[str], names: Sequence[str]) -> "DataFrame | None":
     """Numbers for the groups of these kinds of events, where there is much to sort."""
     return None if plan.little else numbered(of_kinds(read.tallies, kinds), names)
 
 
-def latencies(read: Read, faults: "DataFrame", plan: Plan) -> "DataFrame":
+def latencies(read: FindingInputs, faults: "DataFrame", plan: FrameLayout) -> "DataFrame":
     """Rows of :data:`LATENCIES`."""
     windows = timeline.fault_windows(faults)
     if plan.little:
@@ -439,12 +439,12 @@ def bin_width(end_us: int) -> int:
         width *= 10
 
 
-def ends_of(sessions: Sequence[Recorded]) -> pa.Table:
+def ends_of(sessions: Sequence[SessionInput]) -> pa.Table:
     """Where sessions end."""
     return pa.Table.from_pylist([_end(session) for session in sessions], schema=frames.SESSIONS)
 
 
-def _end(session: Recorded) -> dict[str, Any]:
+def _end(session: SessionInput) -> dict[str, Any]:
     width = bin_width(session.end_us)
     return {
         "session_id": session.session_id,
@@ -456,7 +456,7 @@ def _end(session: Recorded) -> dict[str, Any]:
     }
 
 
-def _results(sessions: Sequence[Recorded]) -> list[dict[str, Any]]:
+def _results(sessions: Sequence[SessionInput]) -> list[dict[str, Any]]:
     return [
         {"session_id": session.session_id, **{term: session.result["ledger"].get(term) for term in LEDGER_TERMS}}
         for session in sessions

@@ -309,7 +309,7 @@ _LATENCY: Final = ("records", "min_us", "p50_us", "p95_us", "p99_us", "max_us")
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class FindingTable:
     """A table of findings."""
 
     name: str
@@ -346,7 +346,7 @@ def _schema(columns: tuple[str, ...]) -> Any:
 
 
 _TABLES: Final = (
-    Table(
+    FindingTable(
         "sessions",
         "A session: what it was, verdict, status, totals.",
         (
@@ -362,7 +362,7 @@ _TABLES: Final = (
             "longest_unavailable_us": "The longest time that a producer was out of service.",
         },
     ),
-    Table(
+    FindingTable(
         "quarantine",
         "Input that was set aside, and why: the rest is reported.",
         ("session_id", "what", "path", "reason"),
@@ -371,19 +371,19 @@ _TABLES: Final = (
             "what": "`directory`: nothing of it is reported; `part`: the session is, without what is named.",
         },
     ),
-    Table(
+    FindingTable(
         "left_out",
         "Rows that a table does not show of a session with very many; counts and sums elsewhere are of all of them.",
         ("session_id", "table", "left_out"),
         {"left_out": "Rows that were left out; nothing for a table that could not be made of the session."},
     ),
-    Table(
+    FindingTable(
         "settings",
         "A setting in which a session differs from another one of the same playbook in the report, such as a grid's.",
         ("session_id", "setting", "name", "setting_value"),
         {"name": "The last part of the path, or all of it where several settings end alike."},
     ),
-    Table(
+    FindingTable(
         "comparison",
         "A measure of a session, beside the other sessions of the report and against the baseline.",
         (
@@ -392,17 +392,17 @@ _TABLES: Final = (
         ),
     ),
     # -- what happened at an instant
-    Table(
+    FindingTable(
         "elections",
         "A decision of the controller on a leader, also that there is none.",
         (*_POINT, "partition", "election", "leader", "leader_epoch", "isr", "by"),
     ),
-    Table(
+    FindingTable(
         "isr_changes",
         "A change of the ISR.",
         (*_POINT, "partition", "change", "leader", "leader_epoch", "isr", "previous_isr", "by"),
     ),
-    Table(
+    FindingTable(
         "losses",
         "Acknowledged records that are gone, or were at that moment, with the cause.",
         (
@@ -410,7 +410,7 @@ _TABLES: Final = (
             *("log_offset", "leader_epoch", "acks", "committed", "cause"),
         ),
     ),
-    Table(
+    FindingTable(
         "violations",
         "A property of the protocol that did not hold.",
         (
@@ -418,38 +418,38 @@ _TABLES: Final = (
             *("log_offset", "end_offset", "leader_epoch", "known"),
         ),
     ),
-    Table(
+    FindingTable(
         "overdue",
         "A promise that was not kept in time.",
         (*_POINT, "property", "partition", "broker", "detail", "since_us", "bound_us", "known"),
     ),
-    Table(
+    FindingTable(
         "truncations",
         "A piece `[log_offset, end_offset)` that a replica cut off its log.",
         (*_POINT, "partition", "broker", "leader_epoch", "log_offset", "end_offset", "hw", "rule"),
     ),
-    Table(
+    FindingTable(
         "expectations",
         "An expectation of the playbook with its verdict.",
         (*_POINT, "rule", "ok", "detail"),
         {"rule": "The expectation.", "at_us": "When the verdict was announced."},
     ),
-    Table("controllers", "A node became the active controller.", (*_POINT, "node", "broker", "leader_epoch")),
-    Table("steps", "What the playbook or an operator did.", (*_POINT, "by", "target", "detail", "error")),
-    Table(
+    FindingTable("controllers", "A node became the active controller.", (*_POINT, "node", "broker", "leader_epoch")),
+    FindingTable("steps", "What the playbook or an operator did.", (*_POINT, "by", "target", "detail", "error")),
+    FindingTable(
         "guards",
         "What a guard of the playbook did.",
         (*_POINT, "rule", "detail", "fault", "target", "cause"),
         {"rule": "The guard.", "detail": "`refused`, `healed` or `stopped`.", "fault": "What was refused or healed."},
     ),
     # -- what went wrong
-    Table(
+    FindingTable(
         "points_of_no_return",
         "The last event after which no action could have kept a lost record, as `floodmark why` found it.",
         ("session_id", "finding", "point", "at_us", "sentence", "said", "saving"),
         {"at_us": "When it was; null where it is no event, and in sessions by hand."},
     ),
-    Table(
+    FindingTable(
         "remedies",
         "A change that was tried to save what a session lost, with its price, as `floodmark why` found it.",
         (
@@ -458,43 +458,43 @@ _TABLES: Final = (
         ),
         {"reason": "Why it was refused or is inconclusive."},
     ),
-    Table(
+    FindingTable(
         "findings",
         "What went wrong with records and why, once for each cause, as the session's own result says.",
         ("session_id", "kind", "cause", "sentence", "records", "committed_records", "partitions_named"),
         {"cause": "The cause, as on the page of causes."},
     ),
-    Table(
+    FindingTable(
         "anomalies_told",
         "An anomaly as the session's own checker found it.",
         ("session_id", "anomaly", "legal", "reason", "found"),
         {"found": "How often, as the session's own result says.", "reason": "Why it is legal; empty if it is not."},
     ),
-    Table(
+    FindingTable(
         "anomalies",
         "An anomaly at a partition and a client, counted again from the clients' histories alone.",
         ("session_id", "anomaly", "partition", "client", "found"),
         {"client": "Who wrote the values, or read them, as the anomaly has it; empty where it names none."},
     ),
-    Table(
+    FindingTable(
         "disagreements",
         "Something that a session says of itself otherwise than its events do: one of the two is wrong.",
         ("session_id", "source", "name", "partition", "found", "told"),
         {"found": "As counted again.", "partition": "The partition; empty for the whole session."},
     ),
     # -- what lasted
-    Table(
+    FindingTable(
         "faults",
         "A fault and when it was active.",
         ("session_id", "fault_id", "fault", "target", "detail", *SPAN),
     ),
-    Table(
+    FindingTable(
         "partition_states",
         "An interval of a partition with one leader, epoch and ISR by the controller's state.",
         ("session_id", "partition", "leader", "leader_epoch", "isr", "isr_size", "replication", "min_isr", *SPAN),
         {"replication": "Replicas that it is to have in sync: those that are only being added are not counted."},
     ),
-    Table(
+    FindingTable(
         "unavailability",
         "An interval in which a partition had no serving leader, or a client was out of service.",
         ("session_id", "scope", "partition", "client", "acks", *SPAN, "duration_us", "bound_us"),
@@ -503,7 +503,7 @@ _TABLES: Final = (
             "began_by": "What began it, in words; of a client the first error that it was answered, empty for none.",
         },
     ),
-    Table(
+    FindingTable(
         "availability",
         "How much of its time a partition was served, and a client at a partition with its acks level.",
         (
@@ -516,18 +516,18 @@ _TABLES: Final = (
             "open": "Whether it was still out at the session's end.",
         },
     ),
-    Table(
+    FindingTable(
         "isr_conditions",
         "An interval in which a partition had too few replicas in sync, or no leader.",
         ("session_id", "partition", "condition", *SPAN, "duration_us"),
     ),
-    Table(
+    FindingTable(
         "hw_stalls",
         "An interval of at least a second in which records waited above a partition's high watermark, and it stood "
         "still.",
         ("session_id", "partition", "hw", *SPAN, "duration_us"),
     ),
-    Table(
+    FindingTable(
         "partitions",
         "A partition over the whole session: how it was replicated, led and moved.",
         (
@@ -537,7 +537,7 @@ _TABLES: Final = (
             *("hw_stalls", "hw_stalled_us", "longest_hw_stall_us"),
         ),
     ),
-    Table(
+    FindingTable(
         "fault_times",
         "A fault with how long it took until an alert fired, until a leader was elected, until all was served again, "
         "and until nothing was left of it.",
@@ -547,7 +547,7 @@ _TABLES: Final = (
             *("time_to_detect_us", "time_to_elect_us", "time_to_restore_us", "time_to_recover_us"),
         ),
     ),
-    Table(
+    FindingTable(
         "fault_means",
         "Means over the faults of a name, and over all of a session.",
         (
@@ -555,7 +555,7 @@ _TABLES: Final = (
             *("mttd_us", "mtte_us", "mttr_us", "rto_us"),
         ),
     ),
-    Table(
+    FindingTable(
         "fault_latency",
         "Percentiles of a client's latencies before, during and after one fault, weighted by records.",
         ("session_id", "fault_id", "what", "client", "phase", *_LATENCY),
@@ -565,7 +565,7 @@ _TABLES: Final = (
             "began, within as much time of it as it lasted, and a second at least.",
         },
     ),
-    Table(
+    FindingTable(
         "throughput",
         "Records of a client over a bin of time, `[bin_began_us, bin_began_us + bin_us)`.",
         (
@@ -573,7 +573,7 @@ _TABLES: Final = (
             *("refused", "acked_per_s", "read_per_s"),
         ),
     ),
-    Table(
+    FindingTable(
         "outcomes",
         "What became of the records that a client sent to a partition with an acks level.",
         (
@@ -581,22 +581,22 @@ _TABLES: Final = (
             *("unknown_other", "aborted", "refused"),
         ),
     ),
-    Table(
+    FindingTable(
         "hw_series",
         "The high watermark of a partition at the end of a bin of time in which its leader told one.",
         ("session_id", "partition", "bin_began_us", "bin_us", "hw"),
     ),
-    Table(
+    FindingTable(
         "partition_position_lag",
         "How far a group was behind at a partition at the end of a bin of time, from when it first read of it.",
         ("session_id", "group_id", "partition", "bin_began_us", "bin_us", "position_lag"),
     ),
-    Table(
+    FindingTable(
         "group_position_lag",
         "How far a group was behind at the end of a bin of time, over the partitions that it has read.",
         ("session_id", "group_id", "bin_began_us", "bin_us", "position_lag"),
     ),
-    Table(
+    FindingTable(
         "position_lag_peaks",
         "The greatest position lag of a group, and how long it took to get it down; none of one that never lagged.",
         (
@@ -612,17 +612,17 @@ _TABLES: Final = (
             "final_position_lag",
         ),
     ),
-    Table(
+    FindingTable(
         "rebalances",
         "A rebalance of a group with the time that was lost by it.",
         (*_POINT, "group_id", "members", "detail", "partitions_moved", "time_lost_us"),
     ),
-    Table(
+    FindingTable(
         "controller_failovers",
         "A node became the active controller in another's place.",
         (*_POINT, "node", "from_node", "leader_epoch", "lost_us", "without_us"),
     ),
-    Table(
+    FindingTable(
         "alerts",
         "An interval in which the condition of an alert held, with Kafka's name of the metric; whether it fired.",
         (
@@ -632,7 +632,7 @@ _TABLES: Final = (
         {"fired": "Whether the condition held for as long as the alert asks for."},
     ),
     # -- counts
-    Table(
+    FindingTable(
         "counts",
         "The totals of a session; they are part of `sessions`.",
         (
@@ -642,12 +642,12 @@ _TABLES: Final = (
             *("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"),
         ),
     ),
-    Table(
+    FindingTable(
         "ledger",
         "A term of the ledger twice: as the session's engine counted it, and from the events.",
         ("session_id", "term", "from_events", "from_result", "agrees"),
     ),
-    Table(
+    FindingTable(
         "latency",
         "Percentiles of a client's latencies over a phase of the session, weighted by records.",
         (*_WHO, "phase", *_LATENCY),
@@ -657,13 +657,13 @@ _TABLES: Final = (
             "`after`.",
         },
     ),
-    Table(
+    FindingTable(
         "latency_series",
         "The same over a bin of time, `[bin_began_us, bin_began_us + bin_us)`.",
         (*_WHO, "bin_began_us", "bin_us", "records", "min_us", "p50_us", "p99_us", "max_us"),
         {"what": "`produce` (sent to acknowledged) or `end_to_end` (appended to read)."},
     ),
-    Table(
+    FindingTable(
         "producers",
         "What a producer saw: records by their outcome, attempts, transactions.",
         (
@@ -672,7 +672,7 @@ _TABLES: Final = (
             *("transactions_unknown", "interceptor_failures", "killed", "closed", "failure"),
         ),
     ),
-    Table(
+    FindingTable(
         "groups",
         "What a consumer group saw.",
         (
@@ -681,7 +681,7 @@ _TABLES: Final = (
         ),
         {"truncations": "Times that a member found its log truncated."},
     ),
-    Table(
+    FindingTable(
         "members",
         "What a member of a group saw.",
         (
@@ -689,7 +689,7 @@ _TABLES: Final = (
             *("partitions_lost", "killed", "closed", "failure"),
         ),
     ),
-    Table(
+    FindingTable(
         "client_errors",
         "How often a client met an error.",
         ("session_id", "what", "client", "error", "times"),
@@ -698,14 +698,14 @@ _TABLES: Final = (
 )
 
 
-def _by_name(*tables: Table) -> dict[str, Table]:
+def _by_name(*tables: FindingTable) -> dict[str, FindingTable]:
     found = {table.name: table for table in tables}
     if len(found) < len(tables):
         raise ValueError("two tables have one name")
     return found
 
 
-TABLES: Final[dict[str, Table]] = _by_name(*_TABLES)
+TABLES: Final[dict[str, FindingTable]] = _by_name(*_TABLES)
 """Name → table, in the order of the dictionary."""
 
 
@@ -741,7 +741,7 @@ def dictionary(made: str = "") -> str:
     return "\n".join([_INTRODUCTION + made, overview, *map(_section, shown)])
 
 
-def _section(table: Table) -> str:
+def _section(table: FindingTable) -> str:
     rows = []
     for name in table.columns:
         column = table.column(name)

@@ -72,7 +72,7 @@ BookTerm = tuple[str, str, str]
 """Client, partition and a term of the ledger."""
 
 
-class Claims(NamedTuple):
+class ResultClaims(NamedTuple):
     """What a result says that is counted again here."""
 
     numbers: Mapping[str, int] = {}
@@ -83,7 +83,7 @@ class Claims(NamedTuple):
     """Partition → the end of its leader's log."""
 
 
-class Difference(NamedTuple):
+class ClaimMismatch(NamedTuple):
     """An event that says of itself what others show to be wrong."""
 
     partition: str
@@ -92,7 +92,7 @@ class Difference(NamedTuple):
     told: int
 
 
-class Ranges:
+class TimedRecords:
     """Numbered records with the time of each, nearly always in ascending order."""
 
     def __init__(self) -> None:
@@ -226,7 +226,7 @@ class LogRecount:
             if event.stint >= 0:
                 log.append((event.log_offset, event.end_offset, event.stint))
 
-    def books(self, claims: "Claims") -> dict[BookTerm, int]:
+    def books(self, claims: "ResultClaims") -> dict[BookTerm, int]:
         """Duplicates and reordered records of each book whose log is known."""
         repeats = {
             partition: self._repeats(partition)
@@ -249,7 +249,7 @@ class LogRecount:
 
     def _repeats(self, partition: str) -> Counter[tuple[str, str]]:
         found: Counter[tuple[str, str]] = Counter()
-        numbers: dict[str, Numbers] = {}
+        numbers: dict[str, RecordNumbers] = {}
         for low, high, stint in sorted(self._logs[partition]):
             wrote = self._wrote.get((partition, stint), [])
             first = max(0, bisect_right(wrote, low, key=lambda batch: batch[0]) - 1)
@@ -260,13 +260,13 @@ class LogRecount:
                 if sequence < 0 or begin >= stop:
                     continue
                 number = sequence + begin - start
-                again, late = numbers.setdefault(client, Numbers()).add(number, number + stop - begin)
+                again, late = numbers.setdefault(client, RecordNumbers()).add(number, number + stop - begin)
                 found[client, "duplicates"] += again
                 found[client, "reordered"] += late
         return found
 
 
-class Numbers:
+class RecordNumbers:
     """Numbers of one client's records that stand in a log so far, as disjoint ranges in ascending order."""
 
     def __init__(self) -> None:
@@ -298,25 +298,25 @@ class LatencyRecount:
     """Latencies of a session's records, from its events in order."""
 
     def __init__(self) -> None:
-        self._sent: dict[tuple[str, str], Ranges] = {}
+        self._sent: dict[tuple[str, str], TimedRecords] = {}
         """By client and partition."""
-        self._appended: dict[tuple[str, int], Ranges] = {}
+        self._appended: dict[tuple[str, int], TimedRecords] = {}
         """By partition and stint."""
         self._waits: dict[str, Counter[int]] = {}
         """By the place of a client in the result."""
         self._unknown: set[str] = set()
         """Clients of which something is not known."""
-        self._wrong: dict[tuple[str, str], Difference] = {}
+        self._wrong: dict[tuple[str, str], ClaimMismatch] = {}
         """By client and partition, the first."""
 
     def take(self, event: Event) -> None:
         """An event."""
         if event.kind == "records_sent":
             if event.sequence >= 0:
-                ranges = self._sent.setdefault((event.client, event.partition), Ranges())
+                ranges = self._sent.setdefault((event.client, event.partition), TimedRecords())
                 ranges.add(event.sequence, event.sequence + event.records, event.at_us)
         elif event.kind == "appended":
-            ranges = self._appended.setdefault((event.partition, event.stint), Ranges())
+            ranges = self._appended.setdefault((event.partition, event.stint), TimedRecords())
             ranges.add(event.log_offset, event.log_offset + event.records, event.at_us)
         elif event.kind == "records_acked":
             sent = self._sent.get((event.client, event.partition))
@@ -348,9 +348,9 @@ class LatencyRecount:
             if wait != event.latency_us:
                 where = (event.client, event.partition)
                 name = f"latency_us of {event.kind} by {event.client}, event {event.seq}"
-                self._wrong.setdefault(where, Difference(event.partition, name, wait, event.latency_us))
+                self._wrong.setdefault(where, ClaimMismatch(event.partition, name, wait, event.latency_us))
 
-    def differences(self) -> list[Difference]:
+    def differences(self) -> list[ClaimMismatch]:
         """Of each client and partition the first event that has another latency than its records had."""
         return list(self._wrong.values())
 
@@ -384,7 +384,7 @@ def percentiles(waits: Mapping[int, int]) -> dict[str, int]:
     return {"records": total, "min_us": values[0], **found, "max_us": values[-1]}
 
 
-def claimed(result: Mapping[str, Any]) -> Claims:
+def claimed(result: Mapping[str, Any]) -> ResultClaims:
     """The numbers of a result that are counted again here; whatever in it is not what it should be is left out."""
     found = _of_clients(_object(result, "clients"))
     ends: dict[str, int] = {}
@@ -401,7 +401,7 @@ def claimed(result: Mapping[str, Any]) -> Claims:
         client, partition = (book.get("client"), book.get("partition")) if told else (None, None)
         if isinstance(client, str) and isinstance(partition, str):
             kept |= {(client, partition, term): number for term, number in told.items()}
-    return Claims(found, kept, ends)
+    return ResultClaims(found, kept, ends)
 
 
 def _of_clients(clients: Mapping[str, Any]) -> dict[str, int]:
@@ -428,7 +428,7 @@ class Disagreement(NamedTuple):
     told: int
 
 
-def disagreements(events: Iterable[Event], claims: Claims) -> list[Disagreement]:
+def disagreements(events: Iterable[Event], claims: ResultClaims) -> list[Disagreement]:
     """All of a session, whose events come in order, and the read at the end behind them."""
     latencies, counters, logs = LatencyRecount(), CounterRecount(), LogRecount()
     for event in with_stints(events):

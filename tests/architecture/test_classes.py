@@ -54,6 +54,12 @@ def torn(trees: Mapping[str, ast.Module]) -> list[tuple[str, str, str]]:
     ]
 
 
+def test_a_class_name_exists_once() -> None:
+    assert {
+        name: [each.module for each in written] for name, written in classes(modules()).items() if written[1:]
+    } == {}
+
+
 def test_no_class_is_torn_by_inheritance() -> None:
     assert torn(modules()) == []
 

@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk
+from playbooks.session_format.filesystem import FileSystem
 from tests.cli.running import Steady, Typed
 from tests.support.playbooks import CRASH, MANUAL
 from tests.support.sessions import unseal
@@ -110,7 +110,7 @@ def test_how_often_a_run_is_forced_to_the_disk(
     typed: Type, here: Path, monkeypatch: pytest.MonkeyPatch, fsync: str, few: bool
 ) -> None:
     syncs: list[int] = []
-    monkeypatch.setattr(Disk, "sync_data", lambda _disk, fd: syncs.append(fd))
+    monkeypatch.setattr(FileSystem, "sync_data", lambda _disk, fd: syncs.append(fd))
     (here / "hand.yaml").write_text(MANUAL)
     (here / "crash.yaml").write_text(CRASH)
     assert typed("run", "crash.yaml", "--fsync", fsync).code == 0

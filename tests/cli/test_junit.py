@@ -8,11 +8,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob
 from playbooks.parser.loader import loads
 from playbooks.text import command_of
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs.suite import Ended
+from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import junit
 
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
@@ -33,21 +33,21 @@ ALLOWED = {
 """Attributes by element: those that all the schemas in use have in common."""
 
 
-def ended(text: str, name: str = "one") -> Ended:
+def ended(text: str, name: str = "one") -> PlaybookOutcome:
     result = start_session(loads(text, "x.yaml")).finish()
-    job = Job(text, "x.yaml", settings={"producers.checkout.config.acks": "0"})
-    outcome = Outcome(job, replace(result, session="sessions/s"), "", CODES[result.verdict], "sessions/s")
-    return Ended(name, outcome, name, command_of("x.yaml", result.seed, [], "9s"))
+    job = PlaybookJob(text, "x.yaml", settings={"producers.checkout.config.acks": "0"})
+    outcome = JobOutcome(job, replace(result, session="sessions/s"), "", CODES[result.verdict], "sessions/s")
+    return PlaybookOutcome(name, outcome, name, command_of("x.yaml", result.seed, [], "9s"))
 
 
-def without(code: int, error: str) -> Ended:
-    outcome = Outcome(
-        Job("", "y.yaml", 5), None, error, code, "sessions/t", "sessions/t/crash.log" if code == 70 else ""
+def without(code: int, error: str) -> PlaybookOutcome:
+    outcome = JobOutcome(
+        PlaybookJob("", "y.yaml", 5), None, error, code, "sessions/t", "sessions/t/crash.log" if code == 70 else ""
     )
-    return Ended("two", outcome, "two", "floodmark run y.yaml --seed 5")
+    return PlaybookOutcome("two", outcome, "two", "floodmark run y.yaml --seed 5")
 
 
-def read(*all_ended: Ended) -> Element:
+def read(*all_ended: PlaybookOutcome) -> Element:
     return ElementTree.fromstring(junit(all_ended).encode())
 
 

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import Job, Outcome
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob
 from playbooks.parser.loader import loads
-from playbooks.results.baseline import Change, Difference
+from playbooks.results.baseline import BaselineChange, BaselineDifference
 from playbooks.text import command_of, escaped
 from tests.support.playbooks import CLUSTER, CRASH, MANUAL
-from tui.cli.runs.suite import Ended
+from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import markdown
 
 pytestmark = pytest.mark.slow
@@ -23,10 +23,10 @@ FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  -
 LOSING = CRASH.replace("config: {acks: all}", "config: {acks: 0}")
 
 
-def ended(text: str = MANUAL, name: str = "one") -> Ended:
+def ended(text: str = MANUAL, name: str = "one") -> PlaybookOutcome:
     result = start_session(loads(text, "x.yaml")).finish()
-    outcome = Outcome(Job(text, "x.yaml"), result, code=0 if result.verdict == "pass" else 1)
-    return Ended(name, outcome, name, command_of("x.yaml", result.seed, ["a=b c"], None))
+    outcome = JobOutcome(PlaybookJob(text, "x.yaml"), result, code=0 if result.verdict == "pass" else 1)
+    return PlaybookOutcome(name, outcome, name, command_of("x.yaml", result.seed, ["a=b c"], None))
 
 
 @given(st.text())
@@ -73,10 +73,13 @@ def test_the_verdict_stands_first_and_failures_are_folded_with_their_cause(snaps
 
 
 def test_a_regression_is_not_passed_even_if_all_hold(snapshot: SnapshotAssertion) -> None:
-    worse = [Difference("one", (Change("acked lost", "0", "2", 1, regression=True),)), Difference("two")]
+    worse = [
+        BaselineDifference("one", (BaselineChange("acked lost", "0", "2", 1, regression=True),)),
+        BaselineDifference("two"),
+    ]
     told = markdown([ended(), ended(name="two")], worse)
     assert told.startswith("### floodmark: not passed\n")
-    same = markdown([ended()], [Difference("one")])
+    same = markdown([ended()], [BaselineDifference("one")])
     assert same.startswith("### floodmark: passed\n")
     none = markdown([ended()], [])
     assert {"worse": told, "same": same.splitlines()[-1], "none": none.splitlines()[-1]} == snapshot

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from tui.output.console import PATIENCE_S, Telling
+from tui.output.console import PATIENCE_S, ProgressLine
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 def test_a_pipe_gets_no_progress() -> None:
     clock = Clock()
     out = io.StringIO()
-    with Telling(Console(file=out), clock) as telling:
+    with ProgressLine(Console(file=out), clock) as telling:
         for tenths in range(int(100 * PATIENCE_S)):
             clock.now = tenths / 10
             telling.tell(lambda: f"at {clock.now}")
@@ -28,7 +28,7 @@ def test_on_a_terminal_one_line_moves_and_is_taken_away() -> None:
     clock = Clock()
     out = io.StringIO()
     console = Console(file=out, force_terminal=True, width=60)
-    with Telling(console, clock) as telling:
+    with ProgressLine(console, clock) as telling:
         telling.tell(lambda: "too early")
         clock.now = PATIENCE_S
         telling.tell(lambda: "first [not markup]")

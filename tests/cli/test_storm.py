@@ -93,17 +93,17 @@ def test_a_run_that_breaks_inside_is_kept_and_told(
 def test_ctrl_c_keeps_what_has_ended(
     typed: Type, playbook: str, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    from playbooks.campaign.workloads.fuzz_workload import Plan  # noqa: PLC0415
+    from playbooks.campaign.workloads.fuzz_workload import FuzzPlan  # noqa: PLC0415
 
-    whole = Plan.row
+    whole = FuzzPlan.row
 
-    def stopped(self: Plan, run: int) -> object:
+    def stopped(self: FuzzPlan, run: int) -> object:
         if run == 3:
             raise KeyboardInterrupt
         return whole(self, run)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Plan, "row", stopped)
+        patched.setattr(FuzzPlan, "row", stopped)
         done = typed("storm", playbook, "--runs", "4", "-j", "1")
     assert done.code == 130
     assert done.err.splitlines()[-1] == snapshot

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from playbooks.results.sweep_matrix import Table
+from playbooks.results.sweep_matrix import SweepTable
 from playbooks.session_format import session_files
 from tests.cli.running import Typed
 from tests.support.playbooks import CLUSTER
@@ -165,7 +165,7 @@ def test_cells_never_begun_are_not_run(typed: Type) -> None:
 def test_a_matrix_fits_a_terminal(width: int) -> None:
     heads = ("", "min.insync.replicas", "unclean.leader.election.enable", "verdict", "out")
     rows = tuple(("*", least, "false", "pass", "75.1 s") for least in "12")
-    lines = fitted(Table(heads, rows, (), 2), width)
+    lines = fitted(SweepTable(heads, rows, (), 2), width)
     assert max(map(len, lines)) <= max(width, 61)
     assert all(sum(cell in line for line in lines) >= 2 for cell in ("75.1 s", "false", "pass"))
     broken = [line for line in lines if line.startswith("a  min.insync.replicas=1 unclean")]

@@ -2,12 +2,12 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.cluster import Cluster
 from cluster_model.controller.cluster_parts import Parts, Plane
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event
@@ -42,7 +42,7 @@ def spec_of(
 def one_controller(
     _spec: ClusterSpec,
     parts: Parts,
-    port_of: Callable[[int], Port],
+    port_of: Callable[[int], NodeContext],
     _streams: Streams,
     emit: Callable[[Event], None],
     _network: Network,
@@ -102,7 +102,7 @@ class Desk:
     def tell(self, states: tuple[PartitionState, ...], brokers: Iterable[int] | None = None) -> None:
         live = self.cluster.brokers[self.up()[0]].metadata.live
         for broker in self.up() if brokers is None else brokers:
-            self.cluster.brokers[broker].take(Decisions(states, tuple(live), tuple(live.values())))
+            self.cluster.brokers[broker].take(MetadataUpdate(states, tuple(live), tuple(live.values())))
 
     def up(self) -> list[int]:
         return [broker for broker in self.cluster.brokers if self.cluster.is_up(broker)]

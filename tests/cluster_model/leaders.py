@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from cluster_model.broker.fetch.replica_fetcher import Fetcher
+from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
 from cluster_model.broker.fetch.replication_quota import Throttle
 from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import Deletions, Purgatory
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.connections.blocking_connection import Connector
 from cluster_model.kernel.process import Connected
 from cluster_model.kernel.rng import Stream
@@ -135,24 +135,24 @@ class LeaderRig:
         self.touched: dict[str, None] = {}
         self.purgatory.deletions = Deletions(self.wire, self.replicas, metadata, self.touched)
         self.throttle = Throttle(config.leader_rate, exists=profile.throttles)
-        self.service = Service(
+        self.service = RequestHandler(
             self.wire, profile, self.replicas, self.purgatory, self.settle, self.touched, self.cache, self.throttle, {}
         )
         self.replica.apply(PartitionState(P, leader, 1, isr, 1, (1, 2, 3)), 0)
         self._asked: dict[int, int] = {}
 
-    def fetcher(self) -> Fetcher:
+    def fetcher(self) -> ReplicaFetcherThread:
         """The thread that fetches from broker 2, for a rig whose leader that is."""
         config = self.replica.config
         throttle = Throttle(config.follower_rate, exists=self.profile.throttles)
         connector = Connector(self.wire, config.connections, Stream(0, "connections"))
-        found = Fetcher(
+        found = ReplicaFetcherThread(
             connector, 2, self.replicas, self.profile, config, lambda: -1, self.touched, throttle, connected=True
         )
         found.add(P)
         return found
 
-    def connect(self, fetcher: Fetcher) -> None:
+    def connect(self, fetcher: ReplicaFetcherThread) -> None:
         """The leader's system accepts the connection that the thread asks for."""
         assert fetcher.connected(Connected(self.wire.attempts))
 

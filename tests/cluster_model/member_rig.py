@@ -4,7 +4,7 @@ from typing import Any
 
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -52,7 +52,7 @@ class MemberRig(ReadingRig):
         profile = Profile.of(kafka)
         given = {"enable.auto.commit": commit == "auto", **(config or {})}
         self.consumer = Consumer(
-            Port(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, given), (), BROKERS,
+            NodeContext(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, given), (), BROKERS,
             Application(processing_us, commit), self.lineages, self.events.append, 0, self.streams.named("retry:g/0"),
         )  # fmt: skip
         self.network.add(CLIENT, "g/0", self.consumer)

@@ -7,7 +7,7 @@ from cluster_model.controller.raft.raft_client import QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import ConfigValue
@@ -36,7 +36,7 @@ class Member:
         """Batches handed over in this life."""
         self.leads = 0
         self.peer = QuorumPeer(
-            Port(rig.network, node), rig.voters, rig.store, rig.config, rig.streams.named(f"raft {node}"), self
+            NodeContext(rig.network, node), rig.voters, rig.store, rig.config, rig.streams.named(f"raft {node}"), self
         )
 
     def receive(self, source: int, message: Any) -> None:

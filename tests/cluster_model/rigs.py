@@ -9,7 +9,7 @@ from cluster_model.clients.producer.partitioners import Placement, RoundRobinPar
 from cluster_model.clients.producer.producer import Producer
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.record_keys import KeySet, ProducerKeys
@@ -58,10 +58,10 @@ class StubBroker:
         assert source == CLIENT
         if isinstance(message, ApiVersionsRequest):
             if self.tells_versions:
-                Port(self._network, self.number).send(CLIENT, ApiVersionsResponse(message.correlation))
+                NodeContext(self._network, self.number).send(CLIENT, ApiVersionsResponse(message.correlation))
             return
         if isinstance(message, InitProducerIdRequest) and self.gives_ids:
-            Port(self._network, self.number).send(
+            NodeContext(self._network, self.number).send(
                 CLIENT, InitProducerIdResponse(message.correlation, 0, PID + message.correlation - 1, 0)
             )
         self.got.append((self._network.kernel.now, message))
@@ -105,7 +105,7 @@ class Rig:
 
     def reply(self, broker: int, message: tuple[Any, ...]) -> None:
         """A broker's answer, on its way."""
-        Port(self.network, broker).send(CLIENT, message)
+        NodeContext(self.network, broker).send(CLIENT, message)
 
     def answer_metadata(self, broker: int, *states: PartitionState) -> None:
         """Answer the newest metadata request that a broker got."""
@@ -153,7 +153,7 @@ class ProducerRig(Rig):
         self.partitions = tuple(f"t-{index}" for index in range(len(leaders)))
         of = KeySet(spec.keys, spec.skew, spec.partitioner)
         self.keys = ProducerKeys(of) if spec.keys else None
-        port = Port(self.network, CLIENT)
+        port = NodeContext(self.network, CLIENT)
         self.producer = Producer(
             port, spec, self.config, BROKERS, self.events.append, self.streams.named("retry:p"),
             self.streams.named("partitioner:p"), self.keys,
@@ -216,7 +216,7 @@ class ConsumerRig(ReadingRig):
         super().__init__(len(leaders))
         profile = Profile.of(kafka)
         self.consumer = Consumer(
-            Port(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
+            NodeContext(self.network, CLIENT), "g/0", "g", profile, ConsumerConfig.of(profile, config or {}),
             self.partitions, BROKERS, Application(processing_us), self.lineages, self.events.append, 0,
             self.streams.named("retry:g/0"),
         )  # fmt: skip

@@ -9,10 +9,10 @@ if every write had been committed; and eligible leader replicas (KIP-966), for n
 from collections.abc import Callable
 from typing import Any, Final
 
-from cluster_model.controller.committed_state import Committed, PartitionRecord
+from cluster_model.controller.committed_state import Committed, CommittedPartition
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import AdminError, ElectLeadersRequest, ElectLeadersResponse, refusal
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -53,7 +53,7 @@ class SingleController:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
         committed: Committed,
@@ -92,7 +92,7 @@ class SingleController:
         """All decisions, as a broker gets them when it registers."""
         return self._decisions(list(self.committed.records.values()))
 
-    def _decisions(self, records: list[PartitionRecord]) -> LeaderAndIsrRequest:
+    def _decisions(self, records: list[CommittedPartition]) -> LeaderAndIsrRequest:
         live = self.live
         states = tuple(record.state for record in records)
         racks = tuple(self.brokers[broker].rack for broker in live)
@@ -150,7 +150,7 @@ class SingleController:
         self._emit(BrokerFenced(now, broker, why))  # Its partitions are decided with it.
         self._publish(changed)
 
-    def _publish(self, changed: list[PartitionRecord]) -> None:
+    def _publish(self, changed: list[CommittedPartition]) -> None:
         """Tell every broker that has a connection to hear it, the fenced ones included: they may only be slow."""
         request = self._decisions(changed)
         for broker in self.brokers:

@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.broker.control_plane_client import Handlers, ListenerState, MetadataUpdate
 from cluster_model.controller.cluster_parts import ControllerView, Server
 from cluster_model.controller.committed_state import Committed
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -37,7 +37,7 @@ class SinglePlane:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
         committed: Committed,
@@ -49,7 +49,7 @@ class SinglePlane:
         self._committed = committed
         self._controls: dict[int, SingleControl] = {}
 
-    def join(self, broker: Broker, port: Port, rack: str) -> "SingleControl":
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> "SingleControl":
         """A broker's side."""
         self._controls[broker.id] = SingleControl(broker, port, self._config, rack)
         return self._controls[broker.id]
@@ -122,7 +122,7 @@ class SinglePlane:
 class SingleControl:
     """A broker's side: registration, heartbeats, decisions, proposals."""
 
-    def __init__(self, broker: Broker, port: Port, config: BrokerConfig, rack: str) -> None:
+    def __init__(self, broker: Broker, port: NodeContext, config: BrokerConfig, rack: str) -> None:
         self.rack = rack
         self.broker_epoch = 0
         self.registered = True
@@ -153,9 +153,9 @@ class SingleControl:
         self._broker.serve()
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListenerState:
         """While it is registered, or registers again."""
-        return Listening.CLOSED if self._starting else Listening.OPEN
+        return ListenerState.CLOSED if self._starting else ListenerState.OPEN
 
     def told_controller(self) -> int:
         """The one node."""
@@ -252,7 +252,7 @@ class SingleControl:
             self._take(request)
 
     def _take(self, request: LeaderAndIsrRequest) -> None:
-        self._broker.take(Decisions(request.partitions, request.brokers, request.broker_epochs, request.racks))
+        self._broker.take(MetadataUpdate(request.partitions, request.brokers, request.broker_epochs, request.racks))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

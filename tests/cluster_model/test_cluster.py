@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.cluster import Cluster, Stop
+from cluster_model.cluster import Cluster, StopReason
 from cluster_model.protocol.events import DATA_KINDS, BecameLeader, BrokerFenced, HwAdvanced, IsrChanged, LeaderElected
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
@@ -47,7 +47,7 @@ def finish(cluster: Cluster, board: FaultBoard, settle_s: int = 70) -> None:
 
 def test_a_quiet_cluster_delivers_everything_it_acknowledges() -> None:
     cluster = Cluster.build(small(), 7)
-    assert cluster.run(10 * SECOND) is Stop.TIME
+    assert cluster.run(10 * SECOND) is StopReason.TIME
     assert cluster.now_us == 10 * SECOND
     cluster.stop_producers()
     cluster.run(12 * SECOND)
@@ -196,7 +196,7 @@ def disturb(cluster: Cluster, board: FaultBoard, slice_us: int, slice_events: in
         while cluster.now_us < until_us or cluster.next_event_us() in range(cluster.now_us, until_us + 1):
             target = min(until_us, cluster.now_us + slice_us)
             stopped = cluster.run(target, slice_events)
-            if stopped is Stop.TIME and target == until_us:
+            if stopped is StopReason.TIME and target == until_us:
                 return
 
     for second, name, target, for_s, params in TROUBLE:
@@ -271,7 +271,7 @@ def test_stop_conditions_are_asked_only_when_something_was_traced() -> None:
         asked.append(cluster.now_us)
         return cluster.query.hw(P) >= 5
 
-    assert cluster.run(10 * SECOND, stop=stop) is Stop.CONDITION
+    assert cluster.run(10 * SECOND, stop=stop) is StopReason.CONDITION
     assert cluster.query.hw(P) == 5
     assert len(asked) < cluster.executed
 

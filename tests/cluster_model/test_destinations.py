@@ -13,7 +13,7 @@ from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec.cluster_spec import (
     BrokerSpec,
     ClusterSpec,
-    HotKey,
+    HotKeys,
     NetworkSpec,
     OwnPartitioner,
     ProducerSpec,
@@ -171,7 +171,7 @@ def test_an_applications_own_partitioner() -> None:
     rig = rig_of(batches=60, keys=50, partitioner=OwnPartitioner((), 3))
     rig.make_all()
     assert {partition for partition, _count in sent(rig)} == {3}
-    hot = rig_of(batches=60, keys=50, skew=HotKey(999_999), partitioner=OwnPartitioner(((0, 2),)))
+    hot = rig_of(batches=60, keys=50, skew=HotKeys(999_999), partitioner=OwnPartitioner(((0, 2),)))
     hot.make_all()
     assert {partition for partition, _count in sent(hot)} == {2}
 

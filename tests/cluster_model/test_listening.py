@@ -2,13 +2,13 @@
 
 import pytest
 
-from cluster_model.broker.control_plane_client import Listening
+from cluster_model.broker.control_plane_client import ListenerState
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.broker_side import KraftControl
 from cluster_model.protocol.events import BrokerFenced
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 
-CLOSED, SILENT, OPEN = Listening
+CLOSED, SILENT, OPEN = ListenerState
 SECOND = 1_000_000
 
 
@@ -24,10 +24,10 @@ def restarted(version: str, mode: str, down_us: int = 10 * SECOND) -> Cluster:
     return cluster
 
 
-def life(cluster: Cluster, *, until_open: bool = False) -> list[tuple[Listening, bool]]:
+def life(cluster: Cluster, *, until_open: bool = False) -> list[tuple[ListenerState, bool]]:
     """What the port did one after the other, and whether the broker knew of any partition when that began."""
     broker = cluster.brokers[2]
-    found: list[tuple[Listening, bool]] = []
+    found: list[tuple[ListenerState, bool]] = []
     until = cluster.now_us + 15 * SECOND
     while cluster.next_event_us() <= until and not (until_open and broker.control.listening is OPEN):
         cluster.run(until, 1)

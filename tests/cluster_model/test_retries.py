@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from cluster_model.cluster import Cluster, Stop
+from cluster_model.cluster import Cluster, StopReason
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest
@@ -53,7 +53,7 @@ def proposed(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
 def test_changes_of_many_partitions_wait_for_a_controller_without_a_storm(proposed: list[tuple[int, int]]) -> None:
     cluster = shrinking("3.9", "kraft")
-    assert cluster.run(9 * SECOND, 20_000) is Stop.TIME
+    assert cluster.run(9 * SECOND, 20_000) is StopReason.TIME
     assert all(later - earlier >= 50_000 for (earlier, _some), (later, _more) in pairwise(proposed))
     assert len(proposed) > 100
     before = len(proposed)

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.cluster import Cluster, Stop
+from cluster_model.cluster import Cluster, StopReason
 from cluster_model.kernel.process import DISCONNECTED
-from cluster_model.snapshots import Columns, Keyframe, columns, pack, rows, unpack
+from cluster_model.snapshots import ColumnTable, Keyframe, columns, pack, rows, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from faults.declarations.fault import Action, FaultError
 from faults.injector import FaultBoard
@@ -92,7 +92,7 @@ class Run:
         while self.cluster.executed < executed:
             ours = self.done < len(self.waiting)
             at_us = self.waiting[self.done][0] if ours else self.end_us
-            if self.cluster.run(at_us, executed - self.cluster.executed) is not Stop.TIME or not ours:
+            if self.cluster.run(at_us, executed - self.cluster.executed) is not StopReason.TIME or not ours:
                 return self
             self._do(self.waiting[self.done][1])
             self.done += 1
@@ -239,7 +239,7 @@ def test_a_table_goes_by_column() -> None:
     table = tuple((number, (number, -1), None) for number in range(9))
     numbers = tuple(range(9))
     assert columns((table,)) == ((numbers, (numbers, (-1,) * 9), (None,) * 9),)
-    assert type(columns(table)) is Columns
+    assert type(columns(table)) is ColumnTable
     ragged = (*table, (1, 2))
     assert columns(ragged) == ragged
 

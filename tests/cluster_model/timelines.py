@@ -22,7 +22,7 @@ from cluster_model.controller.raft.messages import (
     VoteResponse,
 )
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.admin_messages import EnvelopeRequest
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -116,7 +116,7 @@ class Watched:
         """An administrator's request to a broker, and the answer."""
         self._correlation += 1
         before = len(self.admin.got)
-        Port(self.cluster.network, ADMIN).send(node, request._replace(correlation=self._correlation))
+        NodeContext(self.cluster.network, ADMIN).send(node, request._replace(correlation=self._correlation))
         self.run(1)
         assert len(self.admin.got) == before + 1
         return self.admin.got[-1]

@@ -9,7 +9,7 @@ from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tui.output.result import ledger_words, legend_lines, loss_lines, trace_lines
 
 TRACES: Final[dict[str, tuple[str, ...]]] = {
@@ -39,7 +39,7 @@ class Told:
     """A trace that was run."""
 
     session: ManualSession
-    result: Result
+    result: SessionResult
 
     def table(self, width: int) -> list[str]:
         """As ``floodmark run`` prints it."""

@@ -3,7 +3,7 @@
 from typing import Any, TypeVar
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.events import Appended, TraceEvent
 from cluster_model.protocol.messages import MetadataRequest, ProduceRequest
 from cluster_model.protocol.records import UNTOLD
@@ -26,7 +26,7 @@ class Probe:
         self.cluster = cluster
         self.answers: list[tuple[int, Any]] = []
         cluster.network.add(number, f"probe {number}", self)
-        self.port = Port(cluster.network, number)
+        self.port = NodeContext(cluster.network, number)
 
     def receive(self, _source: int, message: Any) -> None:
         self.answers.append((self.cluster.now_us, message))

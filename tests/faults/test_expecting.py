@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from faults.declarations.fault import Action, Expectation
+from faults.declarations.fault import Action, ExpectedImpact
 from faults.injector import FaultBoard
 from tests.faults.rigs import CONFIG, MS, SECOND, board_of, busy_cluster, inject
 
@@ -36,7 +36,7 @@ def seen(cluster: Cluster, before: Mapping[str, tuple[int, list[int]]]) -> dict[
     }
 
 
-def told(expected: Expectation) -> dict[str, tuple[str, ...]]:
+def told(expected: ExpectedImpact) -> dict[str, tuple[str, ...]]:
     fields = ("leaders_moved", "offline", "under_min_isr", "shrunk")
     return {name: getattr(expected, name) for name in fields}
 
@@ -98,7 +98,7 @@ def board() -> FaultBoard:
     return board_of(cluster)
 
 
-def expected(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: str) -> Expectation:
+def expected(board: FaultBoard, fault: str, target: str, for_us: int = -1, **params: str) -> ExpectedImpact:
     return board.expect(Action("inject", fault, target, dict(params), for_us))
 
 
@@ -110,7 +110,7 @@ def test_a_follower_cut_from_its_leader_leaves_the_isr_and_no_leader_moves(
     cluster = board.cluster
     before = leaders_and_isrs(cluster)
     found = expected(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
-    assert found == Expectation(found.sentence, shrunk=("orders-0",))
+    assert found == ExpectedImpact(found.sentence, shrunk=("orders-0",))
     assert found.sentence == snapshot
     inject(board, "partition", "broker(3)", to="leader(orders-0)", direction=direction)
     cluster.run(15 * SECOND)
@@ -144,7 +144,7 @@ def test_a_broker_that_is_heard_and_does_not_hear_keeps_a_session_with_zookeeper
     cluster.run(SECOND)
     before = leaders_and_isrs(cluster)
     found = expected(board, "partition", "broker(1)", to=to, direction="in")
-    assert (found == Expectation(found.sentence)) == keeps
+    assert (found == ExpectedImpact(found.sentence)) == keeps
     assert found.down == (() if keeps else (1,))
     assert found.sentence == snapshot
     inject(board, "partition", "broker(1)", to=to, direction="in")
@@ -158,7 +158,7 @@ def test_a_broker_cut_from_one_controller_that_is_not_the_active_one_is_not_miss
     active = board.cluster.plane.active()
     other = next(node for node in board.cluster.plane.controllers() if node != active)
     found = expected(board, "partition", "broker(1)", to=f"controller({other})")
-    assert found == Expectation(found.sentence)
+    assert found == ExpectedImpact(found.sentence)
     assert found.sentence == snapshot
 
 
@@ -178,7 +178,7 @@ def test_a_client_cut_from_a_leader_notices_and_nobody_else_does(
     board: FaultBoard, snapshot: SnapshotAssertion
 ) -> None:
     found = expected(board, "partition", "client(checkout)", to="broker(2)")
-    assert found == Expectation(found.sentence, clients=("checkout",))
+    assert found == ExpectedImpact(found.sentence, clients=("checkout",))
     assert found.sentence == snapshot
 
 

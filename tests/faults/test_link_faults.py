@@ -8,7 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.client_factory import LETTERS
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.link import Line
+from cluster_model.kernel.link import LinkQueueKey
 from cluster_model.protocol.events import IsrChanged, ProduceRefused
 from cluster_model.snapshots import pack, unpack
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
@@ -162,7 +162,7 @@ def test_two_clients_of_one_process_have_one_network_card(loaded: bool) -> None:
     found = {pair: [*trouble.lines] for pair, trouble in troubled(cluster).items()}
     assert {source for source, _target in found} >= {consumer, own}
     for (source, _target), lines in found.items():
-        assert lines == [Line(1 if source in (consumer, own) else 2, consumer, -1, number)]
+        assert lines == [LinkQueueKey(1 if source in (consumer, own) else 2, consumer, -1, number)]
     cluster.run(21 * SECOND)
     assert troubled(cluster) == {}
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.control_plane_client import Decisions, Handlers
+from cluster_model.broker.control_plane_client import Handlers, MetadataUpdate
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.errors import KafkaError
@@ -302,7 +302,7 @@ def test_a_coordinator_hears_of_its_pending_writes_before_it_resigns(how: str) -
         broker.stop_replica("orders-0", delete=True)
     else:
         state = broker.states["orders-0"]._replace(leader=2, leader_epoch=9, partition_epoch=9)
-        broker.take(Decisions((state,), (1, 2, 3), (1, 2, 3)))
+        broker.take(MetadataUpdate((state,), (1, 2, 3), (1, 2, 3)))
     lost = KafkaError.NOT_LEADER_OR_FOLLOWER
     expected = [("appended", 1, lost, -1), ("appended", 2, lost, -1), ("resigned", "orders-0")]
     assert keeper.told == expected

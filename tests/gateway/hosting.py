@@ -13,7 +13,7 @@ from gateway.server import MOST_UNREAD, Gateway
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.gateway.running import PATIENCE_S
 
 PLAYBOOK = """
@@ -50,7 +50,7 @@ class Served:
     def __init__(self, session: Session, largest: int, most_unread: int) -> None:
         self.session = session
         self.complaints: list[str] = []
-        self.result: Result | None = None
+        self.result: SessionResult | None = None
         self._bounds = {"largest": largest, "most_unread": most_unread}
         self._loop = asyncio.new_event_loop()
         self._ready = threading.Event()
@@ -81,7 +81,7 @@ class Served:
         assert self._ready.wait(60)
         assert self._failure is None, self._failure
 
-    def stop(self) -> Result:
+    def stop(self) -> SessionResult:
         if self.result is None:
             self._loop.call_soon_threadsafe(self._stop.set)
             self._thread.join(30)

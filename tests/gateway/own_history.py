@@ -5,7 +5,18 @@ from collections.abc import Mapping
 from typing import Final
 
 from cluster_model.checker.anomalies.history_checker import Anomalies
-from cluster_model.checker.anomalies.operations import ASSIGN, INFO, OK, POLL, SEND, SUBSCRIBE, Op, Read, Run, Send
+from cluster_model.checker.anomalies.operations import (
+    ASSIGN,
+    INFO,
+    OK,
+    POLL,
+    SEND,
+    SUBSCRIBE,
+    Op,
+    ReadOperation,
+    Run,
+    Send,
+)
 from tests.gateway.running import Log, Told
 from tests.gateway.stock import TOPIC
 
@@ -63,7 +74,9 @@ class OwnHistory:
         for each in read:
             key = f"{TOPIC}-{each.partition}"
             strand = self._strand(key, each.offset, each.value)
-            self.anomalies.take(Op(name, OK, POLL, reads=(Read(key, strand, each.offset, each.offset + 1),)), manner)
+            self.anomalies.take(
+                Op(name, OK, POLL, reads=(ReadOperation(key, strand, each.offset, each.offset + 1),)), manner
+            )
 
 
 def _value(data: bytes) -> tuple[str, int]:

@@ -8,7 +8,16 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.coordinators.transaction.txn_markers import MARKER_BYTES
 from cluster_model.protocol.versions import Profile
-from gateway.protocol.record_batches import OVERHEAD, BatchError, Origin, code_of, made, marker, placed, read_head
+from gateway.protocol.record_batches import (
+    OVERHEAD,
+    BatchError,
+    BatchProducer,
+    code_of,
+    made,
+    marker,
+    placed,
+    read_head,
+)
 
 
 def built(codec: int = 0, *, transactional: bool = False, producer: tuple[int, int, int] = (-1, -1, -1)) -> bytes:
@@ -89,7 +98,7 @@ def test_what_a_broker_refuses(change, code) -> None:  # type: ignore[no-untyped
 
 def test_a_client_may_not_write_markers_nor_count_wrongly(snapshot: SnapshotAssertion) -> None:
     with pytest.raises(BatchError) as refused:
-        read_head(marker(0, 0, 5, Origin(7, 1), 3, commit=True))
+        read_head(marker(0, 0, 5, BatchProducer(7, 1), 3, commit=True))
     assert refused.value.code == 87
     assert str(refused.value) == snapshot
     wrong = bytearray(made(0, 0, 5, [(b"k", b"v")]))
@@ -100,12 +109,12 @@ def test_a_client_may_not_write_markers_nor_count_wrongly(snapshot: SnapshotAsse
 
 
 def test_what_is_made_here_is_read_by_clients() -> None:
-    (batch,) = MemoryRecords(made(40, 3, 1_234, [(b"k", b"v"), (None, None)], Origin(9, 1, 5)))
+    (batch,) = MemoryRecords(made(40, 3, 1_234, [(b"k", b"v"), (None, None)], BatchProducer(9, 1, 5)))
     assert batch.validate_crc()
     assert [(each.offset, each.timestamp, each.key, each.value) for each in batch] == [
         (40, 1_234, b"k", b"v"), (41, 1_234, None, None),
     ]  # fmt: skip
-    written = marker(50, 3, 1_234, Origin(9, 1), 2, commit=False)
+    written = marker(50, 3, 1_234, BatchProducer(9, 1), 2, commit=False)
     assert len(written) == MARKER_BYTES, "as the model has it"
     (end,) = MemoryRecords(written)
     assert end.is_control_batch

@@ -15,7 +15,7 @@ from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, Place, TypedError, facts_now, read_line
+from tui.session.typed_commands import Act, CommandContext, TypedError, facts_now, read_line
 
 BEAT, DESCRIBE = api_versions.CONSUMER_GROUP_HEARTBEAT, api_versions.CONSUMER_GROUP_DESCRIBE
 ASKED = ', group.coordinator.rebalance.protocols: "classic,consumer"'
@@ -195,7 +195,7 @@ def test_other_brokers_say_that_they_coordinate_nothing(group: Group) -> None:
 def test_a_line_can_speak_of_the_coordinator_of_a_group_that_is_only_on_the_wire(group: Group) -> None:
     group.join("typed")
     cluster = group.wire.session.cluster
-    place = Place(facts_now(facts_in(cluster), cluster.view()))
+    place = CommandContext(facts_now(facts_in(cluster), cluster.view()))
     typed = read_line("crash coordinator(g) 3s", place)
     assert isinstance(typed, Act)
     assert group.wire.session.board.targets(typed.actions[0].target) == (group.at,)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from cluster_model.broker.control_plane_client import Listening
+from cluster_model.broker.control_plane_client import ListenerState
 from gateway.server import framed
 from tests.gateway.hosting import Served, playbook, served, until
 from tests.gateway.running import PATIENCE_S
@@ -17,8 +17,8 @@ pytestmark = [pytest.mark.sockets, pytest.mark.slow]
 METADATA = framed(struct.pack(">hhih", 3, 1, 9, -1) + struct.pack(">i", -1))
 
 
-def listening(host: Served) -> Listening:
-    found: Listening = host.asked(lambda cluster: cluster.brokers[2].control.listening)
+def listening(host: Served) -> ListenerState:
+    found: ListenerState = host.asked(lambda cluster: cluster.brokers[2].control.listening)
     return found
 
 
@@ -53,20 +53,20 @@ def test_who_comes_too_early_is_refused_and_the_first_that_is_not_is_told_everyt
         until(lambda: host.asked(lambda cluster: cluster.is_up(2)))
         assert came(host) is None
         client = until(lambda: came(host))
-        assert listening(host) is Listening.OPEN
+        assert listening(host) is ListenerState.OPEN
         assert b"orders" in says(client)
         client.close()
 
 
 def test_before_3_5_it_is_taken_in_and_answered_when_the_broker_can() -> None:
     with crashed("3.4", session_ms=5_000, down_us=200_000) as host:  # it may not register before the old session lapses
-        until(lambda: listening(host) is Listening.CLOSED)
+        until(lambda: listening(host) is ListenerState.CLOSED)
         assert came(host) is None
-        until(lambda: listening(host) is Listening.SILENT)
+        until(lambda: listening(host) is ListenerState.SILENT)
         client = came(host)
         assert client is not None
         assert b"orders" in says(client)
-        assert listening(host) is Listening.OPEN
+        assert listening(host) is ListenerState.OPEN
         client.close()
 
 

@@ -15,7 +15,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
 from gateway.handlers.produce_fetch import fetch, produce
 from gateway.protocol import api_versions
 from gateway.protocol.codec import write_response
-from gateway.protocol.context import Call, Flow, House, topic_uuid
+from gateway.protocol.context import ApiCall, Flow, House, topic_uuid
 from gateway.protocol.record_batches import made
 
 REFUSED = KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -44,7 +44,7 @@ def fetched(house: House, version: int, current: tuple[int, int] | None) -> Any:
     topic = SimpleNamespace(topic="orders", topic_id=topic_uuid("orders", state.topic_id), partitions=(asked,))
     request = SimpleNamespace(topics=(topic,), max_wait=None, min_bytes=1, max_bytes=100, isolation_level=0)
     data = FetchData("orders-0", 5, REFUSED, -1, -1, -1, Slice(5, 5, ()), current=current)
-    flow = fetch(Call(house, 1, "app", api_versions.FETCH, version, request))
+    flow = fetch(ApiCall(house, 1, "app", api_versions.FETCH, version, request))
     return answered(flow, FetchResponse(0, (data,)), api_versions.FETCH, version)
 
 
@@ -53,7 +53,7 @@ def produced(house: House, version: int, current: tuple[int, int] | None) -> Any
     topic = SimpleNamespace(name="orders", partition_data=(each,))
     request = SimpleNamespace(acks=-1, topic_data=(topic,), timeout=None)
     answer = ProduceResponse(0, "orders-0", REFUSED, -1, -1, -1, -1, current)
-    flow = produce(Call(house, 1, "app", api_versions.PRODUCE, version, request))
+    flow = produce(ApiCall(house, 1, "app", api_versions.PRODUCE, version, request))
     return answered(flow, answer, api_versions.PRODUCE, version)
 
 

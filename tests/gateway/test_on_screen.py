@@ -12,7 +12,7 @@ from gateway.server import Gateway
 from playbooks.engine.session import Session
 from tests.gateway.hosting import playbook
 from tui.gateway_session import COMPLAINTS, WITH_THE_WALL, ServingBridge
-from tui.terminal.frame_clock import WallClock
+from tui.terminal.frame_clock import MonotonicClock
 
 pytestmark = pytest.mark.sockets
 
@@ -24,7 +24,7 @@ async def _shown(what: Any) -> None:
     gateway.on_events = heard.extend
     await gateway.open(0)
     try:
-        await what(ServingBridge(session, gateway, heard, WallClock()), gateway)
+        await what(ServingBridge(session, gateway, heard, MonotonicClock()), gateway)
     finally:
         await gateway.close()
 

@@ -10,13 +10,13 @@ from cluster_model.protocol.errors import KafkaError as E
 from cluster_model.protocol.versions import Version
 from gateway.protocol import api_versions
 from gateway.protocol.context import topic_uuid
-from gateway.protocol.record_batches import Origin, made
+from gateway.protocol.record_batches import BatchProducer, made
 from playbooks.engine.replay import replay
 from playbooks.parser.steps.timed_steps import facts_in
 from playbooks.recording.reader import read_session
 from tests.gateway.hosting import playbook
 from tests.gateway.wire import Wire
-from tui.session.typed_commands import Act, Place, facts_now, read_line
+from tui.session.typed_commands import Act, CommandContext, facts_now, read_line
 
 UNKNOWN_TOPIC_ID = 100
 
@@ -53,7 +53,9 @@ class Shop:
     def send(self, value: bytes, sequence: int, number: int = 0, *, version: int = 12, **said: Any) -> Any:
         """A record in the open transaction; its partition's answer."""
         epoch = said.pop("epoch", self.epoch)
-        batch = made(0, 0, 1_700_000_000_000, [(None, value)], Origin(self.pid, epoch, sequence), transactional=True)
+        batch = made(
+            0, 0, 1_700_000_000_000, [(None, value)], BatchProducer(self.pid, epoch, sequence), transactional=True
+        )
         topic = {"name": "orders", "topic_id": said.pop("topic_id", self.id)}
         asked = {"transactional_id": "t", "acks": -1, "timeout": 9_000,
                  "topic_data": [{**topic, "partition_data": [{"index": number, "records": batch}]}]}  # fmt: skip
@@ -150,7 +152,9 @@ def test_what_was_about_to_be_committed_then_is_unknown() -> None:
 def test_a_line_can_speak_of_the_coordinator_of_a_producer_on_the_wire() -> None:
     shop = Shop()
     cluster = shop.wire.session.cluster
-    typed = read_line("crash transaction_coordinator(c) 3s", Place(facts_now(facts_in(cluster), cluster.view())))
+    typed = read_line(
+        "crash transaction_coordinator(c) 3s", CommandContext(facts_now(facts_in(cluster), cluster.view()))
+    )
     assert isinstance(typed, Act)
     assert tuple(shop.wire.session.board.targets(typed.actions[0].target)) == (shop.at,)
 

@@ -13,10 +13,10 @@ from gateway.protocol.api_versions import offered
 from gateway.protocol.codec import _maker
 from gateway.protocol.context import House
 from gateway.realtime_driver import Engine
-from gateway.server import PLAIN_HEADERS, Connection, framed
+from gateway.server import PLAIN_HEADERS, KafkaConnection, framed
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.gateway.hosting import playbook
 
 BEGAN_MS = 1_700_000_000_000
@@ -50,13 +50,13 @@ class Door:
 
     has_room = True
 
-    def unread(self, connection: Connection, size: int) -> None:
+    def unread(self, connection: KafkaConnection, size: int) -> None:
         pass
 
-    def came(self, connection: Connection) -> bool:
+    def came(self, connection: KafkaConnection) -> bool:
         return True
 
-    def gone(self, connection: Connection) -> None:
+    def gone(self, connection: KafkaConnection) -> None:
         pass
 
     def complain(self, text: str) -> None:
@@ -108,7 +108,7 @@ class Wire:
 
     async def _sent(self, broker: int, data: bytes, turns: int) -> Pipe:
         pipe = Pipe()
-        connection = Connection(self._doors[broker], self.engine, self.house, largest=1 << 20)
+        connection = KafkaConnection(self._doors[broker], self.engine, self.house, largest=1 << 20)
         connection.connection_made(pipe)  # type: ignore[arg-type]
         connection.data_received(data)
         for _turn in range(turns):
@@ -145,7 +145,7 @@ class Wire:
         """How often somebody sent what is no request."""
         return sum(door.complaints for door in self._doors.values())
 
-    def close(self) -> Result:
+    def close(self) -> SessionResult:
         """The session's end."""
         self.run(2)
         self.engine.end()

@@ -10,7 +10,7 @@ from cluster_model.broker.partition.producer_state import ProducerMemory
 from cluster_model.protocol.errors import KafkaError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 pytestmark = pytest.mark.slow
 
@@ -53,13 +53,13 @@ def any_sequence(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(ProducerMemory, "judge", lambda *_args: (KafkaError.NONE, -1))
 
 
-def run(steps: str, expected: str, *, acks: str = "all", idempotence: bool = True) -> Result:
+def run(steps: str, expected: str, *, acks: str = "all", idempotence: bool = True) -> SessionResult:
     rate = 400 if steps == CRASHES else 100  # enough that something is under way when a leader dies
     text = SOUND.format(steps=steps, expected=expected, acks=acks, idempotence=str(idempotence).lower(), rate=rate)
     return Session.start(loads(text, "broken.yaml")).finish()
 
 
-def illegal(result: Result) -> set[str]:
+def illegal(result: SessionResult) -> set[str]:
     return {each.name for each in result.anomalies if not each.legal}
 
 

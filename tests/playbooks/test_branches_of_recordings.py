@@ -9,7 +9,7 @@ from playbooks.engine.replay import replay
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
-from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.timetravel.branches import Branches
@@ -52,7 +52,7 @@ def reopened(path: Path, parent: Path | None = None) -> Branches:
     return Branches(Reopened(recorded), beside)
 
 
-def grown(branches: Branches, events: int = 100_000) -> Recorded:
+def grown(branches: Branches, events: int = 100_000) -> RecordedSession:
     growing = branches.growing
     assert growing is not None
     while not growing.on(events):
@@ -81,7 +81,7 @@ def test_it_is_the_recording_to_the_byte_up_to_where_it_left(tmp_path, record, b
     assert begun.count > 100
     assert recorded.events.startswith(begun.events)
     assert begun.start.live
-    assert begun.start.branch == session_files.Origin(
+    assert begun.start.branch == session_files.BranchOrigin(
         "B", recorded.start.session_id, 5_500_000 if back_us < 0 else back_us
     )
     branches.current.session.act(LAG)

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.checker.root_cause.findings import RETRY_IN_FLIGHT
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import finished
 
 pytestmark = pytest.mark.slow
@@ -26,7 +26,7 @@ settle: 30s
 """
 
 
-def run(kafka: str, config: str = "", fault: str = "crash", more: str = "") -> Result:
+def run(kafka: str, config: str = "", fault: str = "crash", more: str = "") -> SessionResult:
     source = DEAD_LEADER.replace('"2.0"', f'"{kafka}"').replace("inject: crash", f"inject: {fault}")
     return finished(source.replace("config: {}", f"config: {{{config}}}").replace("for: 40s", f"for: {more or '40s'}"))
 

@@ -4,7 +4,7 @@ from functools import cache
 
 import pytest
 
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import finished
 
 pytestmark = pytest.mark.slow
@@ -39,7 +39,7 @@ LOST_BEFORE = "  - {at: 1.5s, inject: power_loss, target: all, for: 1s}\n" + DEL
 
 
 @cache
-def played(kafka: str, mode: str, steps: str) -> Result:
+def played(kafka: str, mode: str, steps: str) -> SessionResult:
     return finished(TOPIC.format(kafka=kafka, mode=mode, steps=steps))
 
 

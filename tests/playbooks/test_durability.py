@@ -22,7 +22,7 @@ from playbooks.engine.session import Session
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import SYNC_SECONDS, Recorder, RecordingError
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk, Fsync
+from playbooks.session_format.filesystem import FileSystem, Fsync
 from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import look_at
 from tests.support.breadth import many
@@ -35,7 +35,7 @@ class Killed(BaseException):
     """The process is gone: nothing catches this."""
 
 
-class Mortal(Disk):
+class Mortal(FileSystem):
     """A disk whose process is killed after ``lives`` calls, in the middle of a write if that is the last one."""
 
     def __init__(self, lives: int, *, halves: bool = False) -> None:
@@ -89,7 +89,7 @@ class Mortal(Disk):
         self._call("sync directory")
 
 
-def live_session(parent: Path, disk: Disk, told: list[int]) -> None:
+def live_session(parent: Path, disk: FileSystem, told: list[int]) -> None:
     """A session with an operator's action, from first call to last; ``told`` takes what each flush returned for."""
     recorder = Recorder(parent, live=True, disk=disk)
     session = Session.start(timed(settle="300ms"), recorder=recorder, open_ended=True)
@@ -195,7 +195,7 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
         import sys
         from pathlib import Path
         from tests.playbooks.test_durability import live_session
-        from playbooks.session_format.filesystem import Disk
+        from playbooks.session_format.filesystem import FileSystem
         class Told(list):
             def append(self, count):
                 print(count, flush=True)
@@ -203,7 +203,7 @@ def test_kill_9_at_any_moment_leaves_what_was_flushed(tmp_path: Path) -> None:
             if not (child := os.fork()):
                 print(os.getpid(), flush=True)
                 while True:
-                    live_session(Path(line.strip()), Disk(), Told())
+                    live_session(Path(line.strip()), FileSystem(), Told())
                     print("sealed", flush=True)
             print("killed by", os.WTERMSIG(os.waitpid(child, 0)[1]), flush=True)
     """
@@ -330,7 +330,7 @@ def test_the_names_of_a_new_session_are_forced(tmp_path: Path) -> None:
 # -- a full disk -----------------------------------------------------------------------------------------------------
 
 
-class Full(Disk):
+class Full(FileSystem):
     """A disk with room for so many bytes of events."""
 
     def __init__(self, room: int, code: int = errno.ENOSPC) -> None:

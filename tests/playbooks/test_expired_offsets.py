@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import finished
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ settle: 30s
 """
 
 
-def played(kafka: str, reset: str, *, commit: str = "sync", down: str = "105s", until: str = "20s") -> Result:
+def played(kafka: str, reset: str, *, commit: str = "sync", down: str = "105s", until: str = "20s") -> SessionResult:
     more = ", enable.auto.commit: false" if commit == "none" else ""
     text = IDLE.format(
         kafka=kafka, reset=reset, commit="auto" if commit == "none" else commit, more=more, down=down, until=until
@@ -38,7 +38,7 @@ def played(kafka: str, reset: str, *, commit: str = "sync", down: str = "105s", 
     return finished(text)
 
 
-def group_of(result: Result) -> dict[str, Any]:
+def group_of(result: SessionResult) -> dict[str, Any]:
     (group,) = result.to_json()["clients"]["groups"].values()
     found: dict[str, Any] = group
     return found

@@ -13,13 +13,13 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.finding_text import PROMISE
-from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, Place
+from cluster_model.checker.root_cause.findings import BY_CODE, CAUSES, KINDS, Finding, RecordBlock
 from docs.generate.reference_pages import cause_page
 from playbooks.engine.session_runner import start_session
 from playbooks.errors import PlaybookError
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.playbooks.thinned import thinned
 from tests.support.breadth import met
 from tests.support.chain_check import audit
@@ -137,7 +137,7 @@ class Told:
             else loads(thinned(path), path)
         )
         self.session = start_session(playbook)
-        self.result: Result = self.session.finish()
+        self.result: SessionResult = self.session.finish()
         self.findings = self.result.findings
         self.wrong = self.audit(self.findings)
 
@@ -156,7 +156,7 @@ def told_of(name: str) -> Told:
     return Told("", name)
 
 
-def as_text(result: Result) -> str:
+def as_text(result: SessionResult) -> str:
     lines: list[str] = []
     for finding in result.findings:
         lines += [*finding_lines(finding, timed=bool(result.virtual_us)), ""]
@@ -320,7 +320,7 @@ def _without(finding: Finding, kind: str) -> Finding:
     return replace(finding, chain=tuple(link for link in finding.chain if link.event_kind != kind))
 
 
-def _one_less(places: tuple[Place, ...]) -> tuple[Place, ...]:
+def _one_less(places: tuple[RecordBlock, ...]) -> tuple[RecordBlock, ...]:
     return (replace(places[0], count=places[0].count - 1), *places[1:])
 
 

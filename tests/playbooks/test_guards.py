@@ -16,7 +16,7 @@ from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.timetravel.timeline import Timeline
 from tests.playbooks.thinned import thinned
 from tests.support.breadth import met, some
@@ -35,7 +35,7 @@ def playbook(guards: str, steps: str, expect: str = "- acked_lost() == 0") -> Pl
     return loads(text, "guarded.yaml")
 
 
-def run(which: Playbook) -> tuple[Result, list[TraceEvent]]:
+def run(which: Playbook) -> tuple[SessionResult, list[TraceEvent]]:
     session = Session.start(which)
     result = session.finish()
     return result, session.drain()

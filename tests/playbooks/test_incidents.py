@@ -12,7 +12,7 @@ from playbooks.engine.session import Session
 from playbooks.library import bundled
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.playbooks.thinned import thinned
 from tests.support.breadth import some
 from tests.support.chain_check import audit
@@ -59,7 +59,7 @@ class Incident:
         """When the first of them was."""
         return float(self.of(kind, **fields)[0].at_us) / SECOND
 
-    def finish(self) -> Result:
+    def finish(self) -> SessionResult:
         while self.session.advance(self.session.cluster.now_us + SECOND):
             self._keep(self.session.drain())
         result = self.session.finish()

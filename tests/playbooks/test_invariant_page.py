@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.invariants.base import Promise
+from cluster_model.checker.invariants.base import InvariantDefinition
 from cluster_model.checker.invariants.invariant_checker import PROMISES
 from cluster_model.protocol.versions import Profile
 from docs.generate.reference_pages import invariant_page, invariant_section
@@ -20,7 +20,7 @@ def test_the_page_is_what_the_registry_says() -> None:
 
 
 @pytest.mark.parametrize("promise", PROMISES.values(), ids=list(PROMISES))
-def test_each_has_a_promise_of_one_sentence_and_a_source(promise: Promise) -> None:
+def test_each_has_a_promise_of_one_sentence_and_a_source(promise: InvariantDefinition) -> None:
     assert promise.text.endswith(".")
     assert ". " not in promise.text
     assert promise.source

@@ -15,7 +15,7 @@ from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import apply_settings
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.playbooks.test_matrices import TELLING as TELLING_GRIDS
 from tests.playbooks.thinned import THINNED, thinned
 from tests.support.adding_up import adds_up
@@ -60,7 +60,7 @@ FINDINGS = ("gc-pause-acks-1", "retry-reorders")
 HERE = tuple(name for name in bundled.names() if EVENING or name not in (*INCIDENTS, *FINDINGS, *TELLING_GRIDS))
 
 
-def run(name: str, seed: int | None = None) -> Result:
+def run(name: str, seed: int | None = None) -> SessionResult:
     return start_session(loads(thinned(name), name), seed=seed).finish()
 
 

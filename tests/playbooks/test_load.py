@@ -6,7 +6,7 @@ from cluster_model.clients.workload import RateCurve
 from cluster_model.spec.cluster_spec import (
     RATE_UNITS,
     ClosedLoop,
-    HotKey,
+    HotKeys,
     OwnPartitioner,
     ProducerSpec,
     RateProfile,
@@ -98,7 +98,7 @@ def test_loops_sizes_and_keys_become_what_the_model_takes() -> None:
         ("{distinct: 7}", 7, None),
         ("{distinct: 7, zipf: 1.1}", 7, ZipfKeys(1_100)),
         ("{distinct: 7, zipf: 2}", 7, ZipfKeys(2_000)),
-        ("{distinct: 7, hot: 80%}", 7, HotKey(800_000)),
+        ("{distinct: 7, hot: 80%}", 7, HotKeys(800_000)),
     ):
         spec = producer(f"rate: 1/s, keys: {text}, tombstones: 3")
         assert (spec.keys, spec.skew, spec.tombstones) == (keys, skew, 3)

@@ -11,7 +11,7 @@ from playbooks.campaign.workloads.grid_workload import Varying, run_jobs
 from playbooks.engine.worker_pool import run_all
 from playbooks.library import bundled
 from playbooks.parser.loader import load, loads
-from playbooks.results.sweep_matrix import Group, Matrix, advice
+from playbooks.results.sweep_matrix import CellGroup, SweepMatrix, advice
 from tests.playbooks.thinned import thinned
 from tests.support.breadth import EVENING
 
@@ -24,7 +24,7 @@ TELLING = ("acks-matrix", "partitions-added-matrix", "retention-matrix", "retry-
 RUN = NAMES if EVENING else TELLING
 
 
-def ran(name: str) -> Matrix:
+def ran(name: str) -> SweepMatrix:
     """The matrix of a bundled grid, of fewer records."""
     playbook = loads(thinned(name), name)
     assert playbook.grid is not None
@@ -32,7 +32,7 @@ def ran(name: str) -> Matrix:
     return matrix
 
 
-def at(matrix: Matrix, **wanted: str) -> Group:
+def at(matrix: SweepMatrix, **wanted: str) -> CellGroup:
     """The one row with these values; an axis goes by its name up to the first dot."""
     found = [group for group in matrix.groups if _has(dict(group.settings), wanted)]
     assert len(found) == 1, found
@@ -44,7 +44,7 @@ def _has(settings: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
         name.split(".")[0] != axis for axis in wanted) for name, value in settings.items())  # fmt: skip
 
 
-def lost(group: Group) -> tuple[int, int]:
+def lost(group: CellGroup) -> tuple[int, int]:
     return group.total("acked_lost"), group.total("committed_lost")
 
 
@@ -54,7 +54,7 @@ def test_the_grids_are_small() -> None:
     assert all(grid is not None and 2 <= grid.size <= 6 for grid in grids)
 
 
-def acks(matrix: Matrix) -> None:
+def acks(matrix: SweepMatrix) -> None:
     for least in ("1", "2"):
         nobody, one, everybody = (at(matrix, acks=level, min=least) for level in ("0", "1", "all"))
         assert lost(nobody)[0] > 5 * lost(one)[0] > 0 == lost(everybody)[0]
@@ -62,14 +62,14 @@ def acks(matrix: Matrix) -> None:
     assert matrix.telling == ("acks",)
 
 
-def split_leader(matrix: Matrix) -> None:
+def split_leader(matrix: SweepMatrix) -> None:
     assert lost(at(matrix, acks="1", min="2"))[0] > 140
     assert lost(at(matrix, acks="all", min="2")) == (0, 0)
     assert matrix.front == (True, True, True, True)
     assert matrix.telling == ("acks",)
 
 
-def min_isr(matrix: Matrix) -> None:
+def min_isr(matrix: SweepMatrix) -> None:
     """Never both available and safe: the one row without a loss that did not wait is the one that had refused."""
     trap = at(matrix, min="1", unclean="true")
     assert trap.total("committed_lost") > 20
@@ -81,13 +81,13 @@ def min_isr(matrix: Matrix) -> None:
     assert matrix.front[1]
 
 
-def power_cut(matrix: Matrix) -> None:
+def power_cut(matrix: SweepMatrix) -> None:
     losses = [lost(group)[0] for group in matrix.groups]
     assert sorted(losses)[:3] == [0, 0, 0]
     assert lost(at(matrix, flush="1000000", steps="all"))[0] > 250
 
 
-def zone_loss(matrix: Matrix) -> None:
+def zone_loss(matrix: SweepMatrix) -> None:
     spread, two, both = "[[1, 2, 3]]", "[[1, 4, 2]]", "[[1, 4]]"
     out = {p: at(matrix, topics=p, min="2").total("unavailable_us") for p in (spread, two, both)}
     # Who is elected is asked for when the attempt to connect to the dark machine is given up, after some ten seconds.
@@ -96,30 +96,30 @@ def zone_loss(matrix: Matrix) -> None:
     assert lost(at(matrix, topics=both, min="2"))[0] > 20
 
 
-def retry(matrix: Matrix) -> None:
+def retry(matrix: SweepMatrix) -> None:
     duplicates = {group.settings[0][1]: group.total("duplicates") for group in matrix.groups}
     assert duplicates["false"] > 0 == duplicates["true"]
     assert [group.total("reordered") > 0 for group in matrix.groups] == [False, True, False, False]
 
 
-def last_replica(matrix: Matrix) -> None:
+def last_replica(matrix: SweepMatrix) -> None:
     assert [lost(group)[1] > 0 for group in matrix.groups] == [True, False, False, False]
     assert not matrix.front[0]
 
 
-def rolling_restart(matrix: Matrix) -> None:
+def rolling_restart(matrix: SweepMatrix) -> None:
     blind = at(matrix, steps="none", min="2").total("unavailable_us")
     waiting = at(matrix, steps="isr", min="2").total("unavailable_us")
     assert waiting < SECOND < blind
     assert all(lost(group) == (0, 0) for group in matrix.groups)
 
 
-def nothing_is_lost_nor_stops(matrix: Matrix) -> None:
+def nothing_is_lost_nor_stops(matrix: SweepMatrix) -> None:
     assert len(matrix.groups) == 4
     assert {(lost(group), group.total("unavailable_us")) for group in matrix.groups} == {((0, 0), 0)}
 
 
-def partitions_added(matrix: Matrix) -> None:
+def partitions_added(matrix: SweepMatrix) -> None:
     """The cluster is as well in every row: what was never read is told by the expectations alone."""
     nothing_is_lost_nor_stops(matrix)
     results = [row.result for row in matrix.rows]
@@ -128,7 +128,7 @@ def partitions_added(matrix: Matrix) -> None:
     assert unread[2:] == [0, 0]
 
 
-def delayed_commit(matrix: Matrix) -> None:
+def delayed_commit(matrix: SweepMatrix) -> None:
     assert [group.total("torn") > 20 for group in matrix.groups] == [True, True, False]
     assert matrix.front == (False, False, True)
 

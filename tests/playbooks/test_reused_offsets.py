@@ -2,7 +2,7 @@
 
 import pytest
 
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import finished
 
 pytestmark = pytest.mark.slow
@@ -30,7 +30,7 @@ settle: 40s
 """
 
 
-def played(kafka: str, isolation: str, late: str) -> Result:
+def played(kafka: str, isolation: str, late: str) -> SessionResult:
     return finished(REUSED.format(kafka=kafka, isolation=isolation, late=late))
 
 

@@ -15,7 +15,7 @@ from docs.generate.reference_pages import anomaly_page
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.breadth import EVENING, many
 from tests.support.mistakes import keys, messages, mistakes_of
 from tests.support.playbooks import CLUSTER
@@ -67,12 +67,12 @@ def made(seed: int, acks: str, *, unclean: bool, txn: bool, kafka: str = "3.9") 
     return loads(text, "made.yaml")
 
 
-def run(playbook: Playbook) -> tuple[Session, Result]:
+def run(playbook: Playbook) -> tuple[Session, SessionResult]:
     session = Session.start(playbook)
     return session, session.finish()
 
 
-def by_name(result: Result) -> Counter[str]:
+def by_name(result: SessionResult) -> Counter[str]:
     return Counter({name: sum(each.found for each in result.anomalies if each.name == name) for name in KINDS})
 
 

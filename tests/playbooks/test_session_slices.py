@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import CRASH, timed
 
 pytestmark = pytest.mark.slow
@@ -32,7 +32,7 @@ ACTIONS = (
 
 
 @cache
-def whole() -> Result:
+def whole() -> SessionResult:
     """The playbook in one piece."""
     return Session.start(PLAYBOOK).finish()
 

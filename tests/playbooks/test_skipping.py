@@ -12,18 +12,18 @@ from faults.declarations.fault import Action, FaultError
 from playbooks.engine import replay
 from playbooks.engine.dry_run import dry_run
 from playbooks.engine.session import Session
-from playbooks.engine.worker_pool import Job, Outcome
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
 from tui.cli.runs.dry_run import foretold_lines
-from tui.cli.runs.suite import Ended
+from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import junit
 from tui.output.result import skip_words
-from tui.viewmodel.timeline.event_text import Entry, describe_event
+from tui.viewmodel.timeline.event_text import FeedEntry, describe_event
 
 pytestmark = pytest.mark.slow
 
@@ -35,7 +35,7 @@ LEADERLESS = """
 """
 
 
-def run(if_any: str) -> tuple[list[Event], Result]:
+def run(if_any: str) -> tuple[list[Event], SessionResult]:
     session = Session.start(timed(LEADERLESS % if_any))
     events: list[Event] = []
     while session.advance(session.cluster.now_us + SECOND):
@@ -74,9 +74,9 @@ def test_where_it_says_so_it_is_skipped_and_the_run_goes_on(snapshot: SnapshotAs
 def test_a_skip_is_told_by_run_by_the_screen_and_in_junit(snapshot: SnapshotAssertion) -> None:
     _events, result = run(", if_any: true")
     glyph, role, key, say = describe_event(result.skipped[0])
-    words = say(Entry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
-    job = Job("", "paused.yaml", result.seed)
-    ended = Ended("paused", Outcome(job, result), "paused", "floodmark run paused.yaml")
+    words = say(FeedEntry(key, 12 * SECOND, glyph, role, say, result.skipped[0]))
+    job = PlaybookJob("", "paused.yaml", result.seed)
+    ended = PlaybookOutcome("paused", JobOutcome(job, result), "paused", "floodmark run paused.yaml")
     suite = ElementTree.fromstring(junit([ended]).split("\n", 1)[1]).find("testsuite")
     assert suite is not None
     assert suite.get("skipped") == "1"

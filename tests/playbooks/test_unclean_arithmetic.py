@@ -5,7 +5,7 @@ import pytest
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 pytestmark = pytest.mark.slow
 
@@ -30,7 +30,7 @@ FRESH = ("3.9", "4.1")
 """From 3.7 on nothing is committed below min.insync.replicas."""
 
 
-def run(text: str, kafka: str) -> Result:
+def run(text: str, kafka: str) -> SessionResult:
     """The bundled playbook, changed, under another version."""
     playbook = loads(text.replace('kafka: "3.9"', f'kafka: "{kafka}"'), "x.yaml")
     return start_session(playbook).finish()
@@ -40,7 +40,7 @@ def bundled() -> str:
     return path_of("unclean-election-arithmetic").read_text()
 
 
-def lost(result: Result) -> dict[int, int]:
+def lost(result: SessionResult) -> dict[int, int]:
     """Acks level → records lost."""
     found: dict[int, int] = {}
     for loss in result.losses:

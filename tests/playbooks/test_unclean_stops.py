@@ -10,7 +10,7 @@ import pytest
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 UNFENCED_BY_THE_DEAD = """
 floodmark: 1
@@ -41,7 +41,7 @@ steps:
 """Its leader, which it had caught up with, adds it to the ISR when its machine has lost power already."""
 
 
-def run(source: str) -> tuple[list[Any], Result]:
+def run(source: str) -> tuple[list[Any], SessionResult]:
     """What happened, without the records, and what it came to."""
     session = Session.start(loads(source.lstrip(), "unclean.yaml"))
     while session.advance(session.cluster.now_us + 1_000_000):

@@ -13,13 +13,13 @@ from playbooks.campaign.workloads.grid_workload import Varying, jobs_of, run_job
 from playbooks.engine.replay import replay
 from playbooks.engine.worker_pool import run_all
 from playbooks.errors import Problem
-from playbooks.model.playbook import Axis, Grid, Playbook, cell_words
+from playbooks.model.playbook import Grid, GridAxis, Playbook, cell_words
 from playbooks.parser.document.grid import AxisError, paths_of
 from playbooks.parser.document.yaml_source import Mapping, compose
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import cell_text, settings_of, without_grid
 from playbooks.recording.reader import read_session
-from playbooks.results.sweep_matrix import Matrix, to_json
+from playbooks.results.sweep_matrix import SweepMatrix, to_json
 from tests.support.mistakes import keys, messages, mistakes_of, places
 
 HERE = partial(run_all, workers=1)
@@ -232,10 +232,10 @@ def test_a_cell_without_its_grid_keeps_every_line(values: list[str], flow: bool,
 
 
 def test_axes_are_added_and_replaced() -> None:
-    grid = Grid((Axis("acks", ("1",)),))
-    assert grid.with_axis(Axis("acks", ("all", "1"))).size == 2
-    assert grid.with_axis(Axis("seed", ("1", "2"))).names == ("acks", "seed")
-    assert grid.with_axis(Axis("seed", ("1", "2"))).without("seed") == grid
+    grid = Grid((GridAxis("acks", ("1",)),))
+    assert grid.with_axis(GridAxis("acks", ("all", "1"))).size == 2
+    assert grid.with_axis(GridAxis("seed", ("1", "2"))).names == ("acks", "seed")
+    assert grid.with_axis(GridAxis("seed", ("1", "2"))).without("seed") == grid
 
 
 @pytest.mark.slow
@@ -271,7 +271,7 @@ def test_cells_differ_only_in_what_is_varied(tmp_path: Path) -> None:
     document = to_json(matrix, "")
     assert [cell["settings"] for cell in document["cells"]] == [{"acks": "1"}, {"acks": "all"}]
     assert {cell["result"]["seed"] for cell in document["cells"]} == {7}
-    assert isinstance(matrix, Matrix)
+    assert isinstance(matrix, SweepMatrix)
     assert not list(tmp_path.iterdir())
 
 

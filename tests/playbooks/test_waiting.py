@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import CLUSTER, timed
 
 pytestmark = pytest.mark.slow
@@ -19,7 +19,7 @@ cluster: {kafka: "3.9", brokers: 3}
 """
 
 
-def run(playbook: Playbook) -> Result:
+def run(playbook: Playbook) -> SessionResult:
     return Session.start(playbook).finish()
 
 

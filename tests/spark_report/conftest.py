@@ -13,7 +13,7 @@ from benchmarks.standalone import cluster
 from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input import frames
-from spark_report.input.sessions import ARROW_TYPES, Recorded, look_at
+from spark_report.input.sessions import ARROW_TYPES, SessionInput, look_at
 from spark_report.job import run
 from spark_report.tables import collect, compute
 from spark_report.tables.collect import Tables
@@ -41,7 +41,7 @@ class Known(NamedTuple):
 class Computed(NamedTuple):
     """Sessions by the name of their playbook, random ones by their own, and the tables over all of them."""
 
-    sessions: dict[str, Recorded]
+    sessions: dict[str, SessionInput]
     histories: dict[str, History]
     """What is to be known of the random ones."""
     tables: Tables

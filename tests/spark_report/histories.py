@@ -9,7 +9,7 @@ from cluster_model.protocol.events import COLUMNS
 from playbooks.session_format import session_files
 from spark_report.input.sessions import look_at
 from spark_report.tables import compute
-from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, TERMS, Said
+from spark_report.tables.anomaly_recount import FIELDS, IN_LEDGER, KINDS, TERMS, SessionClaims
 from spark_report.tables.result_recount import KINDS as NUMBER_KINDS
 from spark_report.tables.result_recount import LAST
 from tests.support.sessions import Row
@@ -23,7 +23,7 @@ def history(rows: list[Row]) -> list[Event]:
     return [tuple({**nothing, "seq": seq, **row}[name] for name in FIELDS) for seq, row in enumerate(rows)]
 
 
-def of_directory(path: Path) -> tuple[list[Event], Said]:
+def of_directory(path: Path) -> tuple[list[Event], SessionClaims]:
     """A session's events, its last read and its table of records, in one list; and what it says of itself."""
     session = look_at(path)
     events = pq.read_table(session.events_file).sort_by("seq").to_pylist()

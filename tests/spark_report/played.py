@@ -7,7 +7,7 @@ from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from spark_report.input.sessions import Recorded, look_at
+from spark_report.input.sessions import SessionInput, look_at
 from tests.spark_report import golden
 from tests.support.library import playbook_of
 
@@ -55,7 +55,7 @@ settle: 70s
 """
 
 
-def played(parent: Path) -> dict[str, Recorded]:
+def played(parent: Path) -> dict[str, SessionInput]:
     """Each recorded with its own seed, by the name of its playbook."""
     own = {"two-members": loads(TWO_MEMBERS, "recorded.yaml"), "transactions": loads(TRANSACTIONS, "recorded.yaml")}
     return {name: _played(playbook, parent) for name, playbook in {**_of_library(), **own}.items()}
@@ -65,8 +65,8 @@ def _of_library() -> dict[str, Playbook]:
     return {name: playbook_of(name) for name in golden.PLAYBOOKS}
 
 
-def _played(playbook: Playbook, parent: Path) -> Recorded:
+def _played(playbook: Playbook, parent: Path) -> SessionInput:
     result = Session.start(playbook, recorder=Recorder(parent)).finish()
     found = look_at(Path(result.session))
-    assert isinstance(found, Recorded)
+    assert isinstance(found, SessionInput)
     return found

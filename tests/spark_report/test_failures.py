@@ -19,7 +19,7 @@ from spark_report import job
 from spark_report.job import memory_size
 from spark_report.render.output import Staging
 from spark_report.spark import errors, session
-from spark_report.spark.session import Watch
+from spark_report.spark.session import ExecutorMonitor
 from tests.support.sessions import leader_crash, write_session
 from tests.support.wording import said
 from tui.cli.runs import spark_jobs
@@ -246,7 +246,7 @@ def test_a_cluster_without_workers_ends_the_job(
 ) -> None:
     monkeypatch.setattr("spark_report.spark.session._LOOK_SECONDS", 0.005)
     cluster: Any = _Cluster(*numbers)
-    watch = Watch(cluster, wait=0.02)
+    watch = ExecutorMonitor(cluster, wait=0.02)
     with watch.watching():
         until = time.monotonic() + (10 if starved else 0.2)
         while not watch.starved and time.monotonic() < until:

@@ -18,7 +18,7 @@ from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import open_bundle
-from spark_report.job import Outcome, run
+from spark_report.job import JobResult, run
 from tests.playbooks.session_format.test_versions import BUNDLES, GOLDENS, NEWEST, edit, of_tomorrow, reseal
 from tests.support.sessions import Row
 
@@ -33,7 +33,7 @@ SAME = {"inconsistent-offsets", "lost-write", "unseen", "realtime-order"}
 class Reported(NamedTuple):
     """What came of the report: its directory, its terminal; and the ids of the two sessions that were recorded now."""
 
-    outcome: Outcome
+    outcome: JobResult
     out: Path
     terminal: str
     clean: str

@@ -23,8 +23,8 @@ from spark_report import __main__ as command
 from spark_report import job
 from spark_report.input.frames import read_events
 from spark_report.input.sessions import look_at
-from spark_report.job import Outcome, default_out, run
-from spark_report.model.report import Story
+from spark_report.job import JobResult, default_out, run
+from spark_report.model.report import ReportStory
 from spark_report.spark import jvm
 from spark_report.tables.registry import TABLES
 from tests.spark_report.stories import HOSTILE
@@ -184,7 +184,7 @@ class TestCommand:
 
         def stand_in(paths: list[Any], **options: Any) -> Any:
             given.extend([*paths, options["baseline"]])
-            return Outcome(tmp_path, (), 1, ())
+            return JobResult(tmp_path, (), 1, ())
 
         monkeypatch.setattr(command, "run", stand_in)
         session_id = recorded.name.removeprefix(session_files.DIRECTORY_PREFIX)
@@ -259,7 +259,7 @@ def test_under_spark_submit_the_spark_that_is_there_is_used_and_stopped(
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     monkeypatch.setattr(type(spark), "stop", stop)
     monkeypatch.setattr(job, "_computed", lambda session, *_a: used.append((session.range(3).count(), list(stopped))))
-    monkeypatch.setattr(job, "tell", lambda *_a: Story((), (), {}))
+    monkeypatch.setattr(job, "tell", lambda *_a: ReportStory((), (), {}))
     monkeypatch.setattr(job, "_write", lambda *_a: ["report.html"])
     monkeypatch.setattr(sys, "argv", ["submit.py", str(recorded), "--out", str(tmp_path / "out"), "--format", "html"])
     before = signal.getsignal(signal.SIGTERM)

@@ -8,14 +8,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from playbooks.recording.seal import Row, sums
+from playbooks.recording.seal import LedgerRow, sums
 from playbooks.session_format import session_files
 
 TERMS = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
 
 
-def table_of(session: Path) -> list[Row]:
-    return [Row(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
+def table_of(session: Path) -> list[LedgerRow]:
+    return [LedgerRow(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
 
 
 def result_of(session: Path) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def result_of(session: Path) -> dict[str, Any]:
     return found
 
 
-def adds_up(session: Path) -> list[Row]:
+def adds_up(session: Path) -> list[LedgerRow]:
     table, result = table_of(session), result_of(session)
     ledger = result["ledger"]
     assert sums(table) == {term: ledger[term] for term in TERMS}
@@ -41,28 +41,28 @@ def adds_up(session: Path) -> list[Row]:
     return table
 
 
-def overlap_nowhere(rows: list[Row]) -> None:
+def overlap_nowhere(rows: list[LedgerRow]) -> None:
     """Of one client's numbers in one partition, none is in two rows; rows of no numbers have a sequence below 0."""
     held = sorted((row.sequence, row.records) for row in rows if row.sequence >= 0)
     assert all(records > 0 for _sequence, records in held)
     assert all(sequence + records <= after for (sequence, records), (after, _) in pairwise(held))
 
 
-def _by_book(table: list[Row]) -> dict[tuple[str, str], list[Row]]:
-    found: dict[tuple[str, str], list[Row]] = defaultdict(list)
+def _by_book(table: list[LedgerRow]) -> dict[tuple[str, str], list[LedgerRow]]:
+    found: dict[tuple[str, str], list[LedgerRow]] = defaultdict(list)
     for row in table:
         found[row.client, row.partition].append(row)
     return found
 
 
-def agrees(table: list[Row], books: list[dict[str, Any]]) -> None:
+def agrees(table: list[LedgerRow], books: list[dict[str, Any]]) -> None:
     """The result tells the same by client and partition, number by number."""
     by_book = _by_book(table)
     assert set(by_book) == {(book["client"], book["partition"]) for book in books}
     for book in books:
         mine = by_book[book["client"], book["partition"]]
 
-        def told(term: str, rows: list[Row], book: dict[str, Any] = book) -> None:
+        def told(term: str, rows: list[LedgerRow], book: dict[str, Any] = book) -> None:
             assert sum(row.records for row in rows) == book[term], (term, book)
             numbers = sorted(
                 at for row in rows if row.sequence >= 0 for at in range(row.sequence, row.sequence + row.records)

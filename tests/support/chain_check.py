@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
 
-from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.root_cause.finding_text import PROMISE, SETTLED
 from cluster_model.checker.root_cause.findings import (
@@ -26,9 +26,9 @@ from cluster_model.checker.root_cause.findings import (
     UNEXPLAINED,
     UNREPLICATED_TAIL,
     ZOMBIE_LEADER,
+    ChainEvent,
     Finding,
-    Link,
-    Place,
+    RecordBlock,
 )
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
@@ -64,7 +64,7 @@ _NEEDS: Final = {
 """Cause → kinds of events that its chain cannot do without."""
 
 
-def wrong_in(finding: Finding, world: World, history: History) -> list[str]:
+def wrong_in(finding: Finding, world: World, history: ClusterHistory) -> list[str]:
     """What does not hold of one finding, a sentence each."""
     found = [f"no kind {finding.kind!r}"] if finding.kind not in KINDS else []
     cause = BY_CODE.get(finding.cause)
@@ -129,7 +129,7 @@ def _promised(finding: Finding) -> list[str]:
     return found
 
 
-def _dropped(finding: Finding, history: History) -> list[str]:
+def _dropped(finding: Finding, history: ClusterHistory) -> list[str]:
     """The last link is where they were dropped, and what the cause rests on is there."""
     found = []
     last = finding.chain[-1]
@@ -143,7 +143,7 @@ def _dropped(finding: Finding, history: History) -> list[str]:
     return found + [f"broker {link.broker} did not cut what it is said to have cut: {link.words}" for link in whole]
 
 
-def _was_cut(link: Link, finding: Finding, history: History) -> bool:
+def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> bool:
     """Whether that very replica was cut then, and lost any of these records."""
     for place in finding.places:
         end = place.log_offset + place.count
@@ -153,7 +153,7 @@ def _was_cut(link: Link, finding: Finding, history: History) -> bool:
     return False
 
 
-def audit(findings: Sequence[Finding], world: World, ledger: Ledger, history: History) -> list[str]:
+def audit(findings: Sequence[Finding], world: World, ledger: Ledger, history: ClusterHistory) -> list[str]:
     """All that is wrong with the findings of a session that has ended: empty where they hold together."""
     found = [wrong for finding in findings for wrong in wrong_in(finding, world, history)]
     found += [wrong for finding in findings for wrong in _vouched(finding, world, ledger)]
@@ -201,7 +201,7 @@ def _vouched(finding: Finding, world: World, ledger: Ledger) -> list[str]:
 
 
 def _stood_behind(
-    isr: set[int], place: Place, offset: int, writers: set[int], world: World, ledger: Ledger
+    isr: set[int], place: RecordBlock, offset: int, writers: set[int], world: World, ledger: Ledger
 ) -> list[str]:
     stood = [
         set(ledger.vouched.isr_at(place.partition, lineage.id, offset))

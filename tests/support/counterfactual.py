@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from cluster_model.checker.root_cause.findings import Finding
 from playbooks.model.playbook import Playbook
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.shrink.candidate import Draft, drafted
 from playbooks.shrink.oracle import judged
 
@@ -18,11 +18,11 @@ class Counterfactual:
     def __init__(self, playbook: Playbook) -> None:
         verdict, result = judged(playbook, (), seed=playbook.seed)
         assert result is not None
-        self.result: Result = result
+        self.result: SessionResult = result
         self._draft: Draft = drafted(playbook, playbook.seed, verdict.acted, exact=False, expect=False)
-        self._without: dict[int, Result] = {}
+        self._without: dict[int, SessionResult] = {}
 
-    def without(self, step: int) -> Result:
+    def without(self, step: int) -> SessionResult:
         """The result of the run without a step."""
         known = self._without.get(step)
         if known is None:

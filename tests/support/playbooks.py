@@ -3,7 +3,7 @@
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 
 CLUSTER = """\
 floodmark: 1
@@ -76,7 +76,7 @@ def _indented(text: str) -> str:
     return "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
 
 
-def finished(source: str) -> Result:
+def finished(source: str) -> SessionResult:
     """What a session of a timed playbook comes to, run a second at a time."""
     session = Session.start(loads(source.lstrip(), "text.yaml"))
     while session.advance(session.cluster.now_us + 1_000_000):

@@ -5,6 +5,7 @@ from dataclasses import replace
 from cluster_model.observation.views import (
     BrokerView,
     ClusterView,
+    EpochRun,
     FaultView,
     GroupView,
     LaneView,
@@ -13,7 +14,6 @@ from cluster_model.observation.views import (
     PartitionView,
     ProducerView,
     ReplicaView,
-    Run,
 )
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from playbooks.engine.session import Session
@@ -130,8 +130,12 @@ def log(start=90, end=150):
         leader=2,
         hw=134,
         lanes=(
-            LaneView(2, "leader", 139, 134, 0, (Run(90, 104, 3, False, False), Run(104, 139, 5, False, False))),
-            LaneView(3, "in_sync", 136, 131, 95, (Run(95, 104, 3, False, False), Run(104, 136, 5, False, False))),
+            LaneView(
+                2, "leader", 139, 134, 0, (EpochRun(90, 104, 3, False, False), EpochRun(104, 139, 5, False, False))
+            ),
+            LaneView(
+                3, "in_sync", 136, 131, 95, (EpochRun(95, 104, 3, False, False), EpochRun(104, 136, 5, False, False))
+            ),
             LaneView(
                 1,
                 "truncating",
@@ -139,11 +143,11 @@ def log(start=90, end=150):
                 121,
                 0,
                 (
-                    Run(90, 104, 3, False, False),
-                    Run(104, 121, 4, False, False),
-                    Run(121, 124, 4, True, False),
-                    Run(124, 128, 4, True, True),
-                    Run(128, 130, 4, True, False),
+                    EpochRun(90, 104, 3, False, False),
+                    EpochRun(104, 121, 4, False, False),
+                    EpochRun(121, 124, 4, True, False),
+                    EpochRun(124, 128, 4, True, True),
+                    EpochRun(128, 130, 4, True, False),
                 ),
                 lost=4,
                 diverged=5,

@@ -139,7 +139,7 @@ async def test_another_finding_forgets_what_was_marked(tmp_path, monkeypatch):
 async def test_a_branch_that_cannot_be_had_is_told(tmp_path, monkeypatch):
     async with opened(tmp_path, monkeypatch) as driver:
         page = driver.app.screen
-        page.choices = (finding_page.Choice("no such version", {"cluster.kafka": "0.1"}, 1),)
+        page.choices = (finding_page.RemedyChoice("no such version", {"cluster.kafka": "0.1"}, 1),)
         page.marked = 0
         await driver.press("enter")
         assert driver.toasts()[-1].startswith("no such version: ")

@@ -212,7 +212,7 @@ def test_the_status_bar_says_which_branch_once_there_are_several(letter, narrow,
     view = fake_views.view()
 
     def bar(width, branch):
-        running = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0, branch=branch)
+        running = status_bar.RunStatus("sandbox", 7, True, False, False, 1.0, 1.0, branch=branch)
         return text_of(status_bar.build(view, running, width).fields)
 
     assert narrow in bar(80, letter)

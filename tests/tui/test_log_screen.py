@@ -15,7 +15,7 @@ from tests.tui.driving import driving, trimmed
 from tests.tui.test_opening import opened
 from tui.screens.modes.log import LogScreen
 from tui.screens.record import RecordScreen
-from tui.viewmodel.log_view import TRUNCATED, TextRow, scale
+from tui.viewmodel.log_view import TRUNCATED, LogTextRow, scale
 
 pytestmark = pytest.mark.slow
 
@@ -180,7 +180,7 @@ async def test_a_click_into_the_whole_log_goes_there(snapshot):
         await driver.seconds(5)
         await driver.press("space", "2")
         scope = driver.app.screen.microscope
-        told = [row.text for row in scope.rows if isinstance(row, TextRow)]
+        told = [row.text for row in scope.rows if isinstance(row, LogTextRow)]
         assert told[-1] in driver.text()
         assert told[-1] == snapshot
         last = len(scope.rows) - 1

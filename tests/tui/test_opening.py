@@ -23,7 +23,7 @@ from playbooks.timetravel.history_view import Reopened
 from tests.support.playbooks import MANUAL
 from tests.tui.driving import Driver, driving, in_feed
 from tui import launcher
-from tui.program import Asked, perform
+from tui.program import ProgramOptions, perform
 from tui.screen_choice import ScreenChoice, UnusableError
 from tui.session.destination import SESSION, Wish
 from tui.settings.schema import Settings
@@ -162,7 +162,7 @@ def test_leaving_seals_what_branched_off_and_names_it(recorded, tmp_path, termin
         branches.arrive()
 
     monkeypatch.setattr(launcher, "recording_app", lambda _session, _screen, branches: FakeApp(lambda: deed(branches)))
-    left = launcher.look_at(Wish(SESSION, str(recorded)), Asked(tmp_path, None, None, 1.0), None)
+    left = launcher.look_at(Wish(SESSION, str(recorded)), ProgramOptions(tmp_path, None, None, 1.0), None)
     told = capsys.readouterr()
     assert left.code == 0
     left_at = [line.replace(str(recorded), "<session>") for line in told.err.splitlines() if str(recorded) in line]
@@ -247,7 +247,7 @@ class FakeApp:
 
 def code_of(path, glyphs=None, speed=1.0):
     """The exit code of the program that opens a recording."""
-    return perform(Wish(SESSION, str(path)), Asked(None, glyphs, None, speed))
+    return perform(Wish(SESSION, str(path)), ProgramOptions(None, glyphs, None, speed))
 
 
 def test_leaving_says_where_it_was_left(recorded, terminal, monkeypatch, capsys, snapshot):

@@ -7,7 +7,7 @@ from tui.keybindings.keymap import KEYS
 from tui.terminal import glyphs
 from tui.terminal.theme import ROLES, Look
 from tui.viewmodel import fault_sheet, log_view, partition_matrix, side_panes, status_bar
-from tui.viewmodel.timeline.event_feed import Line
+from tui.viewmodel.timeline.event_feed import FeedLine
 from tui.widgets import line_widget as paint_rows
 from tui.widgets import log as paint_lanes
 from tui.widgets import matrix as paint_matrix
@@ -28,10 +28,10 @@ def every_row(width):
     built = partition_matrix.build_matrix(view, width=width, height=10, cursor=(1, 1))
     yield from ((paint_matrix.paint, row) for row in (built.head, *built.rows))
     shown = log_view.build_lanes(view, view.partitions[1], fake_views.log(100, 100 + log_view.cells(width)), 3)
-    yield from ((paint_lanes.paint_lanes, row) for row in (*shown.rows, log_view.Title("orders-9")))
-    running = status_bar.Running("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
+    yield from ((paint_lanes.paint_lanes, row) for row in (*shown.rows, log_view.PartitionHeading("orders-9")))
+    running = status_bar.RunStatus("a-playbook-with-quite-a-long-name", 7, False, False, False, 1000.0, 3.1)
     yield paint_panes.status, status_bar.build(view, running, width)
-    yield paint_panes.feed, Line("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
+    yield paint_panes.feed, FeedLine("00:10.126", glyphs.LEADER, "strong", "b2 elected for 日本-0, epoch 1")
     for rows in (
         side_panes.clients(view, {"checkout": 200.0}, ClientBooks()),
         side_panes.faults(view),

@@ -14,8 +14,8 @@ from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER
 from tests.tui.test_launch import ROOT, read_until
 from tui import launcher, program, screen_choice, welcome
-from tui.program import Asked, perform
-from tui.session.destination import PLAYBOOK, SESSION, WELCOME, Left, Wish
+from tui.program import ProgramOptions, perform
+from tui.session.destination import PLAYBOOK, SESSION, WELCOME, ScreenExit, Wish
 
 pytestmark = pytest.mark.slow
 
@@ -63,7 +63,7 @@ def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, 
     old = Session.start(loads(QUIET, "q.yaml"), recorder=Recorder(tmp_path / "old")).finish().session
     wishes += [Wish(SESSION, old), Wish(PLAYBOOK, str(quiet), 9)]
     out = tmp_path / "sessions"
-    assert perform(Wish(PLAYBOOK, str(quiet)), Asked(out, None, None, 1.0)) == 0
+    assert perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(out, None, None, 1.0)) == 0
     told = [line.split()[-1] for line in capsys.readouterr().out.splitlines() if line.startswith("session ")]
     assert len(told) == 2
     assert all((Path(path) / "manifest.json").exists() for path in told)
@@ -75,21 +75,21 @@ def test_each_session_is_sealed_and_told_before_the_next_is_opened(apps, quiet, 
 def test_what_breaks_ends_the_program_whatever_was_wished_for(apps, quiet, tmp_path, capsys):
     made, wishes = apps
     wishes.append(Wish(PLAYBOOK, str(tmp_path / "none.yaml")))
-    assert perform(Wish(PLAYBOOK, str(quiet)), Asked(tmp_path / "sessions", None, None, 1.0)) == 2
+    assert perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path / "sessions", None, None, 1.0)) == 2
     assert len(made) == 1
     assert "none.yaml" in capsys.readouterr().err
 
 
 def test_only_the_tour_has_a_guide(apps, quiet, tmp_path):
     made, _wishes = apps
-    perform(Wish(PLAYBOOK, str(quiet)), Asked(tmp_path, None, None, 1.0))
-    perform(Wish(PLAYBOOK, "tour"), Asked(tmp_path, None, None, 1.0))
+    perform(Wish(PLAYBOOK, str(quiet)), ProgramOptions(tmp_path, None, None, 1.0))
+    perform(Wish(PLAYBOOK, "tour"), ProgramOptions(tmp_path, None, None, 1.0))
     assert [app.toured for app in made] == [False, True]
 
 
 def test_the_welcome_page_can_be_come_back_to(monkeypatch):
     seen = []
-    answers = [Left(0, Wish(PLAYBOOK, "x"), Wish(WELCOME)), Left(0)]
+    answers = [ScreenExit(0, Wish(PLAYBOOK, "x"), Wish(WELCOME)), ScreenExit(0)]
 
     def opener(wish, _settings, back):
         seen.append((wish.kind, back))
@@ -97,13 +97,13 @@ def test_the_welcome_page_can_be_come_back_to(monkeypatch):
 
     monkeypatch.setattr(welcome, "welcome", opener)
     monkeypatch.setattr(launcher, "play", opener)
-    assert program.perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 0
+    assert program.perform(Wish(WELCOME), ProgramOptions(None, None, None, 1.0)) == 0
     assert seen == [(WELCOME, None), (PLAYBOOK, Wish(WELCOME))]
 
 
 def test_without_a_terminal_the_welcome_page_says_what_to_use(monkeypatch, capsys, snapshot):
     monkeypatch.setattr(screen_choice, "has_terminal", lambda: False)
-    assert perform(Wish(WELCOME), Asked(None, None, None, 1.0)) == 2
+    assert perform(Wish(WELCOME), ProgramOptions(None, None, None, 1.0)) == 2
     assert capsys.readouterr().err == snapshot
 
 

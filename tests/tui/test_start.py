@@ -16,7 +16,7 @@ from tests.tui.test_welcome import welcomed
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SimBridge
 from tui.startup import ReadingAhead, painted, starting
-from tui.terminal.frame_clock import WallClock
+from tui.terminal.frame_clock import MonotonicClock
 from tui.terminal.theme import Look
 from tui.welcome import WelcomeApp
 
@@ -115,7 +115,7 @@ def test_no_garbage_is_looked_for_until_the_picture_stands():
 async def test_nothing_moves_before_the_first_picture_stands(monkeypatch):
     """Frames on the way to it would be painted for nobody, and each of them puts it off."""
     seen = []
-    app = FloodmarkApp(SimBridge(session_of(3, 6), WallClock()), playbook="load", seed=1)
+    app = FloodmarkApp(SimBridge(session_of(3, 6), MonotonicClock()), playbook="load", seed=1)
     monkeypatch.setattr("tui.app.painted", lambda: seen.append((app.frames, app.bridge.view.now_us)))
     async with app.run_test(size=(120, 40)) as pilot:
         while app.frames < 2:
@@ -127,7 +127,7 @@ async def test_no_frame_is_drawn_once_the_screen_goes_away(monkeypatch):
     """What it draws on goes piece by piece: a frame in between would be told as an internal error."""
     seen = []
     monkeypatch.setattr(FloodmarkApp, "frame", lambda app: seen.append(app.is_running) or 0)
-    async with FloodmarkApp(SimBridge(session_of(3, 6), WallClock()), playbook="load", seed=1).run_test() as pilot:
+    async with FloodmarkApp(SimBridge(session_of(3, 6), MonotonicClock()), playbook="load", seed=1).run_test() as pilot:
         while not seen:
             await pilot.pause(0.02)
     assert set(seen) == {True}

@@ -17,7 +17,7 @@ THEMES = ("dark", "light", "ansi")
 async def lose(driver, monkeypatch):
     """In few long frames: nobody looks in between."""
     monkeypatch.setattr(screenshots, "FRAME_S", 1 / 4)
-    await screenshots.lost(screenshots.Stage(driver.app, driver.clock))
+    await screenshots.lost(screenshots.ScreenshotHarness(driver.app, driver.clock))
     driver.bridge.pause(True)
     await driver.settle()
     driver.main.action_fork()

@@ -13,11 +13,11 @@ from tests.tui.test_autopsy_screen import FOUND
 from tui.keybindings import keymap
 from tui.screens.finding import AutopsyScreen
 from tui.session.background_tasks import Explanation
-from tui.tour import CRASH_IT, NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Sight, Tour
+from tui.tour import CRASH_IT, NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Tour, TourContext
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
 SECOND = 1_000_000
-BEGIN = Sight(0, True, False, False, 2, False, 0, False, False, False)
+BEGIN = TourContext(0, True, False, False, 2, False, 0, False, False, False)
 DOINGS = (
     {"now_us": SECOND, "paused": False},
     {"at_follower": True},

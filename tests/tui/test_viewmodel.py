@@ -98,7 +98,7 @@ def built_lanes(**window):
 
 def lane(broker, **window):
     return next(
-        row for row in built_lanes(**window).rows if isinstance(row, log_view.Lane) and row.broker == f"b{broker}"
+        row for row in built_lanes(**window).rows if isinstance(row, log_view.LogLane) and row.broker == f"b{broker}"
     )
 
 
@@ -128,7 +128,7 @@ def test_a_log_that_ends_before_the_window_says_where():
 @given(start=st.integers(0, 200), size=st.integers(10, 120))
 def test_lanes_fill_the_window_exactly(start, size):
     for row in built_lanes(start=start, end=start + size).rows:
-        if isinstance(row, log_view.Lane):
+        if isinstance(row, log_view.LogLane):
             assert len(flat(row)) == size
         if isinstance(row, log_view.Ruler):
             assert len(row.text) == size
@@ -173,7 +173,7 @@ def running(**more):
     fields = {
         "playbook": "sandbox", "seed": 7, "paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0,
     }  # fmt: skip
-    return status_bar.Running(**(fields | more))
+    return status_bar.RunStatus(**(fields | more))
 
 
 @pytest.mark.parametrize("width", [80, 120, 200])

@@ -151,13 +151,13 @@ def _screen(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    from tui.program import Asked, perform  # noqa: PLC0415
+    from tui.program import ProgramOptions, perform  # noqa: PLC0415
     from tui.session.destination import PLAYBOOK, SANDBOX, WELCOME, Wish  # noqa: PLC0415
 
     wish = Wish(PLAYBOOK, playbook or SANDBOX, seed)
     if playbook is None and seed is None:
         wish = Wish(WELCOME)
-    _end(lambda: perform(wish, Asked(out, glyphs, theme, speed, fsync)))
+    _end(lambda: perform(wish, ProgramOptions(out, glyphs, theme, speed, fsync)))
 
 
 register_run(app, _end)
@@ -258,10 +258,10 @@ def _open(
 
     Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
     """
-    from tui.program import Asked, perform  # noqa: PLC0415
+    from tui.program import ProgramOptions, perform  # noqa: PLC0415
     from tui.session.destination import SESSION, Wish  # noqa: PLC0415
 
-    _end(lambda: perform(Wish(SESSION, session), Asked(None, glyphs, theme, speed)))
+    _end(lambda: perform(Wish(SESSION, session), ProgramOptions(None, glyphs, theme, speed)))
 
 
 @app.command("import")

@@ -123,7 +123,7 @@ def mode_of(name: str) -> Mode:
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class KeyBinding:
     """One or more keys for one action."""
 
     id: str
@@ -138,71 +138,91 @@ class Key:
 
 
 KEYS: Final = (
-    Key("pause", "space", "space", "pause", "pause and go on", "time", "pause"),
-    Key("step", "full_stop", ".", "step", "one event further, paused", "time", "step"),
-    Key("seek", "greater_than_sign", ">", "seek", "on to the next notable event, then pause", "time", "next"),
-    Key("back", "comma", ",", "back", "one event back, paused: the past", "time"),
-    Key("previous", "less_than_sign", "<", "previous", "back to the previous notable event", "time"),
-    Key("second_back", "left_curly_bracket", "{", "second(-1)", "one second back", "time"),
-    Key("second_on", "right_curly_bracket", "}", "second(1)", "one second on, then pause", "time"),
-    Key("beginning", "home", "home", "beginning", "back to the beginning", "time"),
-    Key("present", "backspace", "backspace", "present", "back to the present (end is the log's)", "time"),
-    Key("goto", "ctrl+g", "^g", "goto", "go to a time, such as 12.5s or 1m", "time"),
-    Key("branches", "b", "b", "branches", "branches: change over to another one, or compare two", "time"),
-    Key("bookmark", "B", "B", "bookmark", "bookmark this instant", "time"),
-    Key("bookmarks", "ctrl+b", "^b", "bookmarks", "the bookmarks, to go to one", "time"),
-    Key("slower", "left_square_bracket", "[", "slower", "slower", "time"),
-    Key("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
-    Key("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
-    Key("autopause", "A", "A", "autopause", "pause where the next acknowledged record goes missing, or not", "time"),
-    Key("fault", "f", "f", "fault", "inject a fault on what is selected: broker, replica, client", "act", "fault"),
-    Key("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
-    Key("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
-    Key("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
-    Key("take_over", "T", "T", "take_over", "take over: leave out what is left of the playbook's steps", "act"),
-    Key("undo", "u", "u", "undo", "undo: a branch from right before the last action, without it", "act"),
-    Key("redo", "U", "U", "redo", "redo: back to the branch in which it stands", "act"),
-    Key("what_if", "w", "w", "what_if", "what if: a branch from this instant on, with nothing done yet", "act"),
-    Key("ask", "s", "s", "ask", "is it safe to ...? Asked of many futures from here", "act", "safe?"),
-    Key("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
-    Key("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
-    Key("left", "left,h", "← h", "move(0,-1)", "broker to the left", "look"),
-    Key("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
-    Key("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
-    Key("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
-    Key("filter", "slash", "/", "filter", "filter by words, ! before one: without it; esc shows all again", "look"),
-    Key("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell", "look"),
-    Key("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
-    Key("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the pane before", "look"),
-    Key("maximise", "m", "m", "maximise", "give the chosen pane the whole room, or no more (esc)", "look"),
-    Key("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
-    Key("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
-    Key("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
-    Key("events", "e", "e", "events", "events: all, warnings and alarms, or alarms only", "look"),
-    Key("out", "escape", "esc", "out", "one step back", "look"),
-    Key("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
-    Key("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
-    Key("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
-    Key("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
-    Key("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
-    Key("log", "enter", "enter", "mode('log')", "the log of the partition under the cursor: mode 2", "look"),
-    Key("clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"),
-    Key("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look"),
-    Key("finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"),
-    Key("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
+    KeyBinding("pause", "space", "space", "pause", "pause and go on", "time", "pause"),
+    KeyBinding("step", "full_stop", ".", "step", "one event further, paused", "time", "step"),
+    KeyBinding("seek", "greater_than_sign", ">", "seek", "on to the next notable event, then pause", "time", "next"),
+    KeyBinding("back", "comma", ",", "back", "one event back, paused: the past", "time"),
+    KeyBinding("previous", "less_than_sign", "<", "previous", "back to the previous notable event", "time"),
+    KeyBinding("second_back", "left_curly_bracket", "{", "second(-1)", "one second back", "time"),
+    KeyBinding("second_on", "right_curly_bracket", "}", "second(1)", "one second on, then pause", "time"),
+    KeyBinding("beginning", "home", "home", "beginning", "back to the beginning", "time"),
+    KeyBinding("present", "backspace", "backspace", "present", "back to the present (end is the log's)", "time"),
+    KeyBinding("goto", "ctrl+g", "^g", "goto", "go to a time, such as 12.5s or 1m", "time"),
+    KeyBinding("branches", "b", "b", "branches", "branches: change over to another one, or compare two", "time"),
+    KeyBinding("bookmark", "B", "B", "bookmark", "bookmark this instant", "time"),
+    KeyBinding("bookmarks", "ctrl+b", "^b", "bookmarks", "the bookmarks, to go to one", "time"),
+    KeyBinding("slower", "left_square_bracket", "[", "slower", "slower", "time"),
+    KeyBinding("faster", "right_square_bracket", "]", "faster", "faster", "time", "speed"),
+    KeyBinding("speed_one", "backslash", "\\", "speed_one", "speed ×1", "time"),
+    KeyBinding(
+        "autopause", "A", "A", "autopause", "pause where the next acknowledged record goes missing, or not", "time"
+    ),
+    KeyBinding(
+        "fault", "f", "f", "fault", "inject a fault on what is selected: broker, replica, client", "act", "fault"
+    ),
+    KeyBinding("control", "C", "C", "control", "inject a fault on the controller; arrows: on another node", "act"),
+    KeyBinding("admin", "a", "a", "admin", "an administrator's operation on what is under the cursor", "act", "admin"),
+    KeyBinding("heal", "H", "H", "heal", "heal all faults", "act", "heal"),
+    KeyBinding("take_over", "T", "T", "take_over", "take over: leave out what is left of the playbook's steps", "act"),
+    KeyBinding("undo", "u", "u", "undo", "undo: a branch from right before the last action, without it", "act"),
+    KeyBinding("redo", "U", "U", "redo", "redo: back to the branch in which it stands", "act"),
+    KeyBinding("what_if", "w", "w", "what_if", "what if: a branch from this instant on, with nothing done yet", "act"),
+    KeyBinding("ask", "s", "s", "ask", "is it safe to ...? Asked of many futures from here", "act", "safe?"),
+    KeyBinding("up", "up,k", "↑ k", "move(-1,0)", "partition above", "look"),
+    KeyBinding("down", "down,j", "↓ j", "move(1,0)", "partition below", "look"),
+    KeyBinding("left", "left,h", "← h", "move(0,-1)", "broker to the left", "look"),
+    KeyBinding("right", "right,l", "→ l", "move(0,1)", "broker to the right", "look"),
+    KeyBinding("page_up", "pageup", "pgup", "move(-10,0)", "ten partitions up", "look"),
+    KeyBinding("page_down", "pagedown", "pgdn", "move(10,0)", "ten partitions down", "look"),
+    KeyBinding(
+        "filter", "slash", "/", "filter", "filter by words, ! before one: without it; esc shows all again", "look"
+    ),
+    KeyBinding("heat", "z", "z", "heat", "heat: how far behind; again: every partition a cell", "look"),
+    KeyBinding("next_pane", "tab", "tab", "pane(1)", "choose the next pane", "look"),
+    KeyBinding("pane_before", "shift+tab", "shift+tab", "pane(-1)", "choose the pane before", "look"),
+    KeyBinding("maximise", "m", "m", "maximise", "give the chosen pane the whole room, or no more (esc)", "look"),
+    KeyBinding("jump", "ctrl+o", "^o", "jump", "jump: letters over all there is to go to; esc: never mind", "look"),
+    KeyBinding("yank", "y", "y", "yank", "copy what is under the cursor, else the chosen pane, as text", "look"),
+    KeyBinding("internal", "i", "i", "internal", "show or hide Kafka's own topics", "look"),
+    KeyBinding("events", "e", "e", "events", "events: all, warnings and alarms, or alarms only", "look"),
+    KeyBinding("out", "escape", "esc", "out", "one step back", "look"),
+    KeyBinding("log_back", "shift+left", "shift+←", "log(-10)", "log: ten offsets back", "look"),
+    KeyBinding("log_on", "shift+right", "shift+→", "log(10)", "log: ten offsets on", "look"),
+    KeyBinding("log_fork", "F", "F", "fork", "log: to where the replicas differ", "look"),
+    KeyBinding("log_tail", "end", "end", "tail", "log: follow the end again", "look"),
+    KeyBinding("peek", "p", "p", "peek", "log: the newest record of this replica, or the first shown", "look"),
+    KeyBinding("log", "enter", "enter", "mode('log')", "the log of the partition under the cursor: mode 2", "look"),
+    KeyBinding(
+        "clients", "c", "c", "mode('clients')", "producers, groups and their members: mode 3", "look", "clients"
+    ),
+    KeyBinding("playbooks", "P", "P", "mode('playbooks')", "playbooks and recorded sessions: mode 5", "look"),
+    KeyBinding(
+        "finding", "n", "n", "finding(1)", "autopsy: the next thing that went wrong with records, and why", "look"
+    ),
+    KeyBinding("finding_before", "N", "N", "finding(-1)", "autopsy: the one before", "look"),
     *(
-        Key(f"mode_{mode.name}", mode.digit, mode.digit, f"mode('{mode.name}')", f"{mode.title}: {mode.words}", "mode")
+        KeyBinding(
+            f"mode_{mode.name}", mode.digit, mode.digit, f"mode('{mode.name}')", f"{mode.title}: {mode.words}", "mode"
+        )
         for mode in MODES
     ),
-    Key("export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"),
-    Key("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
-    Key("command", "colon", ":", "command", "type a command, such as crash b2 8s; tab completes", "program"),
-    Key("settings", "S", "S", "settings", "settings: colours, glyphs, speed; and the file that keeps them", "program"),
-    Key("help", "question_mark", "?", "help", "this help", "program", "help"),
-    Key("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
-    Key("quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"),
-    Key("how_to_quit", "q", "q", "app.hint", "how to quit: by another key, so that a slip ends nothing", "program"),
-    Key("copy_hint", "ctrl+c", "^c", "app.hint", "how to quit: that key copies in many terminals", "program"),
+    KeyBinding(
+        "export", "E", "E", "app.export", "write a playbook of the session so far, beside its recording", "program"
+    ),
+    KeyBinding("tour", "ctrl+t", "^t", "app.tour", "leave the tour, or go on with it", "program"),
+    KeyBinding("command", "colon", ":", "command", "type a command, such as crash b2 8s; tab completes", "program"),
+    KeyBinding(
+        "settings", "S", "S", "settings", "settings: colours, glyphs, speed; and the file that keeps them", "program"
+    ),
+    KeyBinding("help", "question_mark", "?", "help", "this help", "program", "help"),
+    KeyBinding("palette", "ctrl+p", "^p", "app.command_palette", "all commands by name", "program", "commands"),
+    KeyBinding(
+        "quit", "ctrl+q", "^q", "app.leave", "quit: seal the session, name it and its report", "program", "quit"
+    ),
+    KeyBinding(
+        "how_to_quit", "q", "q", "app.hint", "how to quit: by another key, so that a slip ends nothing", "program"
+    ),
+    KeyBinding("copy_hint", "ctrl+c", "^c", "app.hint", "how to quit: that key copies in many terminals", "program"),
 )
 
 FIRST: Final = ("palette", "quit")
@@ -210,18 +230,18 @@ FIRST: Final = ("palette", "quit")
 GROUPS: Final = {"time": "Time", "act": "Act", "look": "Look", "mode": "Modes", "program": "Program"}
 
 
-def key_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+def key_of(name: str, keys: Sequence[KeyBinding] = KEYS) -> str:
     """How the screen writes the key of an action."""
     return next(key.shown for key in keys if key.id == name)
 
 
-def word_of(name: str, keys: Sequence[Key] = KEYS) -> str:
+def word_of(name: str, keys: Sequence[KeyBinding] = KEYS) -> str:
     """The key of an action within a sentence: the first of them, ``ctrl+b`` and not ``^b``."""
     first = key_of(name, keys).split()[0]
     return f"ctrl+{first[1:]}" if len(first) > 1 and first[0] == "^" else first
 
 
-def with_keys(text: str, keys: Sequence[Key] = KEYS) -> str:
+def with_keys(text: str, keys: Sequence[KeyBinding] = KEYS) -> str:
     """``text`` with the key of an action, the first of them, where its id stands in braces."""
     return text.format_map({key.id: key.shown.split()[0] for key in keys})
 
@@ -240,11 +260,11 @@ def program_bindings() -> list[BindingType]:
     ]
 
 
-def _binding(key: Key, action: str = "", *, first: bool = False) -> Binding:
+def _binding(key: KeyBinding, action: str = "", *, first: bool = False) -> Binding:
     return Binding(key.keys, action or key.action, key.words, id=key.id, show=False, priority=first)
 
 
-def manual_rows(groups: Sequence[tuple[str, Sequence[Key]]]) -> str:
+def manual_rows(groups: Sequence[tuple[str, Sequence[KeyBinding]]]) -> str:
     """A table of keys with a heading for each group, in Markdown; ids are what a file of settings calls them."""
     lines = ["| key | what it does | id |", "|---|---|---|"]
     for title, keys in groups:
@@ -256,7 +276,7 @@ def manual_rows(groups: Sequence[tuple[str, Sequence[Key]]]) -> str:
 # A key of one mode, page or sheet alone, as the tables of them write it.
 
 
-class Own(NamedTuple):
+class PageKey(NamedTuple):
     """Name within its place, Textual's names of the keys, action, words."""
 
     name: str
@@ -265,14 +285,14 @@ class Own(NamedTuple):
     words: str
 
 
-class Page(NamedTuple):
+class KeyPage(NamedTuple):
     """A page over the screen: its name, how a heading calls it, its keys."""
 
     name: str
     title: str
-    keys: tuple[Own, ...]
+    keys: tuple[PageKey, ...]
 
 
-def key(place: str, own: Own) -> Key:
+def key(place: str, own: PageKey) -> KeyBinding:
     """With an id that nothing else has."""
-    return Key(f"{place}_{own.name}", own.keys, shown(own.keys), own.action, own.words, place)
+    return KeyBinding(f"{place}_{own.name}", own.keys, shown(own.keys), own.action, own.words, place)

@@ -10,91 +10,91 @@ from typing import Final, Literal, NamedTuple
 
 from textual.binding import Binding, BindingType
 
-from tui.keybindings.keymap import FIRST, GROUPS, KEYS, Key, Own, Page, key, manual_rows, shown
+from tui.keybindings.keymap import FIRST, GROUPS, KEYS, KeyBinding, KeyPage, PageKey, key, manual_rows, shown
 
 # The keys that each mode has for itself alone.
 
 
 _LIST_OF_MODE: Final = (
-    Own("up", "up,k", "move(-1)", "a line up"),
-    Own("down", "down,j", "move(1)", "a line down"),
-    Own("page_up", "pageup", "move(-10)", "ten lines up"),
-    Own("page_down", "pagedown", "move(10)", "ten lines down"),
+    PageKey("up", "up,k", "move(-1)", "a line up"),
+    PageKey("down", "down,j", "move(1)", "a line down"),
+    PageKey("page_up", "pageup", "move(-10)", "ten lines up"),
+    PageKey("page_down", "pagedown", "move(10)", "ten lines down"),
 )
 
 LOG: Final = (
-    Own("left", "left,h", "offset(-1)", "a cell back"),
-    Own("right", "right,l", "offset(1)", "a cell on"),
-    Own("back", "shift+left", "offset(-10)", "ten cells back"),
-    Own("on", "shift+right", "offset(10)", "ten cells on"),
-    Own("page_up", "pageup", "window(-1)", "a window back"),
-    Own("page_down", "pagedown", "window(1)", "a window on"),
-    Own("up", "up,k", "replica(-1)", "replica above"),
-    Own("down", "down,j", "replica(1)", "replica below"),
-    Own("next_partition", "tab", "partition(1)", "next partition"),
-    Own("partition_before", "shift+tab", "partition(-1)", "partition before"),
-    Own("more", "plus,equals_sign", "zoom(1)", "more offsets to a cell"),
-    Own("fewer", "minus", "zoom(-1)", "fewer offsets to a cell"),
-    Own("hw", "t", "high_watermark", "around the high watermark"),
-    Own("fork", "F", "fork", "where the logs part"),
-    Own("start", "g", "log_start", "where the log begins"),
-    Own("tail", "end", "tail", "follow the end of the log"),
-    Own("written", "enter", "written", "back to the moment at which the record was written"),
-    Own("peek", "p", "peek", "the record whole"),
-    Own("internal", "i", "internal", "show or hide Kafka's own topics"),
+    PageKey("left", "left,h", "offset(-1)", "a cell back"),
+    PageKey("right", "right,l", "offset(1)", "a cell on"),
+    PageKey("back", "shift+left", "offset(-10)", "ten cells back"),
+    PageKey("on", "shift+right", "offset(10)", "ten cells on"),
+    PageKey("page_up", "pageup", "window(-1)", "a window back"),
+    PageKey("page_down", "pagedown", "window(1)", "a window on"),
+    PageKey("up", "up,k", "replica(-1)", "replica above"),
+    PageKey("down", "down,j", "replica(1)", "replica below"),
+    PageKey("next_partition", "tab", "partition(1)", "next partition"),
+    PageKey("partition_before", "shift+tab", "partition(-1)", "partition before"),
+    PageKey("more", "plus,equals_sign", "zoom(1)", "more offsets to a cell"),
+    PageKey("fewer", "minus", "zoom(-1)", "fewer offsets to a cell"),
+    PageKey("hw", "t", "high_watermark", "around the high watermark"),
+    PageKey("fork", "F", "fork", "where the logs part"),
+    PageKey("start", "g", "log_start", "where the log begins"),
+    PageKey("tail", "end", "tail", "follow the end of the log"),
+    PageKey("written", "enter", "written", "back to the moment at which the record was written"),
+    PageKey("peek", "p", "peek", "the record whole"),
+    PageKey("internal", "i", "internal", "show or hide Kafka's own topics"),
 )
 CLIENTS: Final = (
-    Own("close", "c,q", "main(\"mode('cluster')\")", "back to the cluster"),
-    Own("up", "up,k", "move(-1)", "the client above; a group is all its members"),
-    Own("down", "down,j", "move(1)", "the client below"),
-    Own("page_up", "pageup", "move(-10)", "ten clients up"),
-    Own("page_down", "pagedown", "move(10)", "ten clients down"),
+    PageKey("close", "c,q", "main(\"mode('cluster')\")", "back to the cluster"),
+    PageKey("up", "up,k", "move(-1)", "the client above; a group is all its members"),
+    PageKey("down", "down,j", "move(1)", "the client below"),
+    PageKey("page_up", "pageup", "move(-10)", "ten clients up"),
+    PageKey("page_down", "pagedown", "move(10)", "ten clients down"),
 )
 LANES: Final = {"faults": "t", "cluster": "c", "clients": "i", "safety": "x", "load": "o"}
 """Lane of the timeline → the key that shows and hides it; none of them is a key that acts."""
 TIMELINE: Final = (
-    Own("left", "left,h", "mark(-1)", "the mark before"),
-    Own("right", "right,l", "mark(1)", "the next mark"),
-    Own("up", "up,k", "across(-1)", "the nearest mark of the lane above"),
-    Own("down", "down,j", "across(1)", "the nearest mark of the lane below; below them, the branches"),
-    Own("go", "enter", "go", "go to that instant; again: back to the present; over to a branch"),
-    Own("nearer", "plus,equals_sign", "zoom(1)", "zoom: nearer"),
-    Own("farther", "minus", "zoom(-1)", "zoom: farther"),
-    Own("whole", "z", "whole", "the whole session"),
-    Own("page_up", "pageup", "scroll(-1)", "back by half a window"),
-    Own("page_down", "pagedown", "scroll(1)", "on by half a window"),
-    Own("follow", "end", "follow", "let go of the mark, follow time"),
-    Own("back", "shift+left", "nudge(-1)", "one second back; the end of a span one column"),
-    Own("on", "shift+right", "nudge(1)", "one second on; the end of a span one column"),
-    Own("span", "v", "span", "begin a span here, whose end the arrows move; or let go of it"),
-    Own("export", "e", "export_span", "write the events of the span beside the recording"),
+    PageKey("left", "left,h", "mark(-1)", "the mark before"),
+    PageKey("right", "right,l", "mark(1)", "the next mark"),
+    PageKey("up", "up,k", "across(-1)", "the nearest mark of the lane above"),
+    PageKey("down", "down,j", "across(1)", "the nearest mark of the lane below; below them, the branches"),
+    PageKey("go", "enter", "go", "go to that instant; again: back to the present; over to a branch"),
+    PageKey("nearer", "plus,equals_sign", "zoom(1)", "zoom: nearer"),
+    PageKey("farther", "minus", "zoom(-1)", "zoom: farther"),
+    PageKey("whole", "z", "whole", "the whole session"),
+    PageKey("page_up", "pageup", "scroll(-1)", "back by half a window"),
+    PageKey("page_down", "pagedown", "scroll(1)", "on by half a window"),
+    PageKey("follow", "end", "follow", "let go of the mark, follow time"),
+    PageKey("back", "shift+left", "nudge(-1)", "one second back; the end of a span one column"),
+    PageKey("on", "shift+right", "nudge(1)", "one second on; the end of a span one column"),
+    PageKey("span", "v", "span", "begin a span here, whose end the arrows move; or let go of it"),
+    PageKey("export", "e", "export_span", "write the events of the span beside the recording"),
     *(
-        Own(f"lane_{lane}", each, f"lane({lane!r})", f"hide the lane {lane}, or show it")
+        PageKey(f"lane_{lane}", each, f"lane({lane!r})", f"hide the lane {lane}, or show it")
         for lane, each in LANES.items()
     ),
 )
 PLAYBOOKS: Final = (
-    Own("close", "P", "main(\"mode('cluster')\")", "back to the cluster"),
+    PageKey("close", "P", "main(\"mode('cluster')\")", "back to the cluster"),
     *_LIST_OF_MODE,
-    Own("text_down", "J", "text(5)", "the text: five lines down"),
-    Own("text_up", "K", "text(-5)", "the text: five lines up"),
-    Own("other", "tab", "other", "playbooks, or sessions"),
-    Own("filter", "slash", "filter", "choose by words; ! before a word: without it"),
-    Own("open", "o", "open", "open a file, a name or a session"),
-    Own("start", "enter", "start", "start the playbook, or open the session; that on the screen is sealed first"),
-    Own("back", "b", "back", "back to what was on the screen before"),
+    PageKey("text_down", "J", "text(5)", "the text: five lines down"),
+    PageKey("text_up", "K", "text(-5)", "the text: five lines up"),
+    PageKey("other", "tab", "other", "playbooks, or sessions"),
+    PageKey("filter", "slash", "filter", "choose by words; ! before a word: without it"),
+    PageKey("open", "o", "open", "open a file, a name or a session"),
+    PageKey("start", "enter", "start", "start the playbook, or open the session; that on the screen is sealed first"),
+    PageKey("back", "b", "back", "back to what was on the screen before"),
 )
 REPORT: Final = (
     *_LIST_OF_MODE,
-    Own("left", "left,h", "choose(-1)", "the finding before"),
-    Own("right", "right,l", "choose(1)", "the next finding"),
-    Own("open", "enter", "open", "the autopsy of the finding"),
-    Own("export", "e", "app.export", "a playbook of the session so far"),
+    PageKey("left", "left,h", "choose(-1)", "the finding before"),
+    PageKey("right", "right,l", "choose(1)", "the next finding"),
+    PageKey("open", "enter", "open", "the autopsy of the finding"),
+    PageKey("export", "e", "app.export", "a playbook of the session so far"),
 )
 COMPARE: Final = (
-    Own("close", "q", "main(\"mode('cluster')\")", "back to the cluster"),
-    Own("up", "up,k", "partition(-1)", "partition above"),
-    Own("down", "down,j", "partition(1)", "partition below"),
+    PageKey("close", "q", "main(\"mode('cluster')\")", "back to the cluster"),
+    PageKey("up", "up,k", "partition(-1)", "partition above"),
+    PageKey("down", "down,j", "partition(1)", "partition below"),
 )
 
 
@@ -103,135 +103,136 @@ COMPARE: Final = (
 
 _CLOSE: Final = "app.pop_screen"
 _LIST_OF_PAGE: Final = (
-    Own("up", "up,k", "choose(-1)", "line above"),
-    Own("down", "down,j", "choose(1)", "line below"),
+    PageKey("up", "up,k", "choose(-1)", "line above"),
+    PageKey("down", "down,j", "choose(1)", "line below"),
 )
 
 AUTOPSY: Final = (
-    Own("out", "escape", "leave", "close"),
-    Own("left", "left,h", "frame(-1)", "the frame before"),
-    Own("right", "right,l", "frame(1)", "the next frame"),
-    *(Own(f"frame_{number}", str(number), f"go({number})", f"to frame {number}") for number in range(1, 6)),
-    Own("up", "up,k", "scroll(-1)", "a line up"),
-    Own("down", "down,j", "scroll(1)", "a line down"),
-    Own("page_up", "pageup", "scroll(-10)", "ten lines up"),
-    Own("page_down", "pagedown", "scroll(10)", "ten lines down"),
-    Own("finding", "n", "finding(1)", "the next finding"),
-    Own("finding_before", "N", "finding(-1)", "the finding before"),
-    Own("what_if", "w", "what_if", "a branch from the marked frame on"),
-    Own("saves", "s", "why", "what would have saved it"),
-    Own("next_change", "tab", "mark(1)", "mark the next change"),
-    Own("change_before", "shift+tab", "mark(-1)", "mark the change before"),
-    Own("take", "enter", "take", "run the marked change as a branch"),
-    Own("playbook", "c", "copy_playbook", "copy the session so far as a playbook"),
-    Own("copy", "y", "copy", "copy the sentence"),
-    Own("export", "e", "app.export", "a playbook of the session so far"),
+    PageKey("out", "escape", "leave", "close"),
+    PageKey("left", "left,h", "frame(-1)", "the frame before"),
+    PageKey("right", "right,l", "frame(1)", "the next frame"),
+    *(PageKey(f"frame_{number}", str(number), f"go({number})", f"to frame {number}") for number in range(1, 6)),
+    PageKey("up", "up,k", "scroll(-1)", "a line up"),
+    PageKey("down", "down,j", "scroll(1)", "a line down"),
+    PageKey("page_up", "pageup", "scroll(-10)", "ten lines up"),
+    PageKey("page_down", "pagedown", "scroll(10)", "ten lines down"),
+    PageKey("finding", "n", "finding(1)", "the next finding"),
+    PageKey("finding_before", "N", "finding(-1)", "the finding before"),
+    PageKey("what_if", "w", "what_if", "a branch from the marked frame on"),
+    PageKey("saves", "s", "why", "what would have saved it"),
+    PageKey("next_change", "tab", "mark(1)", "mark the next change"),
+    PageKey("change_before", "shift+tab", "mark(-1)", "mark the change before"),
+    PageKey("take", "enter", "take", "run the marked change as a branch"),
+    PageKey("playbook", "c", "copy_playbook", "copy the session so far as a playbook"),
+    PageKey("copy", "y", "copy", "copy the sentence"),
+    PageKey("export", "e", "app.export", "a playbook of the session so far"),
 )
 
 PAGES: Final = (
-    Page("autopsy", "In an autopsy", AUTOPSY),
-    Page(
+    KeyPage("autopsy", "In an autopsy", AUTOPSY),
+    KeyPage(
         "record", "In a record",
         (
-            Own("out", "escape,p,q", _CLOSE, "close"),
-            Own("left", "left,h", "move(-1)", "one offset back"),
-            Own("right", "right,l", "move(1)", "one offset on"),
-            Own("back", "shift+left", "move(-10)", "ten offsets back"),
-            Own("on", "shift+right", "move(10)", "ten offsets on"),
-            Own("copy", "y", "copy", "copy it"),
+            PageKey("out", "escape,p,q", _CLOSE, "close"),
+            PageKey("left", "left,h", "move(-1)", "one offset back"),
+            PageKey("right", "right,l", "move(1)", "one offset on"),
+            PageKey("back", "shift+left", "move(-10)", "ten offsets back"),
+            PageKey("on", "shift+right", "move(10)", "ten offsets on"),
+            PageKey("copy", "y", "copy", "copy it"),
         ),
     ),
-    Page(
+    KeyPage(
         "branch", "In the list of branches",
         (
-            Own("out", "escape,q,b", "leave", "close"),
+            PageKey("out", "escape,q,b", "leave", "close"),
             *_LIST_OF_PAGE,
-            Own("take", "enter", "take", "change over to it"),
-            Own("compare", "c", "compare", "compare it with the one on the screen"),
+            PageKey("take", "enter", "take", "change over to it"),
+            PageKey("compare", "c", "compare", "compare it with the one on the screen"),
         ),
     ),
-    Page(
+    KeyPage(
         "marks", "In the list of bookmarks",
         (
-            Own("out", "escape,q,ctrl+b", "leave", "close"),
+            PageKey("out", "escape,q,ctrl+b", "leave", "close"),
             *_LIST_OF_PAGE,
-            Own("take", "enter", "take", "go there"),
-            Own("forget", "d,delete", "forget", "forget it"),
+            PageKey("take", "enter", "take", "go there"),
+            PageKey("forget", "d,delete", "forget", "forget it"),
         ),
     ),
-    Page(
+    KeyPage(
         "setting", "In the settings",
         (
-            Own("out", "escape,S,q", _CLOSE, "close"),
-            Own("up", "up,k", "mark(-1)", "the one above"),
-            Own("down", "down,j", "mark(1)", "the one below"),
-            Own("left", "left,h", "change(-1)", "the value before"),
-            Own("right", "right,l", "change(1)", "the next value"),
-            Own("write", "w", "write", "write the file"),
-            Own("undo", "u", "undo", "undo what was set last, in the file too"),
+            PageKey("out", "escape,S,q", _CLOSE, "close"),
+            PageKey("up", "up,k", "mark(-1)", "the one above"),
+            PageKey("down", "down,j", "mark(1)", "the one below"),
+            PageKey("left", "left,h", "change(-1)", "the value before"),
+            PageKey("right", "right,l", "change(1)", "the next value"),
+            PageKey("write", "w", "write", "write the file"),
+            PageKey("undo", "u", "undo", "undo what was set last, in the file too"),
         ),
     ),
-    Page(
+    KeyPage(
         "help", "In this help",
         (
-            Own("out", "escape,question_mark,q", _CLOSE, "close"),
-            Own("glossary", "g", "glossary", "all words"),
+            PageKey("out", "escape,question_mark,q", _CLOSE, "close"),
+            PageKey("glossary", "g", "glossary", "all words"),
         ),
     ),
-    Page("growing", "While a branch is on its way", (Own("out", "escape", "give_up", "never mind"),)),
-    Page("label", "While there are letters over the screen", (Own("out", "escape", _CLOSE, "never mind"),)),
-    Page(
+    KeyPage("growing", "While a branch is on its way", (PageKey("out", "escape", "give_up", "never mind"),)),
+    KeyPage("label", "While there are letters over the screen", (PageKey("out", "escape", _CLOSE, "never mind"),)),
+    KeyPage(
         "word", "In the glossary",
         (
-            Own("out", "escape", _CLOSE, "close"),
-            Own("up", "up", "scroll(-1)", "a line up"),
-            Own("down", "down", "scroll(1)", "a line down"),
-            Own("page_up", "pageup", "scroll(-10)", "ten lines up"),
-            Own("page_down", "pagedown", "scroll(10)", "ten lines down"),
+            PageKey("out", "escape", _CLOSE, "close"),
+            PageKey("up", "up", "scroll(-1)", "a line up"),
+            PageKey("down", "down", "scroll(1)", "a line down"),
+            PageKey("page_up", "pageup", "scroll(-10)", "ten lines up"),
+            PageKey("page_down", "pagedown", "scroll(10)", "ten lines down"),
         ),
     ),
-    Page(
+    KeyPage(
         "form", "In the form of a fault",
         (
-            Own("out", "escape", _CLOSE, "back"),
-            Own("up", "up", "app.focus_previous", "the field above"),
-            Own("down", "down", "app.focus_next", "the field below"),
-            Own("queue", "ctrl+n", "queue", "queue it while time stands still"),
+            PageKey("out", "escape", _CLOSE, "back"),
+            PageKey("up", "up", "app.focus_previous", "the field above"),
+            PageKey("down", "down", "app.focus_next", "the field below"),
+            PageKey("queue", "ctrl+n", "queue", "queue it while time stands still"),
         ),
     ),
-    Page(
+    KeyPage(
         "value", "In the form of a setting",
         (
-            Own("out", "escape", _CLOSE, "back"),
-            Own("up", "up", "step(-1)", "the value before, where they can be counted"),
-            Own("down", "down", "step(1)", "the next value"),
+            PageKey("out", "escape", _CLOSE, "back"),
+            PageKey("up", "up", "step(-1)", "the value before, where they can be counted"),
+            PageKey("down", "down", "step(1)", "the next value"),
         ),
     ),
-    Page(
+    KeyPage(
         "to_time", "Where a time is asked for",
         (
-            Own("out", "escape,ctrl+g", "leave", "close"),
-            Own("up", "up", "choose(-1)", "the bookmark above"),
-            Own("down", "down", "choose(1)", "the bookmark below"),
+            PageKey("out", "escape,ctrl+g", "leave", "close"),
+            PageKey("up", "up", "choose(-1)", "the bookmark above"),
+            PageKey("down", "down", "choose(1)", "the bookmark below"),
         ),
     ),
-    Page(
+    KeyPage(
         "line", "In the line of commands",
         (
-            Own("out", "escape", _CLOSE, "close"),
-            Own("complete", "tab", "complete", "complete the word"),
-            Own("up", "up", "before(-1)", "the line before"),
-            Own("down", "down", "before(1)", "the next line"),
+            PageKey("out", "escape", _CLOSE, "close"),
+            PageKey("complete", "tab", "complete", "complete the word"),
+            PageKey("up", "up", "before(-1)", "the line before"),
+            PageKey("down", "down", "before(1)", "the next line"),
         ),
     ),
-    Page("question", "In a question about the future", (Own("out", "escape", "leave", "never mind, then close"),)),
-    Page(
+    KeyPage("question", "In a question about the future",
+            (PageKey("out", "escape", "leave", "never mind, then close"),)),
+    KeyPage(
         "words", "In the line of a filter",
         (
-            Own("out", "escape", "leave(False)", "drop the filter"),
-            Own("keep", "enter", "leave(True)", "keep the filter"),
-            Own("up", "up", "step(-1)", "a line up"),
-            Own("down", "down", "step(1)", "a line down"),
+            PageKey("out", "escape", "leave(False)", "drop the filter"),
+            PageKey("keep", "enter", "leave(True)", "keep the filter"),
+            PageKey("up", "up", "step(-1)", "a line up"),
+            PageKey("down", "down", "step(1)", "a line down"),
         ),
     ),
 )  # fmt: skip
@@ -258,13 +259,13 @@ NOWHERE: Final = "unbound"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class KeyScope:
     """Keys that work in one place alone, and those of the main screen that do there too."""
 
     name: str
     title: str
     kind: Kind
-    keys: tuple[Key, ...]
+    keys: tuple[KeyBinding, ...]
     through: tuple[str, ...] = ()
     """Ids of keys of the main screen."""
 
@@ -280,14 +281,14 @@ def _through_mode() -> tuple[str, ...]:
     return tuple(each.id for each in KEYS if each.group in THROUGH or each.id in more)
 
 
-def _scope(name: str, title: str, kind: Kind, own: Sequence[Own], more: tuple[str, ...] = ()) -> Scope:
+def _scope(name: str, title: str, kind: Kind, own: Sequence[PageKey], more: tuple[str, ...] = ()) -> KeyScope:
     through = {"mode": _through_mode(), "page": OF_PAGES, "typed": OF_PAGES[:1]}.get(kind, ())
     if name in BARE:
         through = ()
-    return Scope(name, title, kind, tuple(key(name, each) for each in own), (*through, *more))
+    return KeyScope(name, title, kind, tuple(key(name, each) for each in own), (*through, *more))
 
 
-SCOPES: Final[tuple[Scope, ...]] = (
+SCOPES: Final[tuple[KeyScope, ...]] = (
     _scope("microscope", "In the log", "mode", LOG),
     _scope("clients", "Among the clients", "mode", CLIENTS, ("filter",)),
     _scope("timeline", "On the timeline", "mode", TIMELINE),
@@ -299,15 +300,15 @@ SCOPES: Final[tuple[Scope, ...]] = (
     _scope(
         "welcome", "On the welcome page", "program",
         (
-            Own("up", "up,k", "move(-1)", "a line up"),
-            Own("down", "down,j", "move(1)", "a line down"),
-            Own("page_up", "pageup", "move(-10)", "ten lines up"),
-            Own("page_down", "pagedown", "move(10)", "ten lines down"),
-            Own("choose", "enter", "choose", "open it"),
-            Own("tour", "t", "open('tour')", "the tour"),
-            Own("sandbox", "s", "open('sandbox')", "the sandbox"),
-            Own("out", "escape", "leave", "back, or quit"),
-            Own("quit", "q,ctrl+q", "quit", "quit"),
+            PageKey("up", "up,k", "move(-1)", "a line up"),
+            PageKey("down", "down,j", "move(1)", "a line down"),
+            PageKey("page_up", "pageup", "move(-10)", "ten lines up"),
+            PageKey("page_down", "pagedown", "move(10)", "ten lines down"),
+            PageKey("choose", "enter", "choose", "open it"),
+            PageKey("tour", "t", "open('tour')", "the tour"),
+            PageKey("sandbox", "s", "open('sandbox')", "the sandbox"),
+            PageKey("out", "escape", "leave", "back, or quit"),
+            PageKey("quit", "q,ctrl+q", "quit", "quit"),
         ),
     ),
 )  # fmt: skip
@@ -315,7 +316,7 @@ SCOPES: Final[tuple[Scope, ...]] = (
 
 
 @cache
-def scopes() -> tuple[Scope, ...]:
+def scopes() -> tuple[KeyScope, ...]:
     """All of them. Those of the sheets read the catalogue of faults, which the welcome page does without."""
     from tui.keybindings.sheet_keys import FAULTS, OPERATIONS  # noqa: PLC0415
 
@@ -327,29 +328,29 @@ def scopes() -> tuple[Scope, ...]:
 
 
 @cache
-def all_keys() -> tuple[Key, ...]:
+def all_keys() -> tuple[KeyBinding, ...]:
     """Every key of the program."""
     return (*KEYS, *(each for scope in scopes() for each in scope.keys))
 
 
-def scope_of(name: str) -> Scope:
+def scope_of(name: str) -> KeyScope:
     """The one of a name; KeyError: there is none."""
     light = {each.name: each for each in SCOPES}
     return light[name] if name in light else {each.name: each for each in scopes()}[name]
 
 
-def keys_of(name: str, keys: Sequence[Key]) -> tuple[Key, ...]:
+def keys_of(name: str, keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
     """A scope's own keys, as ``keys`` has them."""
     return tuple(each for each in keys if each.group == name)
 
 
-def in_force(app: object) -> tuple[Key, ...]:
+def in_force(app: object) -> tuple[KeyBinding, ...]:
     """All keys of a running program, with those that the user has otherwise."""
-    found: tuple[Key, ...] = getattr(getattr(app, "main", None), "keys", ())
+    found: tuple[KeyBinding, ...] = getattr(getattr(app, "main", None), "keys", ())
     return found or all_keys()
 
 
-def of_main(keys: Sequence[Key]) -> tuple[Key, ...]:
+def of_main(keys: Sequence[KeyBinding]) -> tuple[KeyBinding, ...]:
     """Those of the main screen and of the program alone."""
     return tuple(each for each in keys if each.group in GROUPS)
 
@@ -369,13 +370,13 @@ def bindings_of(name: str) -> list[BindingType]:
     return [*_own(scope, early=early), *_shared(scope)]
 
 
-def _own(scope: Scope, *, early: bool) -> Iterator[Binding]:
+def _own(scope: KeyScope, *, early: bool) -> Iterator[Binding]:
     for each in scope.keys:
         priority = early and "escape" not in each.keys
         yield Binding(each.keys, each.action, each.words, id=each.id, show=False, priority=priority)
 
 
-def _shared(scope: Scope) -> Iterator[Binding]:
+def _shared(scope: KeyScope) -> Iterator[Binding]:
     for each in (each for each in KEYS if each.id in scope.through):
         action = f"main({each.action!r})"
         if scope.kind == "mode" and each.id in ACTS:
@@ -385,7 +386,7 @@ def _shared(scope: Scope) -> Iterator[Binding]:
         yield Binding(each.keys, action, each.words, id=there(scope.name, each.id), show=False)
 
 
-def keymap_of(keys: Sequence[Key]) -> dict[str, str]:
+def keymap_of(keys: Sequence[KeyBinding]) -> dict[str, str]:
     """Every binding by its id → its keys, such that in no scope two have the same one."""
     found = {each.id: each.keys for each in keys}
     by_id = {each.id: each for each in keys}
@@ -425,7 +426,7 @@ class Conflict(NamedTuple):
         return f"found {shown(self.key)!r}, which is the key of {self.other} already; allowed is one that is free"
 
 
-def remapped(wanted: Wanted, keys: Sequence[Key] | None = None) -> tuple[Key, ...]:
+def remapped(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> tuple[KeyBinding, ...]:
     """The key map with those keys instead; whoever asks has taken the conflicts out."""
     return tuple(
         replace(key, keys=",".join(wanted[key.id]), shown=shown(",".join(wanted[key.id]))) if key.id in wanted else key
@@ -434,7 +435,7 @@ def remapped(wanted: Wanted, keys: Sequence[Key] | None = None) -> tuple[Key, ..
 
 
 def without_conflicts(
-    wanted: Wanted, keys: Sequence[Key] | None = None
+    wanted: Wanted, keys: Sequence[KeyBinding] | None = None
 ) -> tuple[dict[str, tuple[str, ...]], list[Conflict]]:
     """What of it can be had, and why not the rest.
 
@@ -447,7 +448,7 @@ def without_conflicts(
     return kept, told
 
 
-def _conflicts(wanted: Wanted, keys: Sequence[Key] | None) -> Iterator[Conflict]:
+def _conflicts(wanted: Wanted, keys: Sequence[KeyBinding] | None) -> Iterator[Conflict]:
     """In every scope by itself: the main screen with the program, then each mode, page and sheet.
 
     What comes first wherever one is, the palette and quitting, cannot have a key of any of them.
@@ -460,7 +461,7 @@ def _conflicts(wanted: Wanted, keys: Sequence[Key] | None) -> Iterator[Conflict]
         yield from _clashes(wanted, [*(first if scope.kind != "program" else ()), *own])
 
 
-def _clashes(wanted: Wanted, keys: Sequence[Key]) -> Iterator[Conflict]:
+def _clashes(wanted: Wanted, keys: Sequence[KeyBinding]) -> Iterator[Conflict]:
     owners: dict[str, str] = {}
     for each in keys:
         for pressed in each.keys.split(","):
@@ -470,7 +471,7 @@ def _clashes(wanted: Wanted, keys: Sequence[Key]) -> Iterator[Conflict]:
                 yield Conflict(changed, pressed, kept)
 
 
-def hidden(wanted: Wanted, keys: Sequence[Key] | None = None) -> list[tuple[str, str]]:
+def hidden(wanted: Wanted, keys: Sequence[KeyBinding] | None = None) -> list[tuple[str, str]]:
     """Id of a changed action, and a sentence: where a mode's own key hides one of the main screen's there."""
     found = {each.id: each for each in remapped(wanted, keys)}
     told = []

@@ -5,36 +5,36 @@ from typing import Final
 
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS as ALL_OPERATIONS
-from tui.keybindings.keymap import Own
+from tui.keybindings.keymap import PageKey
 
 
-def _letters(choices: Sequence[tuple[str, str, str]]) -> tuple[Own, ...]:
+def _letters(choices: Sequence[tuple[str, str, str]]) -> tuple[PageKey, ...]:
     """Of a sheet: name, letter, words."""
-    return tuple(Own(name, letter, f"pick('{name}')", words) for name, letter, words in choices)
+    return tuple(PageKey(name, letter, f"pick('{name}')", words) for name, letter, words in choices)
 
 
-def _moves(what: str) -> tuple[Own, ...]:
+def _moves(what: str) -> tuple[PageKey, ...]:
     """What both sheets can do beside acting."""
     return (
-        Own("up", "up", "mark(-1)", f"read about the {what} above"),
-        Own("down", "down", "mark(1)", f"read about the {what} below"),
-        Own("page_up", "pageup", "page(-1)", "page before"),
-        Own("page_down", "pagedown", "page(1)", "next page"),
-        Own("left", "left,shift+tab", "aim(-1)", "aim at the node before"),
-        Own("right", "right,tab", "aim(1)", "aim at the next node"),
-        Own("out", "escape", "close", "leave the sheet"),
+        PageKey("up", "up", "mark(-1)", f"read about the {what} above"),
+        PageKey("down", "down", "mark(1)", f"read about the {what} below"),
+        PageKey("page_up", "pageup", "page(-1)", "page before"),
+        PageKey("page_down", "pagedown", "page(1)", "next page"),
+        PageKey("left", "left,shift+tab", "aim(-1)", "aim at the node before"),
+        PageKey("right", "right,tab", "aim(1)", "aim at the next node"),
+        PageKey("out", "escape", "close", "leave the sheet"),
     )
 
 
 FAULTS: Final = (
     *_letters([(each.name, each.letter, each.title) for each in CATALOGUE.values()]),
-    Own("edit", "enter", "edit", "set parameters of the marked one first"),
-    Own("queue", "space", "queue", "queue the marked one while time stands still"),
-    Own("unqueue", "backspace", "unqueue", "take back what was queued last"),
+    PageKey("edit", "enter", "edit", "set parameters of the marked one first"),
+    PageKey("queue", "space", "queue", "queue the marked one while time stands still"),
+    PageKey("unqueue", "backspace", "unqueue", "take back what was queued last"),
     *_moves("fault"),
 )
 OPERATIONS: Final = (
     *_letters([(each.name, each.letter, each.title) for each in ALL_OPERATIONS.values()]),
-    Own("ask", "enter", "pick_marked", "ask for the marked one"),
+    PageKey("ask", "enter", "pick_marked", "ask for the marked one"),
     *_moves("operation"),
 )

@@ -279,7 +279,7 @@ PATIENCE_S = 1.0
 """Nothing is said about what is done by then."""
 
 
-class Telling:
+class ProgressLine:
     """Progress of one thing, on a console; use it as a context and call :meth:`tell` often."""
 
     def __init__(self, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
@@ -288,7 +288,7 @@ class Telling:
         self._started = clock()
         self._bar: Progress | None = None
 
-    def __enter__(self) -> "Telling":
+    def __enter__(self) -> "ProgressLine":
         return self
 
     def __exit__(

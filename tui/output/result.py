@@ -8,8 +8,8 @@ from typing import Any, Final, TypeVar
 
 from rich.console import Console
 
-from cluster_model.checker.anomalies import Seen
-from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, Finding, Link
+from cluster_model.checker.anomalies import AnomalyReport
+from cluster_model.checker.root_cause import ABANDONED, DUPLICATE, REORDERED, SKIPPED, ChainEvent, Finding
 from cluster_model.observation import BookView, Stuck, Unjudged
 from cluster_model.protocol.events import (
     DATA_KINDS,
@@ -23,7 +23,7 @@ from cluster_model.protocol.events import (
     describe,
 )
 from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.manual_session import Row, Shown, TraceTable
+from playbooks.engine.manual_session import ShowResult, TraceRow, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
 from playbooks.errors import counted
 from playbooks.model import Playbook, step_name
@@ -37,7 +37,7 @@ from playbooks.results.client_stats import (
 )
 from playbooks.results.expected_losses import allowing_losses, unexpected_words
 from playbooks.results.outages import outage_words
-from playbooks.results.result import Checked, Result
+from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.units import duration_text
 from tui.output.console import say, say_parts, table
 from tui.terminal.format import duration
@@ -266,7 +266,7 @@ SHOWN = 5
 """Of either told one by one; the rest is counted."""
 
 
-def print_liveness(console: Console, result: Result) -> None:
+def print_liveness(console: Console, result: SessionResult) -> None:
     """``overdue  leader-elected: orders-0 ..., since 12 s, bound 10 s``, and who is stuck."""
     for late in result.overdue[:SHOWN]:
         say(console, f"overdue  {overdue_words(late)}", "yellow")
@@ -337,7 +337,7 @@ def legend_lines(width: int) -> list[str]:
     return ["", *textwrap.wrap(LEGEND, width, break_on_hyphens=False), ""]
 
 
-def trace_lines(rows: Sequence[Row], width: int) -> list[str]:
+def trace_lines(rows: Sequence[TraceRow], width: int) -> list[str]:
     """The table, a blank line behind each row; ``width`` is in columns of the terminal."""
     partitions = list(rows[0].state)
     brokers = [who for who in _brokers(rows[0].state) if who.isdigit()]
@@ -360,7 +360,7 @@ def trace_lines(rows: Sequence[Row], width: int) -> list[str]:
     return lines
 
 
-def _states(rows: Sequence[Row]) -> Iterator[State]:
+def _states(rows: Sequence[TraceRow]) -> Iterator[State]:
     return (state for row in rows for state in row.state.values())
 
 
@@ -370,7 +370,7 @@ def _brokers(state: Mapping[str, State]) -> list[str]:
     return sorted(found, key=int)
 
 
-def _row(row: Row, before: Mapping[str, State], brokers: list[str], widths: list[int], width: int) -> list[str]:
+def _row(row: TraceRow, before: Mapping[str, State], brokers: list[str], widths: list[int], width: int) -> list[str]:
     """A block of lines for each partition that the row changed, all of them in the first."""
     several = len(row.state) > 1
     changed = [name for name, state in row.state.items() if state != before.get(name)]
@@ -514,7 +514,7 @@ WHERE_SHOWN: Final = 3
 """Clients and partitions of an anomaly that are named."""
 
 
-def print_anomalies(console: Console, anomalies: Sequence[Seen]) -> None:
+def print_anomalies(console: Console, anomalies: Sequence[AnomalyReport]) -> None:
     """What must not be line by line, and what may be in one."""
     for line in illegal_lines(anomalies):
         say_wrapped(console, f"anomaly  {line}", " " * 9, "red")
@@ -523,7 +523,7 @@ def print_anomalies(console: Console, anomalies: Sequence[Seen]) -> None:
         say_wrapped(console, f"seen     {legal}", " " * 9, "dim")
 
 
-def illegal_lines(anomalies: Sequence[Seen]) -> list[str]:
+def illegal_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
     """Each that must not be, with an example: ``lost-write (8) of checkout at orders-0: ...``."""
     return [
         f"{each.name} ({each.found}){_where(each)} at {seconds(each.examples[0].at_us)}: {each.examples[0].words}"
@@ -532,14 +532,14 @@ def illegal_lines(anomalies: Sequence[Seen]) -> list[str]:
     ]
 
 
-def _where(seen: Seen) -> str:
+def _where(seen: AnomalyReport) -> str:
     named = [" at ".join(part for part in where if part) for where in seen.where if any(where)]
     rest = len(named) - WHERE_SHOWN
     more = [f"{rest} more"] if rest > 0 else []
     return f" of {', '.join([*named[:WHERE_SHOWN], *more])}" if named else ""
 
 
-def legal_words(anomalies: Sequence[Seen]) -> str:
+def legal_words(anomalies: Sequence[AnomalyReport]) -> str:
     """All that may be, in one line; empty for none."""
     told = [f"{each.name} {each.found} ({each.reason})" for each in anomalies if each.legal]
     return f"{counted(len(told), 'kind')} that may be: {', '.join(told)}" if told else ""
@@ -576,7 +576,7 @@ def finding_lines(finding: Finding, *, timed: bool, width: int = 0) -> list[str]
     ]
 
 
-def chain_lines(chain: Sequence[Link], *, timed: bool, width: int = 10_000) -> list[str]:
+def chain_lines(chain: Sequence[ChainEvent], *, timed: bool, width: int = 10_000) -> list[str]:
     """A line for each link, at most :data:`LINKS_SHOWN` of them."""
     shown = list(chain)
     left_out = len(shown) - LINKS_SHOWN
@@ -589,12 +589,12 @@ def chain_lines(chain: Sequence[Link], *, timed: bool, width: int = 10_000) -> l
     return lines + _lines(shown, width, timed=timed)
 
 
-def _lines(links: Sequence[Link], width: int, *, timed: bool) -> list[str]:
+def _lines(links: Sequence[ChainEvent], width: int, *, timed: bool) -> list[str]:
     hanging = _INDENT + " " * (13 if timed else 4)
     return [line for link in links for line in wrapped(_link_line(link, timed=timed), width, hanging)]
 
 
-def _link_line(link: Link, *, timed: bool) -> str:
+def _link_line(link: ChainEvent, *, timed: bool) -> str:
     when = f"{seconds(link.at_us):>9}  " if timed else ""
     return f"{_INDENT}  {when}{link.words}"
 
@@ -614,7 +614,7 @@ def print_heading(console: Console, playbook: Playbook, seed: int, profile: str)
         say(console, playbook.title, "italic")
 
 
-def print_result(console: Console, result: Result) -> None:
+def print_result(console: Console, result: SessionResult) -> None:
     """The verdict with everything that led to it."""
     kept = sum(checked.ok and checked.by_step for checked in result.expectations)
     if kept:
@@ -645,17 +645,17 @@ def print_result(console: Console, result: Result) -> None:
     say(console, f"digest   {result.digest}  ({result.events} events{took})")
 
 
-def print_verdict(console: Console, result: Result) -> None:
+def print_verdict(console: Console, result: SessionResult) -> None:
     """The verdict, with the reason of one that is inconclusive, and whether losses were expected."""
     say_wrapped(console, verdict_words(result), "", STYLES[result.verdict])
 
 
-def loss_expected(result: Result) -> bool:
+def loss_expected(result: SessionResult) -> bool:
     """Whether it passed with losses, and its playbook has an expectation that allows them."""
     return result.verdict == "pass" and bool(result.ledger.acked_lost) and bool(allowing_losses(_rules(result)))
 
 
-def verdict_words(result: Result) -> str:
+def verdict_words(result: SessionResult) -> str:
     """``PASS``, or ``PASS, as expected: 4 of 4 expectations held; 331 acknowledged records lost``."""
     word = result.verdict.upper()
     if result.reason:
@@ -670,18 +670,18 @@ def verdict_words(result: Result) -> str:
     return f"{word}: {said}{f', {unexpected_words(_rules(result))}' if held else ''}; {lost}"
 
 
-def _rules(result: Result) -> list[str]:
+def _rules(result: SessionResult) -> list[str]:
     return [checked.text for checked in result.expectations]
 
 
-def _print_violations(console: Console, result: Result) -> None:
+def _print_violations(console: Console, result: SessionResult) -> None:
     for word, line in violation_lines(result)[:CAUSES_SHOWN]:
         say_wrapped(console, f"{word:<9}{line}", " " * 9, "yellow" if word == KNOWN else "red")
     if len(result.violations) > CAUSES_SHOWN:
         say(console, f"         and {counted(len(result.violations) - CAUSES_SHOWN, 'more violation')}", "yellow")
 
 
-def violation_lines(result: Result) -> list[tuple[str, str]]:
+def violation_lines(result: SessionResult) -> list[tuple[str, str]]:
     """``broken`` or ``known`` with the invariant, when, where and why; those that must not be stand first."""
     told = {loss.cause for loss in result.losses}
     lines = []
@@ -695,7 +695,7 @@ def violation_lines(result: Result) -> list[tuple[str, str]]:
     return lines
 
 
-def print_checked(console: Console, checked: Checked) -> None:
+def print_checked(console: Console, checked: ExpectationResult) -> None:
     """One expectation."""
     word, style = ("ok", "green") if checked.ok else ("FAILED", "bold red")
     if checked.detail.endswith(NEVER_ASKED):
@@ -704,7 +704,7 @@ def print_checked(console: Console, checked: Checked) -> None:
     say_parts(console, [(f"{word:<9}", style), (checked.text, ""), (detail, "dim")], _INDENT)
 
 
-def ledger_words(result: Result) -> str:
+def ledger_words(result: SessionResult) -> str:
     """The books on one line, in records; what is nought and harmless is left out."""
     ledger = result.ledger
     parts = [f"{ledger.sent} sent", f"{ledger.acked} acked", f"{ledger.failed} failed", f"{ledger.unknown} unknown"]
@@ -765,7 +765,7 @@ def print_events(console: Console, events: Sequence[Event], *, everything: bool)
             say(console, f"{seconds(event.values()[0]):>12}  {describe(event)}")
 
 
-def print_shown(console: Console, shown: Shown) -> None:
+def print_shown(console: Console, shown: ShowResult) -> None:
     """The table of a ``show`` step."""
     note = f": {shown.step.note}" if shown.step.note else ""
     of = f" of {shown.partition}" if shown.partition else ""

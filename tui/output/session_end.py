@@ -6,11 +6,11 @@ from contextlib import suppress
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder, RecordingError
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import keep
-from tui.output.console import Telling, complain, people, say, say_lines
+from tui.output.console import ProgressLine, complain, people, say, say_lines
 from tui.terminal.format import clock, duration
 
 
@@ -86,9 +86,9 @@ def torn(branch: Branch) -> str:
     )
 
 
-def seal(session: Session, which: str = "the session") -> Result:
+def seal(session: Session, which: str = "the session") -> SessionResult:
     """Settle, close the books, write the recording; says how far it is when it takes a while."""
-    with Telling(people()) as telling:
+    with ProgressLine(people()) as telling:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             telling.tell(lambda: f"settling and sealing {which}, at {duration(session.cluster.now_us)}")
@@ -102,7 +102,7 @@ def origin(branch: Branch) -> str:
     return f"{branch.letter}, which left {branch.parent.letter} at {clock(branch.left_us)}: {branch.began}"
 
 
-def farewell(result: Result, branch: str = "") -> str:
+def farewell(result: SessionResult, branch: str = "") -> str:
     """The verdict in one line, where the session is, and how to read it."""
     ledger = result.ledger
     lost = f"{ledger.acked_lost} acknowledged records lost" if ledger.acked_lost else "no acknowledged record lost"

@@ -18,13 +18,13 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from cluster_model.observation import ClusterView
-from tui.keybindings.keymap import KEYS, Key, mode_of, with_keys
+from tui.keybindings.keymap import KEYS, KeyBinding, mode_of, with_keys
 from tui.keybindings.scopes import ACTS, all_keys, bindings_of, in_force
 from tui.screens.fault_sheet import Sheets
 from tui.session.session_controller import SimBridge
 from tui.terminal.theme import Look, Over
 from tui.viewmodel import row
-from tui.viewmodel.row import Place
+from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import FilterBar, ModeBar, ModeBarRow, Pane, Status, mode_places
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Filtering(Screen[Any]):
         """Filter as one types."""
         self.filter_by(message.words)
 
-    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+    def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
         """The keys are the screen's again."""
         if not message.kept:
             self.filter_by("")
@@ -96,7 +96,7 @@ class JumpScreen(ModalScreen[None]):
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("label")
 
-    def __init__(self, look: Look, places: Sequence[Place], go: Callable[[Place], None]) -> None:
+    def __init__(self, look: Look, places: Sequence[LabelPosition], go: Callable[[LabelPosition], None]) -> None:
         super().__init__()
         self._places = places
         self._names = row.jump_labels(len(places))
@@ -225,21 +225,21 @@ class Paned(StackedScreen):
 
     # -- jumping ----------------------------------------------------------------------------------------------------
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LabelPosition]:
         """What can be gone to, beside the panes."""
         return []
 
-    def go_to_place(self, place: Place) -> None:
+    def go_to_place(self, place: LabelPosition) -> None:
         """Go to one of them."""
 
     def action_jump(self) -> None:
         """Put letters over everything that can be gone to."""
-        panes = [Place(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
+        panes = [LabelPosition(pane.region.x + 1, pane.region.y, "pane", pane.id or "") for pane in self.panes()]
         places = [*panes, *self.places()]
         if places:
             self.app.push_screen(JumpScreen(self.look, places, self._jumped_to))
 
-    def _jumped_to(self, place: Place) -> None:
+    def _jumped_to(self, place: LabelPosition) -> None:
         if place.kind == "pane":
             self.choose_pane(place.key)
         else:
@@ -381,21 +381,23 @@ class ModeScreen(LiveScreen, Paned, Sheets):
         """Back to the cluster."""
         await self.action_main("mode('cluster')")
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LabelPosition]:
         """The modes, on the bar of them, and what the mode has."""
         row = self.size.height - 1
         bar = ModeBarRow(self.MODE, self.hints())
-        modes = [Place(start, row, "mode", mode.name) for start, _end, mode in mode_places(bar, self.size.width)]
+        modes = [
+            LabelPosition(start, row, "mode", mode.name) for start, _end, mode in mode_places(bar, self.size.width)
+        ]
         return [*modes, *self.spots()]
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """What the mode has to go to."""
         return []
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Go to one of them."""
 
-    def go_to_place(self, place: Place) -> None:
+    def go_to_place(self, place: LabelPosition) -> None:
         """To another mode, or a spot of this one."""
         if place.kind == "mode":
             self.main.action_mode(place.key)
@@ -436,11 +438,11 @@ class ModeScreen(LiveScreen, Paned, Sheets):
         """``text`` with the key of an action where its id stands in braces."""
         return with_keys(text, self.main.keys)
 
-    async def on_status_pressed(self, message: Status.Pressed) -> None:
+    async def on_status_word_clicked(self, message: Status.WordClicked) -> None:
         """A word of the status bar that stands for a key."""
         await self.press(message.key)
 
-    def on_status_aimed(self, message: Status.Aimed) -> None:
+    def on_status_node_clicked(self, message: Status.NodeClicked) -> None:
         """A node of the control plane: the sheet on it, here where there is one."""
         if not isinstance(self, Sheets):
             self.main.fault_on(message.node)
@@ -456,7 +458,7 @@ class ModeScreen(LiveScreen, Paned, Sheets):
     def wheeled(self, lines: int, over: Widget | None) -> None:
         """Scroll what the pointer is over by so many lines, in a mode that has pages."""
 
-    async def on_mode_bar_pressed(self, message: ModeBar.Pressed) -> None:
+    async def on_mode_bar_mode_clicked(self, message: ModeBar.ModeClicked) -> None:
         """A mode was clicked."""
         await self.main.run_action(message.action)
 
@@ -475,7 +477,7 @@ class Reachable(StackedScreen):
     """Its name in :data:`tui.keybindings.scopes.SCOPES`."""
 
     @property
-    def keys_in_force(self) -> tuple[Key, ...]:
+    def keys_in_force(self) -> tuple[KeyBinding, ...]:
         """All keys, with those that the user has otherwise."""
         return in_force(self.app)
 
@@ -489,11 +491,11 @@ class Reachable(StackedScreen):
 
     # -- jumping ----------------------------------------------------------------------------------------------------
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """What the page has to go to, beside what can be focused."""
         return []
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Go to one of them."""
 
     def _focusable(self) -> list[Widget]:
@@ -503,10 +505,10 @@ class Reachable(StackedScreen):
     def action_jump(self) -> None:
         """Put letters over everything that can be gone to."""
         found = self._focusable()
-        places = [Place(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
+        places = [LabelPosition(each.region.x, each.region.y, FOCUS, str(at)) for at, each in enumerate(found)]
         places += self.spots()
 
-        def go(place: Place) -> None:
+        def go(place: LabelPosition) -> None:
             if place.kind == FOCUS:
                 found[int(place.key)].focus()
             else:
@@ -582,14 +584,16 @@ class ChoiceScreen(LiveScreen, Reachable):
             if event.chain == 2:
                 self.action_take()
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The lines of the list that are in sight."""
         first = self._page.region.y + (2 if self.head(self._width) else 1)
         seen = self._scroll.region
         lines = range(len(self.lines(self._width)))
-        return [Place(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom]
+        return [
+            LabelPosition(seen.x, first + at, "line", str(at)) for at in lines if seen.y <= first + at < seen.bottom
+        ]
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Choose that line."""
         self.chosen = int(place.key)
         self.present()

@@ -11,7 +11,7 @@ from textual.message import Message
 
 from cluster_model.observation import LogView, PartitionView
 from faults.declarations import Action, FaultError
-from tui.keybindings.keymap import Key, Mode, bindings, key_of, mode_of, word_of
+from tui.keybindings.keymap import KeyBinding, Mode, bindings, key_of, mode_of, word_of
 from tui.screens.base import Filtering, LiveScreen, Paned
 from tui.screens.branch_controller import BranchController
 from tui.screens.fault_sheet import Sheets
@@ -24,10 +24,10 @@ from tui.viewmodel import clipboard_text, partition_matrix, side_panes, status_b
 from tui.viewmodel import help as help_text
 from tui.viewmodel.animation import Motion
 from tui.viewmodel.help import Here
-from tui.viewmodel.row import Place, Row
+from tui.viewmodel.row import LabelPosition, Row
 from tui.viewmodel.timeline.branches import Bookmark, letter_of
 from tui.viewmodel.timeline.event_feed import ALL, level_after, level_title
-from tui.viewmodel.timeline.timeline_rows import Shown
+from tui.viewmodel.timeline.timeline_rows import TimelineView
 from tui.widgets import tooltips
 from tui.widgets.line_widget import LineGrid, row
 from tui.widgets.log import Lanes
@@ -75,7 +75,9 @@ class MainScreen(Paned, Filtering, Sheets):
     BINDINGS: ClassVar[list[BindingType]] = bindings()
     chosen_pane = MATRIX
 
-    def __init__(self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[Key, ...]) -> None:
+    def __init__(
+        self, bridge: SimBridge, look: Look, *, playbook: str, seed: int, keys: tuple[KeyBinding, ...]
+    ) -> None:
         super().__init__()
         self.keys = keys
         """The key map, with the keys that the user wants otherwise."""
@@ -241,7 +243,7 @@ class MainScreen(Paned, Filtering, Sheets):
     def status_rows(self, width: int) -> tuple[status_bar.StatusBar | status_bar.ControlBar, ...]:
         """The lines of the status bar, the same in every mode."""
         bridge = self.bridge
-        running = status_bar.Running(
+        running = status_bar.RunStatus(
             self.playbook, self.seed, bridge.paused, bridge.seeking, bridge.ended, bridge.speed, bridge.real_speed,
             recorded=bridge.session.recorded is not None,
             present_us=bridge.session.present_us if bridge.session.in_past else -1,
@@ -364,9 +366,9 @@ class MainScreen(Paned, Filtering, Sheets):
         if not self.toosmall.display:
             super().action_filter()
 
-    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+    def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
         """The keys are the matrix's again."""
-        super().on_filter_bar_left(message)
+        super().on_filter_bar_filter_closed(message)
         self.set_focus(self.matrix)
 
     def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
@@ -380,11 +382,11 @@ class MainScreen(Paned, Filtering, Sheets):
 
     # -- jumping and copying ------------------------------------------------------------------------------------------
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LabelPosition]:
         """Partitions and brokers of the matrix, where that is in sight."""
         return self.matrix.places() if any(pane.id == MATRIX for pane in self.panes()) else []
 
-    def go_to_place(self, place: Place) -> None:
+    def go_to_place(self, place: LabelPosition) -> None:
         """A partition, or a broker."""
         partition, broker = self.matrix.cursor
         number = int(place.key)
@@ -720,10 +722,10 @@ class MainScreen(Paned, Filtering, Sheets):
         """The strip at the foot is a scrubber."""
         self.scrub(self.timeline.window.instant(message.column, self.bridge.session.present_us))
 
-    def timeline_shown(self) -> Shown:
+    def timeline_shown(self) -> TimelineView:
         """What the strip at the foot shows."""
         bridge = self.bridge
-        return Shown(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
+        return TimelineView(self.timeline.window, bridge.view.now_us, bridge.session.present_us, self.timeline.LANES)
 
     def on_time_lanes_picked(self, message: TimeLanes.Picked) -> None:
         """A rail of the strip: over to that branch."""
@@ -736,11 +738,11 @@ class MainScreen(Paned, Filtering, Sheets):
         """Do what the key of an id does."""
         await self.run_action(next(key.action for key in self.keys if key.id == name))
 
-    async def on_status_pressed(self, message: Status.Pressed) -> None:
+    async def on_status_word_clicked(self, message: Status.WordClicked) -> None:
         """A word of the status bar that stands for a key."""
         await self.press(message.key)
 
-    def on_side_pane_pointed(self, message: SidePane.Pointed) -> None:
+    def on_side_pane_subject_clicked(self, message: SidePane.SubjectClicked) -> None:
         """Somebody that a line is about: faults, or two clicks for the mode of all clients."""
         if message.faults:
             self.fault_about(message.about)
@@ -751,15 +753,15 @@ class MainScreen(Paned, Filtering, Sheets):
         """Heal one fault by the mouse."""
         self.operator.do(Action("heal", str(message.fault)))
 
-    def on_matrix_faulted(self) -> None:
+    def on_matrix_partition_right_clicked(self) -> None:
         """The right button opens the sheet."""
         self.action_fault()
 
-    def on_matrix_drilled(self) -> None:
+    def on_matrix_partition_double_clicked(self) -> None:
         """Two clicks on a cell: its log."""
         self.action_mode("log")
 
-    def on_lanes_pointed(self, message: Lanes.Pointed) -> None:
+    def on_lanes_lane_clicked(self, message: Lanes.LaneClicked) -> None:
         """A log at the foot: its replica is chosen, with the right button for a fault, by two clicks for its mode."""
         view, spot = self.bridge.view, message.spot
         partitions, brokers = [each.name for each in view.partitions], [each.id for each in view.brokers]
@@ -770,10 +772,10 @@ class MainScreen(Paned, Filtering, Sheets):
         elif message.times == 2:
             self.action_mode("log")
 
-    def on_lanes_turned(self, message: Lanes.Turned) -> None:
+    def on_lanes_log_scrolled(self, message: Lanes.LogScrolled) -> None:
         """The wheel over the log."""
         self.action_log(message.offsets)
 
-    async def on_key_bar_pressed(self, message: KeyBar.Pressed) -> None:
+    async def on_key_bar_key_clicked(self, message: KeyBar.KeyClicked) -> None:
         """A key of the bar was clicked."""
         await self.run_action(message.action)

@@ -13,14 +13,14 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from faults.declarations import ACCEPTS, Action, Expectation, Fault, FaultError
+from faults.declarations import ACCEPTS, Action, ExpectedImpact, Fault, FaultError
 from playbooks.model import action_of, allowed_text, default_text, value_text
 from playbooks.parser.document import Mapping as YamlMapping
 from playbooks.parser.document import Node, Notes, Scalar
 from playbooks.parser.steps import TimedSteps
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
-from tui.session.typed_commands import Place, node
+from tui.session.typed_commands import CommandContext, node
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Look
@@ -35,7 +35,7 @@ VALUE_LINES: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SettingPrompt:
     """A setting."""
 
     title: str
@@ -55,7 +55,7 @@ class ValueForm(ModalScreen[None], Reachable):
     SCOPE = "value"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("value")
 
-    def __init__(self, look: Look, asked: Asked) -> None:
+    def __init__(self, look: Look, asked: SettingPrompt) -> None:
         super().__init__()
         self._look = look
         self._asked = asked
@@ -132,7 +132,7 @@ FOR: Final = "for"
 PATH: Final = "form"
 
 
-class FieldError(ValueError):
+class FormFieldError(ValueError):
     """What stands in a field is wrong; the message says what was found and what is allowed."""
 
     def __init__(self, field: str, message: str) -> None:
@@ -163,7 +163,7 @@ def fields(fault: Fault, target: str) -> tuple[Field, ...]:
     return tuple(found)
 
 
-def read_fields(fault: Fault, values: Mapping[str, str], place: Place) -> Action:
+def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) -> Action:
     """The action that filled fields make; what is empty or at its default is left out.
 
     Raises:
@@ -179,7 +179,7 @@ def read_fields(fault: Fault, values: Mapping[str, str], place: Place) -> Action
     step = TimedSteps().read(YamlMapping(1, 1, entries), 0, "", notes)
     if notes.problems or step is None:
         problem = min(notes.problems)
-        raise FieldError(problem.key, problem.message)
+        raise FormFieldError(problem.key, problem.message)
     return action_of(step)
 
 
@@ -249,7 +249,7 @@ class FaultForm(ModalScreen[None], Reachable):
     def _do(self, way: Callable[[Action], str]) -> None:
         try:
             refused = way(self._action())
-        except FieldError as error:
+        except FormFieldError as error:
             refused = str(error)
         if refused:
             self._say(refused, "warning")
@@ -262,8 +262,8 @@ class FaultForm(ModalScreen[None], Reachable):
 
     def _show(self) -> None:
         try:
-            found: Expectation = self._main.bridge.session.board.expect(self._action())
-        except (FieldError, FaultError) as error:
+            found: ExpectedImpact = self._main.bridge.session.board.expect(self._action())
+        except (FormFieldError, FaultError) as error:
             self._say(str(error), "warning")
         else:
             self._say(f"Expected now: {found.sentence}", "text")

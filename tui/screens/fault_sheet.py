@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final, cast
 from textual.screen import Screen
 
 from faults.catalogue import CATALOGUE
-from faults.declarations import OPERATIONS, Action, Expectation, FaultError, Operation, selector_of
+from faults.declarations import OPERATIONS, Action, ExpectedImpact, FaultError, Operation, selector_of
 from playbooks.model import words
 from tui.session.session_controller import SimBridge
 from tui.terminal.theme import Look
@@ -126,7 +126,7 @@ class Sheets(Screen[None]):
             self.aim_at(max(nodes, key=lambda each: (each.role == "active", each.epoch, -each.node)).node)
             self._show(self.whichkey)
 
-    def on_status_aimed(self, message: Status.Aimed) -> None:
+    def on_status_node_clicked(self, message: Status.NodeClicked) -> None:
         """A click on a node opens the sheet there."""
         self.aim_at(message.node)
         self._show(self.whichkey)
@@ -176,17 +176,17 @@ class Sheets(Screen[None]):
     def _sheet_pane(self) -> Pane:
         return self.query_one(f"#{self.sheet.id}-pane", Pane)
 
-    def expected(self, name: str) -> Expectation:
+    def expected(self, name: str) -> ExpectedImpact:
         """What the marked fault or operation would do now."""
         board = self.bridge.session.board
         if self.sheet is self.operations:
-            return Expectation(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
+            return ExpectedImpact(f"{words(self._usual(name))}; may break: {OPERATIONS[name].may_break}")
         if self._aim >= 0 or not self.several():
             return board.foreseen(name, self.target)
         try:
             return board.expect(self._injection(name))
         except FaultError as error:
-            return Expectation(f"nothing: {error}")
+            return ExpectedImpact(f"nothing: {error}")
 
     def fitting(self) -> tuple[str, ...]:
         """Names of the faults that can be done to what is aimed at."""
@@ -202,7 +202,7 @@ class Sheets(Screen[None]):
 
     # -- acting -----------------------------------------------------------------------------------------------------
 
-    def on_which_key_chosen(self, message: WhichKey.Chosen) -> None:
+    def on_which_key_fault_chosen(self, message: WhichKey.FaultChosen) -> None:
         """Second letter: act."""
         name = message.choice.name
         action = self._usual(name) if isinstance(message.choice, Operation) else self._injection(name)
@@ -216,7 +216,7 @@ class Sheets(Screen[None]):
 
         self.app.push_screen(FaultForm(self.look, self.main, message.fault, self.aimed(message.fault.name)))
 
-    def on_which_key_queued(self, message: WhichKey.Queued) -> None:
+    def on_which_key_fault_queued(self, message: WhichKey.FaultQueued) -> None:
         """Space: the marked fault waits; backspace: the last one that waits does not."""
         if message.fault is None:
             self.bridge.queued = self.bridge.queued[:-1]
@@ -225,7 +225,7 @@ class Sheets(Screen[None]):
         self.main.present()
         self.show_sheet()
 
-    def on_which_key_aimed(self, message: WhichKey.Aimed) -> None:
+    def on_which_key_target_moved(self, message: WhichKey.TargetMoved) -> None:
         """Aim at another node; 0: another fault was marked."""
         nodes = [node for node, _name in self.main.operator.targets()]
         aimed = self.target
@@ -236,6 +236,6 @@ class Sheets(Screen[None]):
             self.aim_at(nodes[at % len(nodes)])
         self.show_sheet()
 
-    def on_which_key_closed(self) -> None:
+    def on_which_key_sheet_cancelled(self) -> None:
         """Escape."""
         self.close_sheet()

@@ -19,7 +19,7 @@ from playbooks.recording.recorder import Recorder
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import WHEEL, Reachable
 from tui.session.background_tasks import (
-    Reply,
+    QuestionReply,
     case_of,
     explain,
     findings_so_far,
@@ -32,7 +32,7 @@ from tui.terminal import glyphs
 from tui.terminal.format import duration
 from tui.terminal.theme import Look
 from tui.viewmodel import finding_page
-from tui.viewmodel.row import Place
+from tui.viewmodel.row import LabelPosition
 from tui.widgets.panes import Pane, SidePane
 
 FRAMES: Final = "{autopsy_left} {autopsy_right} frame"
@@ -69,7 +69,7 @@ class Onward:
     """Whether a branch is to begin there."""
     told: str = ""
     """What to say then."""
-    change: finding_page.Choice | None = None
+    change: finding_page.RemedyChoice | None = None
     """What is to be set otherwise from the beginning, in a branch up to the instant on the screen; None: nothing."""
 
 
@@ -91,7 +91,7 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         """The frame that is marked, from 0."""
         self.answered = False
         """Whether the page tells what would have saved the records."""
-        self.choices: tuple[finding_page.Choice, ...] = ()
+        self.choices: tuple[finding_page.RemedyChoice, ...] = ()
         """Changes that can be run as a branch."""
         self.marked = -1
         """Which of them is marked, -1: none."""
@@ -136,12 +136,12 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
         words = words if width > len(words) + 4 else self.keyed(SHORT_WORDS)
         self._pane.caption(finding_page.title(self.case), words)
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The frames and the changes that are in sight."""
         left, top = self._grid.region.offset
         width, height = self._grid.size
         found = [
-            Place(left + x, top + y, "frame", str(number - 1))
+            LabelPosition(left + x, top + y, "frame", str(number - 1))
             for y, row in enumerate(self._grid.rows)
             for x, number in finding_page.frames_on(row)
         ]
@@ -149,10 +149,10 @@ class AutopsyScreen(ModalScreen[Onward | None], Reachable):
             rows = finding_page.build(self.case, self.at, width - 2, self._saved, choice.line)
             y = finding_page.place_of_mark(rows) - self._first
             if 0 <= y < height:
-                found.append(Place(left, top + y, "change", str(at)))
+                found.append(LabelPosition(left, top + y, "change", str(at)))
         return found
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Look at that frame, or mark that change."""
         if place.kind == "frame":
             self.at = int(place.key)
@@ -360,7 +360,7 @@ class AskScreen(ModalScreen[None], Reachable):
     def _tell(self, text: str) -> None:
         self._show([(text, "text"), (BUSY_WORDS, "quiet")])
 
-    def _answer(self, at_us: int, reply: Reply) -> None:
+    def _answer(self, at_us: int, reply: QuestionReply) -> None:
         first, *rest = reply.lines
         lines = [(f"at {duration(at_us)}: {first}", reply.role), *((line, "text") for line in rest)]
         self._show([*lines, (ASK_KEYS_HELP, "quiet")])

@@ -11,7 +11,7 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Input, Static
 
-from tui.keybindings.keymap import Key
+from tui.keybindings.keymap import KeyBinding
 from tui.keybindings.scopes import all_keys, bindings_of, scopes
 from tui.screens.base import Reachable
 from tui.terminal.theme import Look
@@ -25,7 +25,7 @@ class HelpScreen(ModalScreen[None], Reachable):
     SCOPE = "help"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("help")
 
-    def __init__(self, look: Look, keys: Sequence[Key] = all_keys(), here: Here = CLUSTER) -> None:
+    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys(), here: Here = CLUSTER) -> None:
         """``here`` is what is looked at, which comes first."""
         super().__init__()
         self._look = look
@@ -55,7 +55,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
     SCOPE = "word"
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("word")
 
-    def __init__(self, look: Look, keys: Sequence[Key] = all_keys()) -> None:
+    def __init__(self, look: Look, keys: Sequence[KeyBinding] = all_keys()) -> None:
         super().__init__()
         self._look = look
         self._keys = keys
@@ -88,7 +88,7 @@ class GlossaryScreen(ModalScreen[None], Reachable):
         lines += [((f"{key.shown}  ", "key"), (f"key: {words}", "text")) for key, words in self._keys_about(typed)]
         self._page.update(styled(lines or [(("no such word", "quiet"),)], self._look))
 
-    def _keys_about(self, typed: str) -> list[tuple[Key, str]]:
+    def _keys_about(self, typed: str) -> list[tuple[KeyBinding, str]]:
         """Keys by what they do, with where they do it; none before something is typed."""
         wanted = typed.strip().lower()
         places = {each.name: f", {each.title[0].lower()}{each.title[1:]}" for each in scopes()}

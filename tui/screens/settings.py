@@ -13,20 +13,20 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from tui.keybindings.keymap import Key, with_keys
+from tui.keybindings.keymap import KeyBinding, with_keys
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
 from tui.session import settings_changes
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import SettingsHolder
 from tui.settings.schema import OPTIONS, Option, Settings, Value
-from tui.settings.settings_edit import WritingError, write
-from tui.settings.settings_file import Found, read_settings
+from tui.settings.settings_edit import SettingsWriteError, write
+from tui.settings.settings_file import SettingsFile, read_settings
 from tui.terminal import glyphs
 from tui.terminal.format import speed, wrap
 from tui.terminal.frame_clock import faster, slower
 from tui.terminal.theme import Look
-from tui.viewmodel.row import Place
+from tui.viewmodel.row import LabelPosition
 
 # The page of settings: what each is set to, what else it takes, and where that is kept.
 
@@ -56,7 +56,7 @@ def stepped(settings: Settings, name: str, by: int) -> Settings:
 
 
 def lines(
-    settings: Settings, marked: int, found: Found, keys: Sequence[Key], said: Piece, width: int
+    settings: Settings, marked: int, found: SettingsFile, keys: Sequence[KeyBinding], said: Piece, width: int
 ) -> list[tuple[Piece, ...]]:
     """The page as lines of pieces; ``keys`` are those in force, ``said`` is the last answer."""
     rows: list[tuple[Piece, ...]] = []
@@ -144,12 +144,12 @@ class SettingsScreen(ModalScreen[None], Reachable):
         self.marked = (self.marked + step) % len(OPTIONS)
         self.present()
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The settings."""
         left, top = self._page.region.offset
-        return [Place(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
+        return [LabelPosition(left, top + at, "setting", str(at)) for at in range(len(OPTIONS))]
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Mark that one."""
         self.marked = int(place.key)
         self.present()
@@ -178,7 +178,7 @@ class SettingsScreen(ModalScreen[None], Reachable):
         }
         try:
             write(self._found.path, values)
-        except WritingError as error:
+        except SettingsWriteError as error:
             self._said = (str(error), "warning")
         else:
             told = ", ".join(f"{name} {_word(value)}" for name, value in values.items())

@@ -11,7 +11,7 @@ from tui.viewmodel import status_bar
 
 if TYPE_CHECKING:
     from tui.screens.cluster import MainScreen
-    from tui.session.typed_commands import Place, Typed
+    from tui.session.typed_commands import CommandContext, Typed
 
 RUNNING: Final = "time goes on, so nothing waits: a letter injects at once"
 MOST_CLIENTS: Final = 100
@@ -158,7 +158,7 @@ class CommandRunner:
         if not self._screen.toosmall.display and self._bridge.view.brokers:
             self._screen.app.push_screen(CommandScreen(self._screen.look, self._screen, text, back))
 
-    def place(self) -> "Place":
+    def place(self) -> "CommandContext":
         """What a line can speak of now."""
         from tui.session.typed_commands import place_in  # noqa: PLC0415 - first paint does without it
 

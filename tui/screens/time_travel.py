@@ -14,7 +14,7 @@ from textual.widgets import Input, Static
 
 from cluster_model.observation import ClusterView
 from playbooks.timetravel.branches import Branch
-from tui.keybindings.keymap import KEYS, Key, key_of, word_of
+from tui.keybindings.keymap import KEYS, KeyBinding, key_of, word_of
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, led_by
 from tui.session.session_controller import Companion, SimBridge
@@ -22,7 +22,7 @@ from tui.terminal import glyphs
 from tui.terminal.format import InstantError, clock, instant_us
 from tui.terminal.theme import Look
 from tui.viewmodel import log_view
-from tui.viewmodel.row import Place
+from tui.viewmodel.row import LabelPosition
 from tui.viewmodel.timeline import branches
 from tui.viewmodel.timeline.branches import Bookmark, Bookmarks
 from tui.widgets.log import Lanes
@@ -120,7 +120,7 @@ class CompareScreen(ModeScreen):
         """One of the logs from an offset on, or its tail where that is None; the offset."""
         widget, found = self._lanes[at], branches.partition_of(view, name)
         if found is None:
-            widget.show([log_view.Title(f"{letter} has no partition {name}" if name else "no partitions")])
+            widget.show([log_view.PartitionHeading(f"{letter} has no partition {name}" if name else "no partitions")])
             self._panes[at].caption(letter)
             return start or 0
         widget.start = start
@@ -137,7 +137,7 @@ class CompareScreen(ModeScreen):
     def _say_not_so_far(self, companion: Companion) -> None:
         letter = companion.branch.letter
         words = branches.not_so_far(letter, self.bridge.view.now_us, companion.branch.session.present_us)
-        self._lanes[1].show([log_view.Title(words)])
+        self._lanes[1].show([log_view.PartitionHeading(words)])
         self._panes[1].caption(letter)
 
 
@@ -153,7 +153,7 @@ class BookmarksScreen(ChoiceScreen):
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("marks")
 
     def __init__(
-        self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None], keys: Sequence[Key] = KEYS
+        self, look: Look, marks: Bookmarks, go: Callable[[Bookmark], None], keys: Sequence[KeyBinding] = KEYS
     ) -> None:  # fmt: skip
         super().__init__(look)
         self._keys = keys
@@ -205,14 +205,14 @@ class BranchesScreen(ChoiceScreen):
 
     def __init__(
         self, look: Look, bridge: SimBridge, switch: Callable[[Branch], None], compare: Callable[[Branch], None],
-        keys: Sequence[Key] = KEYS,
+        keys: Sequence[KeyBinding] = KEYS,
     ) -> None:  # fmt: skip
         super().__init__(look)
         self._keys = keys
         self._bridge = bridge
         self._switch = switch
         self._compare = compare
-        self._known: dict[Branch, branches.Row] = {}
+        self._known: dict[Branch, branches.BranchRow] = {}
         self.chosen = list(bridge.branches).index(bridge.branches.current)
 
     def head(self, width: int) -> list[Piece]:
@@ -249,10 +249,10 @@ class BranchesScreen(ChoiceScreen):
     def _branch(self) -> Branch:
         return list(self._bridge.branches)[self.chosen]
 
-    def _rows(self) -> list[branches.Row]:
+    def _rows(self) -> list[branches.BranchRow]:
         return [self._row(each) for each in self._bridge.branches]
 
-    def _row(self, branch: Branch) -> branches.Row:
+    def _row(self, branch: Branch) -> branches.BranchRow:
         """Those that stand still are looked at once."""
         shown = branch is self._bridge.branches.current
         known = self._known.get(branch)
@@ -331,13 +331,13 @@ class GotoScreen(ModalScreen[int | Bookmark | None], Reachable):
         """Stay where we are."""
         self.dismiss(None)
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The bookmarks in sight."""
         left, top = self._list.region.offset
         shown = range(self._start, min(self._start + MOST, len(self._marks)))
-        return [Place(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
+        return [LabelPosition(left, top + 1 + at - self._start, "bookmark", str(at)) for at in shown]
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Mark that one."""
         self.chosen = int(place.key)
         self._show()

@@ -9,17 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause import Finding, Place, lineage_of
+from cluster_model.checker.root_cause import Finding, RecordBlock, lineage_of
 from cluster_model.protocol.errors import ModelError
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.model.record_peek import Peekable, Peeked, peek
-from playbooks.recording.reader import CutError, Recorded, cut_name, cut_out
+from playbooks.recording.reader import CutError, RecordedSession, cut_name, cut_out
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.session_files import DIRECTORY_PREFIX
 from playbooks.session_format.session_finder import goes_away
 from tui.session.session_controller import SimBridge
 from tui.terminal.self_command import command, environment
-from tui.viewmodel.finding_page import MOST_PLACES, Case, Copy, Frame, chosen, frame
+from tui.viewmodel.finding_page import MOST_PLACES, ChainFrame, CopyHolder, FindingPage, chosen, frame
 from tui.viewmodel.partition_history import Chronicle
 from tui.viewmodel.timeline.span import Span
 
@@ -30,7 +30,7 @@ def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:
     return cluster.checker.casebook.findings(cluster.now_us)
 
 
-def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> Case:
+def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> FindingPage:
     """The finding of that number, from 1, with everything that the page shows."""
     cluster, chronicle = bridge.session.cluster, bridge.chronicle
     finding = findings[number - 1]
@@ -39,7 +39,7 @@ def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> Ca
     place = max(there, key=lambda each: each.count)  # the chain is that of the most records
     first = [peeked for each in finding.places[:MOST_PLACES] for peeked in _peeked(cluster, each)]
     start, end = place.log_offset, place.log_offset + place.count
-    return Case(
+    return FindingPage(
         number=number,
         total=len(findings),
         finding=finding,
@@ -52,7 +52,7 @@ def case_of(bridge: SimBridge, findings: tuple[Finding, ...], number: int) -> Ca
     )
 
 
-def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: Place) -> tuple[Frame, ...]:
+def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: RecordBlock) -> tuple[ChainFrame, ...]:
     partition = place.partition
     record = cluster.world.records.get(partition)
     replicas = record.assignment if record is not None else ()
@@ -64,7 +64,7 @@ def _frames(cluster: Peekable, chronicle: Chronicle, finding: Finding, place: Pl
     )
 
 
-def _copies(cluster: Peekable, place: Place) -> tuple[Copy, ...]:
+def _copies(cluster: Peekable, place: RecordBlock) -> tuple[CopyHolder, ...]:
     """Who had the first records of a place: its leader, who dropped them, and who has them."""
     world, checker, partition = cluster.world, cluster.checker, place.partition
     start, end = place.log_offset, place.log_offset + place.count
@@ -79,12 +79,12 @@ def _copies(cluster: Peekable, place: Place) -> tuple[Copy, ...]:
     has = [broker for broker, replica in replicas.items() if replica.log.holds(lineage.id, start, end)]
     in_sync = checker.ledger.vouched.isr_at(partition, lineage.id, start) if place.acks < 0 else ()
     return tuple(
-        Copy(broker, broker == lineage.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1))
+        CopyHolder(broker, broker == lineage.broker or broker in in_sync, -1 if broker in has else gone.get(broker, -1))
         for broker in dict.fromkeys((lineage.broker, *in_sync, *gone, *has))
     )
 
 
-def _peeked(cluster: Peekable, place: Place) -> tuple[Peeked, ...]:
+def _peeked(cluster: Peekable, place: RecordBlock) -> tuple[Peeked, ...]:
     """The first record of a place, of all that ever stood at its offset."""
     if place.log_offset < 0:
         return ()
@@ -98,7 +98,7 @@ def _peeked(cluster: Peekable, place: Place) -> tuple[Peeked, ...]:
 # A command of floodmark in a process of its own, while the session on the screen goes on.
 
 
-class Ended(NamedTuple):
+class CommandOutcome(NamedTuple):
     """What a command came to."""
 
     code: int
@@ -110,7 +110,7 @@ class Ended(NamedTuple):
 
 async def run(
     words: tuple[str, ...], recorder: Recorder | None, listen: Callable[[asyncio.StreamReader], Awaitable[list[str]]]
-) -> Ended:
+) -> CommandOutcome:
     """Run it over what has been recorded so far; ``listen`` reads its stderr.
 
     When it is cancelled, the process is stopped with all that it has started.
@@ -137,7 +137,7 @@ async def run(
     except asyncio.CancelledError:
         await _stopped(process)
         raise
-    return Ended(process.returncode if process.returncode is not None else BAD_INPUT, answer, kept)
+    return CommandOutcome(process.returncode if process.returncode is not None else BAD_INPUT, answer, kept)
 
 
 async def _stopped(process: asyncio.subprocess.Process) -> None:
@@ -166,7 +166,7 @@ ROLES: Final = {OK: "calm", FAILED: "alarm"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class QuestionReply:
     """What came of a question."""
 
     code: int
@@ -178,7 +178,7 @@ class Reply:
         return ROLES.get(self.code, "warning")
 
 
-def recording_of(recorded: Recorded | None, recorder: Recorder | None) -> Path | None:
+def recording_of(recorded: RecordedSession | None, recorder: Recorder | None) -> Path | None:
     """Where the session stands on disk, whether it is recorded now or was before; None where it is not."""
     if recorder is not None:
         return recorder.path
@@ -187,7 +187,7 @@ def recording_of(recorded: Recorded | None, recorder: Recorder | None) -> Path |
 
 async def put_question(
     text: str, path: Path, at_us: int, recorder: Recorder | None, tell: Callable[[str], None]
-) -> Reply:
+) -> QuestionReply:
     """Ask about the session as it stands at a virtual time; the worst future goes beside it if it is not safe.
 
     When it is cancelled, the process is stopped with all that it has started.
@@ -199,9 +199,9 @@ async def put_question(
     try:
         ended = await run(words, recorder, lambda stderr: _read_answer(stderr, tell))
     except (RecordingError, OSError) as error:
-        return Reply(BAD_INPUT, (str(error),))
+        return QuestionReply(BAD_INPUT, (str(error),))
     answered = [line for line in ended.answer.decode(errors="replace").splitlines() if not line.startswith(_LEFT_OUT)]
-    return Reply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without a word",))
+    return QuestionReply(ended.code, (*answered[1:], *ended.kept) or ("the process ended without a word",))
 
 
 async def _read_answer(stderr: asyncio.StreamReader, tell: Callable[[str], None]) -> list[str]:

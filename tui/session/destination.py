@@ -28,7 +28,7 @@ class Wish:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class ScreenExit:
     """How a screen was left: the exit code of the program, unless something is wished for next."""
 
     code: int

@@ -20,7 +20,7 @@ from tui.output.console import complain, complain_of
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class PlaybookChoice:
     """A playbook as it will run."""
 
     playbook: Playbook
@@ -60,7 +60,7 @@ def settings_of(texts: Sequence[str]) -> dict[str, str]:
     return dict(parse_setting(text) for text in texts)
 
 
-def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
+def choose(text: str, seed: int | None, settings: dict[str, str]) -> PlaybookChoice:
     """Read a playbook and change what was asked to be changed.
 
     Raises:
@@ -68,7 +68,7 @@ def choose(text: str, seed: int | None, settings: dict[str, str]) -> Chosen:
         SettingError: a setting that leads nowhere.
     """
     playbook = changed(read(text), settings)
-    return Chosen(playbook, playbook.seed if seed is None else seed, settings)
+    return PlaybookChoice(playbook, playbook.seed if seed is None else seed, settings)
 
 
 # The beginning of a live session, with a screen or without one.

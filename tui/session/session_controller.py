@@ -148,7 +148,7 @@ class Scrubbing:
 # What the screen has shown of one branch, so that another can be viewed in between.
 
 
-class Seen:
+class BranchHistory:
     """Grows with the branch."""
 
     def __init__(self) -> None:
@@ -183,7 +183,7 @@ SEEK_LIMIT_US: Final = 120_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class FrameResult:
     """What a frame did: whether there is something to paint, and when the next one should come."""
 
     paint: bool
@@ -211,7 +211,7 @@ class SimBridge:
         """What to say of a branch that has come about, and whether that is good."""
         self.beside: Branch | None = None
         """The branch that one which has just come about is to be compared with."""
-        self._seen = {self.branches.current: Seen()}
+        self._seen = {self.branches.current: BranchHistory()}
         self.at_end = at_end
         self.clock = clock
         self.speed = min(max(speed, SPEEDS[0]), SPEEDS[-1])
@@ -273,7 +273,7 @@ class SimBridge:
         return self.branches.growing
 
     @property
-    def _now(self) -> Seen:
+    def _now(self) -> BranchHistory:
         return self._seen[self.branches.current]
 
     def fork(self) -> str:
@@ -321,7 +321,7 @@ class SimBridge:
         self._seek_until_us = -1
         growing = self.growing
         assert growing is not None
-        self._seen[growing.branch] = Seen()
+        self._seen[growing.branch] = BranchHistory()
         self._grow(self.clock.now() + SLICE_S)
         return ""
 
@@ -373,17 +373,17 @@ class SimBridge:
         """Whether a search for the next notable event is under way."""
         return self._seek_until_us >= 0
 
-    def frame(self) -> Frame:
+    def frame(self) -> FrameResult:
         """Do this frame's share of the work."""
         now = self.clock.now()
         elapsed = min(max(now - self._last, 0.0), LONGEST_FRAME_S)
         self._last = now
         if self.growing is not None:
             self._grow(now + SLICE_S)
-            return Frame(True, BEHIND_REST_S)
+            return FrameResult(True, BEHIND_REST_S)
         lags = self.companion is not None and self.companion.lags
         if not lags and not self.seeking and (self.paused or self.ended):
-            return Frame(False, None)
+            return FrameResult(False, None)
         if not lags:
             self._fire()
         if lags:
@@ -393,12 +393,12 @@ class SimBridge:
         else:
             self._play(now, elapsed)
         if not self._abreast(now + SLICE_S):
-            return Frame(False, BEHIND_REST_S)
+            return FrameResult(False, BEHIND_REST_S)
         if not self.paused and now - self._painted < self._rest_s():
-            return Frame(False, BEHIND_REST_S if self._behind else self.frame_s)
+            return FrameResult(False, BEHIND_REST_S if self._behind else self.frame_s)
         self._painted = now
         self.look()
-        return Frame(True, BEHIND_REST_S if self._behind else None if self.paused else self.frame_s)
+        return FrameResult(True, BEHIND_REST_S if self._behind else None if self.paused else self.frame_s)
 
     def _rest_s(self) -> float:
         """The least time between two paints."""
@@ -640,7 +640,7 @@ class Railing:
     """Looks at the branches; those that stand still are looked at once."""
 
     def __init__(self) -> None:
-        self._known: dict[Branch, tuple[int, branches.Row]] = {}
+        self._known: dict[Branch, tuple[int, branches.BranchRow]] = {}
 
     def rails(self, bridge: SimBridge) -> tuple[Rail, ...]:
         """In the order in which they began; none while there is only one."""
@@ -652,7 +652,7 @@ class Railing:
             Rail(self._row(each, bridge), undone.get(each, -1) if each is not known.current else -1) for each in known
         )
 
-    def _row(self, branch: Branch, bridge: SimBridge) -> branches.Row:
+    def _row(self, branch: Branch, bridge: SimBridge) -> branches.BranchRow:
         shown, executed = branch is bridge.branches.current, branch.live.cluster.executed
         known = self._known.get(branch)
         if known is None or known[0] != executed or known[1].shown != shown:

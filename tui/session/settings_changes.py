@@ -5,14 +5,14 @@ from typing import NamedTuple, Protocol, cast
 
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings, Value, written
-from tui.settings.settings_edit import WritingError, write
+from tui.settings.settings_edit import SettingsWriteError, write
 from tui.settings.settings_file import read_settings
 from tui.terminal.frame_clock import frame_s
 from tui.terminal.glyphs import choose
 from tui.terminal.theme import Look, ThemeName
 
 
-class Kept(NamedTuple):
+class SettingUndo(NamedTuple):
     """What was set, and what it was before."""
 
     name: str
@@ -25,7 +25,7 @@ class SettingsHolder(Protocol):
     bridge: SimBridge
     look: Look
     settings: Settings
-    kept: list[Kept]
+    kept: list[SettingUndo]
 
     def set_look(self, look: Look) -> None:
         """Draw everything in another look from now on."""
@@ -49,7 +49,7 @@ def apply(app: SettingsHolder, wanted: Settings) -> None:
 
 def keep(app: SettingsHolder, name: str, value: Value) -> str:
     """Set one and write it down; a sentence of what came of it."""
-    app.kept.append(Kept(name, in_force(app).value(name)))
+    app.kept.append(SettingUndo(name, in_force(app).value(name)))
     return _set(app, name, value)
 
 
@@ -68,6 +68,6 @@ def _set(app: SettingsHolder, name: str, value: Value) -> str:
     told = f"{name} = {written(value)}"
     try:
         write(path, {name: value})
-    except WritingError as error:
+    except SettingsWriteError as error:
         return f"{told} until you quit: {error}"
     return f"{told}, kept in {path}"

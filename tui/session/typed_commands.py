@@ -16,7 +16,7 @@ from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_n
 from faults.declarations import OPERATIONS, Action, Fault, FaultError, Operation, Param
 from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model import action_of, allowed_text, default_text
-from playbooks.parser.document import Facts
+from playbooks.parser.document import PlaybookNames
 from playbooks.parser.steps import facts_in
 from playbooks.safety_check import ASSIGNED, FAULTS, VERBS, pieces, read_question, words
 from playbooks.timetravel.history_view import LookingBack
@@ -53,10 +53,10 @@ NAMES: Final = tuple(dict.fromkeys((*(each.name for each in COMMANDS), *VERBS, *
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class CommandContext:
     """What a line can speak of: the cluster's names, the times of the session, and what the cursor is on."""
 
-    facts: Facts
+    facts: PlaybookNames
     clients: tuple[str, ...] = ()
     is_down: Callable[[str], bool] = field(default=lambda _target: False, compare=False)
     aimed: str = ""
@@ -101,7 +101,7 @@ class Press:
 Typed = Act | Go | Speed | Play | Press
 
 
-def read_line(text: str, place: Place) -> Typed:
+def read_line(text: str, place: CommandContext) -> Typed:
     """What a line stands for.
 
     Raises:
@@ -138,7 +138,7 @@ def true_verb(word: str) -> str:
     return word.replace("-", "_").rstrip(":")
 
 
-def facts_now(facts: Facts, view: ClusterView) -> Facts:
+def facts_now(facts: PlaybookNames, view: ClusterView) -> PlaybookNames:
     """The names of a cluster as it is now: topics come and go."""
     topics: dict[str, int | None] = {}
     for each in (*view.partitions, *view.internal):
@@ -163,7 +163,7 @@ def _speed(text: str) -> float:
     return speed
 
 
-def _actions(line: str, place: Place) -> tuple[Action, ...]:
+def _actions(line: str, place: CommandContext) -> tuple[Action, ...]:
     try:
         spelled = "; ".join(_spelled(piece.text, place) for piece in pieces(line))
         steps = read_question(spelled, place.facts, place.is_down)
@@ -176,7 +176,7 @@ def _actions(line: str, place: Place) -> tuple[Action, ...]:
     return tuple(action_of(step) for step in steps)
 
 
-def _spelled(text: str, place: Place) -> str:
+def _spelled(text: str, place: CommandContext) -> str:
     """One action with its short forms written out."""
     found = [each.text for each in words(pieces(text)[0], text)]
     if not found or true_verb(found[0]) in ("heal", "after", "when"):
@@ -193,7 +193,7 @@ def _spelled(text: str, place: Place) -> str:
     return " ".join([verb, *rest])
 
 
-def node(word: str, place: Place) -> str:
+def node(word: str, place: CommandContext) -> str:
     """A word with the short form of a node or a client written out."""
     short = _NODE.fullmatch(word)
     if short is not None:
@@ -333,7 +333,7 @@ def _about_what(operation: Operation, view: ClusterView) -> list[str]:
 # Names that a typed line can use in a session at the viewed time.
 
 
-def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> Place:
+def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_us: int = 0) -> CommandContext:
     """``view`` is that of the instant, ``aimed`` what a fault strikes that is typed without a target.
 
     ``ahead_us`` is how far beyond the present times may be gone to.
@@ -350,7 +350,7 @@ def place_in(session: LookingBack, view: ClusterView, *, aimed: str = "", ahead_
             return False
         return bool(nodes) and all(node in down for node in nodes)
 
-    return Place(
+    return CommandContext(
         facts_now(facts_in(session.cluster), view), tuple(each.name for each in view.clients), is_down, aimed,
         session.timeline.first_us, session.present_us + ahead_us,
     )  # fmt: skip

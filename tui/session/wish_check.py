@@ -14,7 +14,7 @@ from tui.session.destination import PLAYBOOK, SESSION, Wish
 from tui.session.playbook_choice import read
 
 
-class RefusedError(Exception):
+class DestinationError(Exception):
     """It cannot be granted; the message says why, in one line."""
 
 
@@ -25,16 +25,18 @@ def playbook_wish(text: str) -> Wish:
         RefusedError: there is none, it has mistakes, its cluster cannot be built, or time stands still in it.
     """
     if not text:
-        raise RefusedError("found nothing, needed is a file or the name of a bundled playbook")
+        raise DestinationError("found nothing, needed is a file or the name of a bundled playbook")
     try:
         playbook = read(text)
         if playbook.spec.manual:
-            raise RefusedError(f"{text} is stepped by hand, time stands still in it: play it with floodmark run {text}")
+            raise DestinationError(
+                f"{text} is stepped by hand, time stands still in it: play it with floodmark run {text}"
+            )
         Session.start(playbook, open_ended=True)
     except PlaybookError as error:
-        raise RefusedError(_first(error)) from error
+        raise DestinationError(_first(error)) from error
     except (ModelError, OSError) as error:
-        raise RefusedError(f"{text}: {error}") from error
+        raise DestinationError(f"{text}: {error}") from error
     return Wish(PLAYBOOK, text)
 
 
@@ -47,9 +49,9 @@ def session_wish(path: Path) -> Wish:
     try:
         Reopened(read_session(path))
     except PlaybookError as error:
-        raise RefusedError(_first(error)) from error
+        raise DestinationError(_first(error)) from error
     except (SessionError, ModelError, OSError) as error:
-        raise RefusedError(" ".join(str(error).split())) from error
+        raise DestinationError(" ".join(str(error).split())) from error
     return Wish(SESSION, str(path))
 
 

@@ -11,7 +11,7 @@ from tui.settings.schema import SCREEN, Value, written
 from tui.settings.settings_file import config_path
 
 
-class WritingError(Exception):
+class SettingsWriteError(Exception):
     """The file was left as it is; the message says why."""
 
 
@@ -30,9 +30,9 @@ def write(path: Path, values: Mapping[str, Value]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             put_in_place(path, text)
     except OSError as error:
-        raise WritingError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise SettingsWriteError(f"{path} cannot be written: {error.strerror or error}") from None
     except UnicodeDecodeError:
-        raise WritingError(f"{path} is no UTF-8, and stays as it is") from None
+        raise SettingsWriteError(f"{path} is no UTF-8, and stays as it is") from None
 
 
 def changed(text: str, values: Mapping[str, Value]) -> str:
@@ -44,10 +44,10 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     try:
         before = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise WritingError(f"the file is no TOML, and stays as it is: {error}") from None
+        raise SettingsWriteError(f"the file is no TOML, and stays as it is: {error}") from None
     table = before.get(SCREEN, {})
     if not isinstance(table, dict):
-        raise WritingError(f"{SCREEN} is no table in the file, which stays as it is")
+        raise SettingsWriteError(f"{SCREEN} is no table in the file, which stays as it is")
     new = {
         name: value
         for name, value in values.items()
@@ -59,7 +59,9 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     with suppress(tomllib.TOMLDecodeError):
         if tomllib.loads(result) == {**before, SCREEN: {**table, **values}}:
             return result
-    raise WritingError(f"[{SCREEN}] is written in a way that is not changed by a program; the file stays as it is")
+    raise SettingsWriteError(
+        f"[{SCREEN}] is written in a way that is not changed by a program; the file stays as it is"
+    )
 
 
 def _edited(text: str, values: Mapping[str, Value]) -> str:

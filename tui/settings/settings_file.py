@@ -69,7 +69,7 @@ MAX_SETTINGS_BYTES: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SettingsFile:
     """What a file says."""
 
     path: Path
@@ -83,14 +83,14 @@ class Found:
     """Options of the screen that the file itself says."""
 
 
-def read_settings(path: Path | None = None) -> Found:
+def read_settings(path: Path | None = None) -> SettingsFile:
     """The settings of a file, the user's own by default; without one all defaults."""
     path = config_path() if path is None else path
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_SETTINGS_BYTES + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return Found(path, False, Settings())
+        return SettingsFile(path, False, Settings())
     except OSError as error:
         return _unreadable(path, f"cannot be read: {error.strerror or error}")
     if len(raw) > MAX_SETTINGS_BYTES:
@@ -105,8 +105,8 @@ def read_settings(path: Path | None = None) -> Found:
     return _Reading(path, text, data).found()
 
 
-def _unreadable(path: Path, why: str) -> Found:
-    return Found(path, True, Settings(), (f"{printable(str(path))}: {why}; nothing in it is in force",))
+def _unreadable(path: Path, why: str) -> SettingsFile:
+    return SettingsFile(path, True, Settings(), (f"{printable(str(path))}: {why}; nothing in it is in force",))
 
 
 class _Reading:
@@ -117,7 +117,7 @@ class _Reading:
         self._problems: list[str] = []
         self._notes: list[str] = []
 
-    def found(self) -> Found:
+    def found(self) -> SettingsFile:
         """All of it."""
         for name in self._data:
             if name not in (SCREEN, KEY_TABLE):
@@ -127,7 +127,7 @@ class _Reading:
         values = self._screen(self._table(SCREEN))
         keys = self._keys(self._table(KEY_TABLE))
         settings = Settings(**values, keys=keys)
-        return Found(self._path, True, settings, tuple(self._problems), tuple(self._notes), tuple(values))
+        return SettingsFile(self._path, True, settings, tuple(self._problems), tuple(self._notes), tuple(values))
 
     def _table(self, name: str) -> Mapping[str, Any]:
         table = self._data.get(name, {})

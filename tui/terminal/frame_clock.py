@@ -16,7 +16,7 @@ class FrameClock(Protocol):
         ...
 
 
-class WallClock:
+class MonotonicClock:
     """The machine's monotonic clock."""
 
     automatic = True

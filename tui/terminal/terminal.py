@@ -28,7 +28,7 @@ def animated(environ: Mapping[str, str]) -> bool:
     return environ.get("TEXTUAL_ANIMATIONS", "").strip().lower() != "none"
 
 
-class Title:
+class TerminalTitle:
     """Writes the title where it has changed, and not too often."""
 
     def __init__(self, write: Callable[[str], None], environ: Mapping[str, str]) -> None:

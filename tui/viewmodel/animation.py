@@ -9,10 +9,10 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.observation import LaneView, LogView, PartitionView, Run
+from cluster_model.observation import EpochRun, LaneView, LogView, PartitionView
 from tui.terminal.frame_clock import FRAME_S
-from tui.viewmodel.partition_history import Cut
-from tui.viewmodel.partition_matrix import Row
+from tui.viewmodel.partition_history import ReplicaTruncation
+from tui.viewmodel.partition_matrix import MatrixRow
 
 FRESH_S: Final = 3 * FRAME_S
 SWEEP_S: Final = 10 * FRAME_S
@@ -36,7 +36,7 @@ class _Bite(NamedTuple):
     start_s: float
     start: int
     end: int
-    runs: tuple[Run, ...]
+    runs: tuple[EpochRun, ...]
 
 
 class Motion:
@@ -122,7 +122,7 @@ class Motion:
 
     # -- logs -------------------------------------------------------------------------------------------------------
 
-    def eaten(self, where: str, log: LogView, cuts: tuple[Cut, ...]) -> LogView:
+    def eaten(self, where: str, log: LogView, cuts: tuple[ReplicaTruncation, ...]) -> LogView:
         """The logs of a partition with what is left of the cells that were cut off them; ``cuts``: newest first.
 
         What a replica has fetched in their place, within the same moment mostly, comes in sight as they go.
@@ -139,7 +139,7 @@ class Motion:
         self._looked.add(shown)
         return replace(log, lanes=tuple(self._with_rest((shown, lane.broker), lane) for lane in log.lanes))
 
-    def _bite(self, key: tuple[_Log, int], cut: Cut, lane: LaneView | None) -> None:
+    def _bite(self, key: tuple[_Log, int], cut: ReplicaTruncation, lane: LaneView | None) -> None:
         if lane is None or self._bitten_us.get(key, -1) >= cut.at_us:
             return
         self._bitten_us[key] = cut.at_us
@@ -164,7 +164,7 @@ class Motion:
         return until_s
 
 
-def _between(runs: tuple[Run, ...], start: int, end: int) -> tuple[Run, ...]:
+def _between(runs: tuple[EpochRun, ...], start: int, end: int) -> tuple[EpochRun, ...]:
     """What of the runs lies in ``[start, end)``."""
     return tuple(
         replace(run, start=max(run.start, start), end=min(run.end, end))
@@ -180,14 +180,16 @@ NUMBERS: Final = ("epoch", "isr", "hw", "lag", "lost")
 """Of a row, beside its cells."""
 
 
-def moved(rows: Sequence[Row], partitions: Sequence[PartitionView], motion: Motion, pieces: int) -> tuple[Row, ...]:
+def moved(
+    rows: Sequence[MatrixRow], partitions: Sequence[PartitionView], motion: Motion, pieces: int
+) -> tuple[MatrixRow, ...]:
     """The rows of these partitions, each in so many pieces, with what has just changed in them marked."""
     if not motion.on:
         return tuple(rows)
     return tuple(_moved(row, each, motion, pieces) for row, each in zip(rows, partitions, strict=True))
 
 
-def _moved(row: Row, partition: PartitionView, motion: Motion, pieces: int) -> Row:
+def _moved(row: MatrixRow, partition: PartitionView, motion: Motion, pieces: int) -> MatrixRow:
     first = row.columns.first
     fresh = tuple([name for name in NUMBERS if motion.fresh((row.name, name), getattr(row, name))])
     changed = [motion.fresh((row.name, first + at), cell.text) for at, cell in enumerate(row.cells)]

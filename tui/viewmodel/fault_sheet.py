@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from faults.declarations import FAMILIES, Expectation, Fault, Operation, Value
+from faults.declarations import FAMILIES, ExpectedImpact, Fault, Operation, Value
 from playbooks.model import DOWN, expected_lines, value_text
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
@@ -106,7 +106,7 @@ class ItemRow:
 
 
 @dataclass(frozen=True, slots=True)
-class TextRow:
+class SheetTextRow:
     """A line of words below the faults."""
 
     label: str
@@ -118,13 +118,13 @@ class Sheet:
     """The open sheet."""
 
     title: str
-    rows: tuple[ItemRow | TextRow, ...]
+    rows: tuple[ItemRow | SheetTextRow, ...]
 
 
 def build_list(faults: Sequence[FaultLike], *, chosen: int, title: str, expectation: str, width: int) -> Sheet:
     """The sheet for ``width`` cells with the fault number ``chosen`` marked."""
     items = [Item(each.letter, with_defaults(each), each.summary, index == chosen) for index, each in enumerate(faults)]
-    rows: list[ItemRow | TextRow] = []
+    rows: list[ItemRow | SheetTextRow] = []
     if len(items) <= ONE_COLUMN:
         rows += [ItemRow((item,), width) for item in items]
     else:
@@ -133,9 +133,9 @@ def build_list(faults: Sequence[FaultLike], *, chosen: int, title: str, expectat
         down = -(-len(items) // across)
         rows += [ItemRow(tuple(items[at::down]), column) for at in range(down)]
     if len(items) > ONE_COLUMN or len(items[chosen].summary) > width - SUMMARY_AT:
-        rows += [TextRow("", line) for line in wrap(items[chosen].summary, max(width - 2, 20))[:2]]
-    rows += [TextRow("Expected now: ", line) for line in wrap(expectation, max(width - 16, 20))[:1]]
-    rows += [TextRow("              ", line) for line in wrap(expectation, max(width - 16, 20))[1:3]]
+        rows += [SheetTextRow("", line) for line in wrap(items[chosen].summary, max(width - 2, 20))[:2]]
+    rows += [SheetTextRow("Expected now: ", line) for line in wrap(expectation, max(width - 16, 20))[:1]]
+    rows += [SheetTextRow("              ", line) for line in wrap(expectation, max(width - 16, 20))[1:3]]
     return Sheet(title, tuple(rows))
 
 
@@ -193,14 +193,14 @@ class Room:
 
 
 def build_columns(
-    faults: Sequence[Fault], *, chosen: int, title: str, expected: Expectation, fitting: Collection[str], room: Room
+    faults: Sequence[Fault], *, chosen: int, title: str, expected: ExpectedImpact, fitting: Collection[str], room: Room
 ) -> Sheet:
     """The sheet with the fault number ``chosen`` marked; ``fitting`` names those that the target can be struck by."""
     pages = _pages(faults, room)
     at = next(number for number, page in enumerate(pages) if any(faults[chosen] in column for column in page))
     columns = pages[at]
     width = room.width // room.across
-    rows: list[ItemRow | TextRow] = []
+    rows: list[ItemRow | SheetTextRow] = []
     for line in range(max(len(column) for page in pages for column in page)):
         cells = [column[line] if line < len(column) else None for column in columns]
         rows.append(ItemRow(tuple(_cell(each, faults[chosen], fitting) for each in cells), width))
@@ -250,14 +250,14 @@ def _cell(cell: Fault | str | None, marked: Fault, fitting: Collection[str]) -> 
     return Item(cell.letter, with_defaults(cell), cell.summary, cell == marked, cell.glyph, cell.colour, dim)
 
 
-def _details(fault: Fault, expected: Expectation, room: Room) -> list[TextRow]:
+def _details(fault: Fault, expected: ExpectedImpact, room: Room) -> list[SheetTextRow]:
     """What the marked fault is, and a line for each kind of thing that it would hit; always as many lines."""
     width = max(room.width - 2, 20)
     tall = room.details == DETAILS
-    rows = [TextRow("", "")] if tall else []
-    rows += [TextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
+    rows = [SheetTextRow("", "")] if tall else []
+    rows += [SheetTextRow("", line) for line in _cut(fault.summary, width, 2 if tall else 1)]
     told = _cut(expected.sentence, width - LABEL, 2)
-    rows += [TextRow(f"{'Expected now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(told)]
+    rows += [SheetTextRow(f"{'Expected now:' if not at else '':<{LABEL}}", line) for at, line in enumerate(told)]
     left = room.details - len(rows)
     lines = expected_lines(expected, 6 if room.width >= 100 else 4)
     if not tall:  # Who is down is who was aimed at, and the first to go where room is short.
@@ -265,8 +265,8 @@ def _details(fault: Fault, expected: Expectation, room: Room) -> list[TextRow]:
     if len(lines) > left:
         rest = f" {glyphs.NOTHING} ".join(f"{label} {text}" for label, text in lines[left:])
         lines = [*lines[: left - 1], (lines[left - 1][0], f"{lines[left - 1][1]} {glyphs.NOTHING} {rest}")]
-    rows += [TextRow(f"{label:<{LABEL}}", _one(text, width - LABEL)) for label, text in lines]
-    return [*rows, *[TextRow("", "")] * (room.details - len(rows))]
+    rows += [SheetTextRow(f"{label:<{LABEL}}", _one(text, width - LABEL)) for label, text in lines]
+    return [*rows, *[SheetTextRow("", "")] * (room.details - len(rows))]
 
 
 def _cut(text: str, width: int, most: int) -> list[str]:

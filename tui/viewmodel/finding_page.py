@@ -18,14 +18,14 @@ from cluster_model.checker.root_cause import (
     REORDERED,
     SKIPPED,
     UNDONE,
+    ChainEvent,
     Finding,
-    Link,
 )
 from playbooks.errors import counted
 from playbooks.model.record_peek import Peeked
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, duration, names, wrap
-from tui.viewmodel.partition_history import Broken, Standing
+from tui.viewmodel.partition_history import InvariantBreach, PartitionStatus
 from tui.viewmodel.row import Row
 
 MOST_FRAMES: Final = 5
@@ -104,7 +104,7 @@ _MARKS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Copy:
+class CopyHolder:
     """A replica that had the records."""
 
     broker: int
@@ -115,7 +115,7 @@ class Copy:
 
 
 @dataclass(frozen=True, slots=True)
-class Replica:
+class ReplicaLine:
     """One line of a picture."""
 
     broker: int
@@ -129,18 +129,18 @@ class Replica:
 
 
 @dataclass(frozen=True, slots=True)
-class Frame:
+class ChainFrame:
     """One picture."""
 
     at_us: int
     title: str
-    replicas: tuple[Replica, ...]
+    replicas: tuple[ReplicaLine, ...]
     caption: str
     words: str
     """What happened, in full."""
 
 
-def chosen(chain: Sequence[Link], most: int = MOST_FRAMES) -> tuple[Link, ...]:
+def chosen(chain: Sequence[ChainEvent], most: int = MOST_FRAMES) -> tuple[ChainEvent, ...]:
     """At most so many links of a chain (2 or more), in its order: its ends, and what changed hands in between."""
     if len(chain) <= most:
         return tuple(chain)
@@ -157,12 +157,12 @@ def said(words: str, kind: str) -> str:
 
 def frame(
     finding: Finding,
-    chain: Sequence[Link],
-    link: Link,
-    standing: Standing,
+    chain: Sequence[ChainEvent],
+    link: ChainEvent,
+    standing: PartitionStatus,
     replicas: Sequence[int],
-    copies: Sequence[Copy],
-) -> Frame:
+    copies: Sequence[CopyHolder],
+) -> ChainFrame:
     """The picture of a link of ``chain``. ``replicas`` are those of the partition."""
     at = next(place for place, each in enumerate(chain) if each is link)
     owned = {each.broker: each for each in copies}
@@ -177,7 +177,7 @@ def frame(
     caption = _caption(finding, link, standing, last=at == len(chain) - 1)
     if draws and not since and not caption:
         caption = UNWRITTEN
-    return Frame(link.at_us, _title(finding, link, standing), lines, caption, said(link.words, finding.kind))
+    return ChainFrame(link.at_us, _title(finding, link, standing), lines, caption, said(link.words, finding.kind))
 
 
 def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
@@ -189,7 +189,7 @@ def _shown(replicas: Sequence[int], named: Sequence[int]) -> list[int]:
     return [each for each in known if each in wanted[:MOST_REPLICAS]]
 
 
-def _replica(broker: int, link: Link, standing: Standing, holds: str) -> Replica:
+def _replica(broker: int, link: ChainEvent, standing: PartitionStatus, holds: str) -> ReplicaLine:
     struck = broker == link.broker
     if broker in standing.down:
         glyph, role, state = glyphs.DOWN, "down", "down"
@@ -203,10 +203,10 @@ def _replica(broker: int, link: Link, standing: Standing, holds: str) -> Replica
         glyph, role, state = glyphs.IN_SYNC, "in_sync", "in sync"
     else:
         glyph, role, state = glyphs.LAGGING, "lagging", "out"
-    return Replica(broker, glyph, role, state, holds, struck)
+    return ReplicaLine(broker, glyph, role, state, holds, struck)
 
 
-def _held(copy: Copy | None, chain: Sequence[Link]) -> str:
+def _held(copy: CopyHolder | None, chain: Sequence[ChainEvent]) -> str:
     """What of the records a replica has right after the last of these links, the first of which wrote them."""
     if not chain:
         return ""
@@ -223,7 +223,7 @@ def _held(copy: Copy | None, chain: Sequence[Link]) -> str:
     return GONE if by_then or told or chain[-1].event_kind == ENDS else HAS
 
 
-def _title(finding: Finding, link: Link, standing: Standing) -> str:
+def _title(finding: Finding, link: ChainEvent, standing: PartitionStatus) -> str:
     if link.event_kind == ENDS and finding.kind == MISSING:
         return "as it stands"
     broker = f"b{link.broker}" if link.broker >= 0 else "somebody"
@@ -232,7 +232,7 @@ def _title(finding: Finding, link: Link, standing: Standing) -> str:
     return _TITLES.get(link.event_kind, link.event_kind.replace("_", " ")).format(broker=broker)
 
 
-def _caption(finding: Finding, link: Link, standing: Standing, *, last: bool) -> str:
+def _caption(finding: Finding, link: ChainEvent, standing: PartitionStatus, *, last: bool) -> str:
     kind = link.event_kind
     if kind == "leader_elected":
         return "a clean election" if standing.clean else "an unclean election"
@@ -260,7 +260,7 @@ def window(frames: int, beside: int, at: int) -> int:
     return min(max(0, at - beside // 2), max(0, frames - beside))
 
 
-def strip(frames: Sequence[Frame], at: int, width: int) -> tuple[Row, ...]:
+def strip(frames: Sequence[ChainFrame], at: int, width: int) -> tuple[Row, ...]:
     """As many frames side by side as fit in ``width`` cells, the one at ``at`` among them and marked."""
     if not frames:
         return ()
@@ -271,7 +271,7 @@ def strip(frames: Sequence[Frame], at: int, width: int) -> tuple[Row, ...]:
     return tuple(Row(tuple(piece for line in lines for piece in line)) for lines in zip(*boxes, strict=True))
 
 
-def box(each: Frame, number: int, width: int, replicas: int, *, marked: bool) -> list[tuple[tuple[str, str], ...]]:
+def box(each: ChainFrame, number: int, width: int, replicas: int, *, marked: bool) -> list[tuple[tuple[str, str], ...]]:
     """One frame with its border: lines of pieces, ``width`` cells each, with room for so many ``replicas``."""
     edge = "key" if marked else "quiet"
     inner = width - 4
@@ -286,7 +286,7 @@ def box(each: Frame, number: int, width: int, replicas: int, *, marked: bool) ->
     return lines
 
 
-def _pieces(replica: Replica, inner: int) -> list[tuple[str, str]]:
+def _pieces(replica: ReplicaLine, inner: int) -> list[tuple[str, str]]:
     name = f"b{replica.broker}".ljust(3)
     state = replica.state.ljust(8)
     pieces = [(f"{replica.glyph} ", replica.role), (name, "strong" if replica.struck else "text"), (state, "text")]
@@ -350,7 +350,7 @@ _RULES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class FindingPage:
     """All that the page tells of a finding, as of one moment."""
 
     number: int
@@ -358,17 +358,17 @@ class Case:
     total: int
     finding: Finding
     now_us: int
-    frames: tuple[Frame, ...]
+    frames: tuple[ChainFrame, ...]
     partition: str
     """The one that is drawn."""
     peeked: tuple[Peeked, ...]
     """The first records of the first places."""
     readers: tuple[str, ...]
     """Groups that were handed these offsets."""
-    broken: tuple[Broken, ...]
+    broken: tuple[InvariantBreach, ...]
 
 
-def title(case: Case) -> str:
+def title(case: FindingPage) -> str:
     """Words for the border."""
     return (
         f"Autopsy {glyphs.NOTHING} finding {case.number} of {case.total} {glyphs.NOTHING} {case.finding.kind}"
@@ -395,7 +395,7 @@ def headline(finding: Finding) -> tuple[str, str]:
 
 
 def build(
-    case: Case, at: int, width: int, saved: Sequence[tuple[str, str]], marked: int = -1
+    case: FindingPage, at: int, width: int, saved: Sequence[tuple[str, str]], marked: int = -1
 ) -> tuple[Row, ...]:  # fmt: skip
     """The whole page over ``width`` cells, frame ``at`` marked; ``saved`` are lines on what would have saved it.
 
@@ -460,7 +460,7 @@ def _section(label: str, texts: Sequence[str], width: int) -> list[Row]:
     return rows
 
 
-def _key(case: Case, width: int) -> list[str]:
+def _key(case: FindingPage, width: int) -> list[str]:
     """What the marks in the pictures mean."""
     if case.finding.kind not in (LOST, MISSING):
         return []
@@ -468,7 +468,7 @@ def _key(case: Case, width: int) -> list[str]:
     return wrap(f"{case.partition}: {text}", width)
 
 
-def _records(case: Case) -> list[str]:
+def _records(case: FindingPage) -> list[str]:
     finding = case.finding
     texts = []
     peeked = {(each.record.partition, each.record.offset, each.record.epoch): each for each in case.peeked}
@@ -502,7 +502,7 @@ def _contents(peeked: Peeked, *, several: bool) -> str:
     return f"{'the first: ' if several else ''}{', '.join(told)}"
 
 
-def _seen(case: Case) -> str:
+def _seen(case: FindingPage) -> str:
     finding = case.finding
     if finding.kind in (SKIPPED, ABANDONED):
         handed = "was handed them" if finding.kind == ABANDONED else "was handed what stood before and behind them"
@@ -518,7 +518,7 @@ def _seen(case: Case) -> str:
     return f"{could} could be read, below the high watermark; {handed}"
 
 
-def _rule(case: Case) -> list[str]:
+def _rule(case: FindingPage) -> list[str]:
     finding = case.finding
     texts = [_RULES[finding.kind]]
     if finding.kind in (LOST, MISSING):
@@ -552,7 +552,7 @@ CHANCE_US: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RemedyChoice:
     """A change that can be run as a branch."""
 
     name: str
@@ -562,10 +562,10 @@ class Choice:
     """Which one of :func:`lines` tells of it, from 0."""
 
 
-def choices(found: Mapping[str, Any]) -> tuple[Choice, ...]:
+def choices(found: Mapping[str, Any]) -> tuple[RemedyChoice, ...]:
     """Those among the remedies: all but what was refused."""
     return tuple(
-        Choice(each["change"], dict(one.split("=", 1) for one in each["set"]), line)
+        RemedyChoice(each["change"], dict(one.split("=", 1) for one in each["set"]), line)
         for line, each in enumerate(found["remedies"], 1)
         if each["set"] and each["verdict"] != "refused"
     )

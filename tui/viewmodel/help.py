@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.observation import PartitionView
-from tui.keybindings.keymap import GROUPS, Key, with_keys
+from tui.keybindings.keymap import GROUPS, KeyBinding, with_keys
 from tui.keybindings.scopes import keys_of, scope_of, scopes
 from tui.terminal import glyphs
 
@@ -202,7 +202,7 @@ MODES: Final = {
 """By the names of :mod:`tui.keybindings.keymap`; a mode without an entry begins with its own words."""
 
 
-def lines(here: Here, keys: Sequence[Key]) -> tuple[Line, ...]:
+def lines(here: Here, keys: Sequence[KeyBinding]) -> tuple[Line, ...]:
     """The whole page."""
     rows: list[Line] = [((here.title, "calm"),), ((here.shows, "text"),)]
     rows += _own(here.scope, keys) if here.scope else []
@@ -228,7 +228,7 @@ def of_page(name: str) -> Here:
     return Here(f"Here: {where}", "These keys work here; so do those of the palette and of quitting.", scope=name)
 
 
-def _own(name: str, keys: Sequence[Key]) -> list[Line]:
+def _own(name: str, keys: Sequence[KeyBinding]) -> list[Line]:
     """A place's own keys; what has a letter in a sheet stands in the sheet."""
     own = [key for key in keys_of(name, keys) if not key.action.startswith("pick('")]
     return [_line(key.shown, "key", key.words, KEY) for key in own]

@@ -8,18 +8,18 @@ from cluster_model.inspection.log_inspector import LaneMarks
 from cluster_model.observation import (
     BrokerState,
     ClusterView,
+    EpochRun,
     FetchWire,
     LaneView,
     LogView,
     PartitionView,
     ReplicaView,
-    Run,
 )
 from playbooks.errors import counted
 from tui.terminal import glyphs
 from tui.terminal.format import clock, count, duration, records
 from tui.terminal.theme import EPOCHS, Over
-from tui.viewmodel.partition_history import Cut
+from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.viewmodel.partition_matrix import STATUS, conditions
 from tui.viewmodel.row import Row
 
@@ -113,7 +113,7 @@ def share(width: int, height: int, replicas: int) -> Shares:
 # A record in a log, wherever logs are drawn: one character and its role.
 
 
-def record_look(run: Run, *, sure: bool) -> tuple[str, str]:
+def record_look(run: EpochRun, *, sure: bool) -> tuple[str, str]:
     """A record of a run; ``sure``: below its replica's own high watermark. What is wrong with it comes first."""
     if run.lost:
         return glyphs.LOST, "lost"
@@ -147,7 +147,7 @@ _LANE_STATES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class LogLane:
     """One replica: ``cells`` are (text, role) pieces, together as long as the window."""
 
     glyph: str
@@ -169,23 +169,23 @@ class Ruler:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class LogMarkers:
     """Below the lanes: the leader's high watermark, and where logs part."""
 
     pieces: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Title:
+class PartitionHeading:
     """Heading of a further partition below the first one."""
 
     text: str
 
 
-LanesRow = Title | Ruler | Lane | Marks
+LanesRow = PartitionHeading | Ruler | LogLane | LogMarkers
 
 
-class Spot(NamedTuple):
+class LogPosition(NamedTuple):
     """A place in a log: that of a broker's replica, and so many offsets from one on; -1 beside the cells."""
 
     partition: str
@@ -195,7 +195,7 @@ class Spot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Lanes:
+class PartitionLanes:
     """A partition's lanes with the words for the pane's border."""
 
     title: str
@@ -225,13 +225,13 @@ def fork(log: LogView) -> int:
     return min((run.start for lane in log.lanes for run in lane.runs if run.diverged or run.lost), default=-1)
 
 
-def build_lanes(view: ClusterView, partition: PartitionView, log: LogView, broker: int) -> Lanes:
+def build_lanes(view: ClusterView, partition: PartitionView, log: LogView, broker: int) -> PartitionLanes:
     """The lanes of ``partition`` over the window of ``log``; ``broker`` is the id under the cursor."""
     leader_leo = next((lane.leo for lane in log.lanes if lane.broker == log.leader), -1)
     rows: list[LanesRow] = [Ruler(_ruler(log.start, log.end))]
     rows += [_replica_lane(lane, log, leader_leo, broker, partition) for lane in log.lanes]
-    rows.append(Marks(_marks(log)))
-    return Lanes(title(partition), tuple(rows))
+    rows.append(LogMarkers(_marks(log)))
+    return PartitionLanes(title(partition), tuple(rows))
 
 
 def title(partition: PartitionView) -> str:
@@ -246,7 +246,7 @@ def title(partition: PartitionView) -> str:
     ).replace("  ", " ")
 
 
-def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView) -> Lane:
+def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, partition: PartitionView) -> LogLane:
     glyph, role = STATUS[lane.status]
     word = _LANE_STATES[lane.status]
     if lane.broker in partition.leaders and lane.broker != partition.leader:
@@ -265,7 +265,7 @@ def _replica_lane(lane: LaneView, log: LogView, leader_leo: int, broker: int, pa
         for each in partition.beliefs
         if each.broker == lane.broker and each.leader_epoch < partition.leader_epoch
     ]
-    return Lane(
+    return LogLane(
         glyph=glyph,
         role=role,
         broker=f"b{lane.broker}",
@@ -359,7 +359,7 @@ ZOOMS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class LogWindow:
     """A window of ``size`` cells with a cursor in it."""
 
     zoom: int = 1
@@ -378,7 +378,7 @@ class Scope:
         """The cell of an offset; it may lie outside."""
         return (offset - self.start) // self.zoom
 
-    def over(self, partition: PartitionView, broker: int, size: int) -> tuple["Scope", int]:
+    def over(self, partition: PartitionView, broker: int, size: int) -> tuple["LogWindow", int]:
         """The window as it lies over a partition's logs now, with the offset under the cursor on that broker's."""
         first, last = bounds(partition)
         ends = {each.broker: each.leo for each in partition.replicas}
@@ -393,31 +393,31 @@ class Scope:
             scope = replace(scope, start=max(0, at // self.zoom - aside) * self.zoom)
         return scope, at
 
-    def at(self, offset: int) -> "Scope":
+    def at(self, offset: int) -> "LogWindow":
         """Point at an offset; the window moves only if it has to."""
         return replace(self, offset=offset)
 
-    def around(self, offset: int) -> "Scope":
+    def around(self, offset: int) -> "LogWindow":
         """Point at an offset, in the middle of the window."""
         start = max(0, offset // self.zoom - self.size // 2) * self.zoom
         return replace(self, offset=offset, start=start)
 
-    def following(self) -> "Scope":
+    def following(self) -> "LogWindow":
         """Follow the end of the log."""
         return replace(self, offset=None)
 
-    def zoomed(self, steps: int, at: int) -> "Scope":
+    def zoomed(self, steps: int, at: int) -> "LogWindow":
         """So many steps nearer (negative) or further; ``at`` is what stays under the cursor, in its place."""
         zoom = ZOOMS[min(max(ZOOMS.index(self.zoom) + steps, 0), len(ZOOMS) - 1)]
         return replace(self, zoom=zoom, start=max(0, at // zoom - self.cell(at)) * zoom)
 
 
-def whole(partition: PartitionView, size: int) -> Scope:
+def whole(partition: PartitionView, size: int) -> LogWindow:
     """The window that shows all of a partition's logs in so many cells."""
     first, last = bounds(partition)
     least = -(-(last + 1 - first) // max(1, size - 1))
     zoom = next((each for each in ZOOMS if each >= least), least)
-    return Scope(zoom=zoom, start=first // zoom * zoom, size=size)
+    return LogWindow(zoom=zoom, start=first // zoom * zoom, size=size)
 
 
 def bounds(partition: PartitionView) -> tuple[int, int]:
@@ -433,7 +433,7 @@ Piece = tuple[str, str, Over]
 """Text, role, and whether the cursor lies on it."""
 
 
-class Cell(NamedTuple):
+class LogCell(NamedTuple):
     """What one cell shows; the greater ``rank`` is worse, and wins."""
 
     rank: int
@@ -441,9 +441,9 @@ class Cell(NamedTuple):
     role: str
 
 
-EMPTY_CELL: Final = Cell(0, " ", "text")
-HOLE: Final = Cell(1, glyphs.HOLE, "quiet")
-START: Final = Cell(1, glyphs.LOG_START, "quiet")
+EMPTY_CELL: Final = LogCell(0, " ", "text")
+HOLE: Final = LogCell(1, glyphs.HOLE, "quiet")
+START: Final = LogCell(1, glyphs.LOG_START, "quiet")
 _SOLID, _ABOVE, _DIVERGED, _LOST = 2, 4, 5, 6
 """Ranks; between the first two stands a marker."""
 
@@ -458,7 +458,7 @@ class Drawing:
     """The leader's, -1 without one."""
 
 
-def pieces(drawing: Drawing, scope: Scope, cursor: int) -> tuple[Piece, ...]:
+def pieces(drawing: Drawing, scope: LogWindow, cursor: int) -> tuple[Piece, ...]:
     """The lane over the window, neighbours of equal look together; ``cursor`` is a cell, -1: not on this lane."""
     lane = drawing.lane
     cells = [EMPTY_CELL] * scope.size
@@ -481,12 +481,12 @@ def pieces(drawing: Drawing, scope: Scope, cursor: int) -> tuple[Piece, ...]:
     return _joined(cells, cursor)
 
 
-def _cell(run: Run, *, sure: bool) -> Cell:
+def _cell(run: EpochRun, *, sure: bool) -> LogCell:
     rank = _LOST if run.lost else _DIVERGED if run.diverged else _SOLID if sure else _ABOVE
-    return Cell(rank, *record_look(run, sure=sure))
+    return LogCell(rank, *record_look(run, sure=sure))
 
 
-def _put(cells: list[Cell], scope: Scope, offsets: tuple[int, int], cell: Cell) -> None:
+def _put(cells: list[LogCell], scope: LogWindow, offsets: tuple[int, int], cell: LogCell) -> None:
     start, end = max(offsets[0], scope.start), min(offsets[1], scope.end)
     if start >= end:
         return
@@ -495,7 +495,7 @@ def _put(cells: list[Cell], scope: Scope, offsets: tuple[int, int], cell: Cell) 
             cells[at] = cell
 
 
-def _over(cells: list[Cell], scope: Scope, offsets: tuple[int, ...] | range, text: str) -> None:
+def _over(cells: list[LogCell], scope: LogWindow, offsets: tuple[int, ...] | range, text: str) -> None:
     """Write over sound cells, in their colour."""
     for offset in offsets:
         at = scope.cell(offset)
@@ -503,15 +503,15 @@ def _over(cells: list[Cell], scope: Scope, offsets: tuple[int, ...] | range, tex
             cells[at] = cells[at]._replace(text=text)
 
 
-def _mark_own_hw(cells: list[Cell], scope: Scope, drawing: Drawing) -> None:
+def _mark_own_hw(cells: list[LogCell], scope: LogWindow, drawing: Drawing) -> None:
     """A tick where this replica's own high watermark stands, when it is not the leader's."""
     hw = drawing.lane.hw
     at = scope.cell(hw)
     if hw != drawing.hw and drawing.hw >= 0 and 0 <= at < len(cells) and cells[at].rank in (EMPTY_CELL.rank, _ABOVE):
-        cells[at] = Cell(_ABOVE, glyphs.OWN_HW, "warning")
+        cells[at] = LogCell(_ABOVE, glyphs.OWN_HW, "warning")
 
 
-def _elsewhere(cells: list[Cell], scope: Scope, lane: LaneView) -> None:
+def _elsewhere(cells: list[LogCell], scope: LogWindow, lane: LaneView) -> None:
     """An empty lane would look like an empty log."""
     text = ""
     if lane.leo <= scope.start and lane.leo > lane.log_start:
@@ -524,10 +524,10 @@ def _elsewhere(cells: list[Cell], scope: Scope, lane: LaneView) -> None:
     room = len(cells) - free
     if text and all(cell is EMPTY_CELL for cell in cells[free:]):
         for at, letter in enumerate(text[:room]):
-            cells[free + at] = Cell(0, letter, "quiet")
+            cells[free + at] = LogCell(0, letter, "quiet")
 
 
-def _joined(cells: list[Cell], cursor: int) -> tuple[Piece, ...]:
+def _joined(cells: list[LogCell], cursor: int) -> tuple[Piece, ...]:
     found: list[Piece] = []
     text, role = "", ""
     for at, cell in enumerate(cells):
@@ -548,7 +548,7 @@ _SHORT_STATES: Final = {"down": "down", "truncating": "cuts", "diverged": "diffe
 TRUNCATED: Final = "no replica has cut its log so far"
 
 
-class Columns(NamedTuple):
+class LaneColumns(NamedTuple):
     """How a line is shared out at a width."""
 
     label: int
@@ -563,7 +563,7 @@ class Columns(NamedTuple):
 class LaneRow:
     """One replica."""
 
-    columns: Columns
+    columns: LaneColumns
     glyph: str
     role: str
     broker: int
@@ -579,35 +579,35 @@ class LaneRow:
 class MarksRow:
     """A line above or below the lanes."""
 
-    columns: Columns
+    columns: LaneColumns
     pieces: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TextRow:
+class LogTextRow:
     """A sentence."""
 
     text: str
     role: str
 
 
-MicroscopeRow = LaneRow | MarksRow | TextRow
+MicroscopeRow = LaneRow | MarksRow | LogTextRow
 
 
-def columns(width: int) -> Columns:
+def columns(width: int) -> LaneColumns:
     """Narrow terminals lose the high watermarks behind the lanes first."""
     label, note = (17, 15) if width < 100 else (20, 36) if width < 170 else (20, 46)
-    return Columns(label, max(10, width - label - note), note)
+    return LaneColumns(label, max(10, width - label - note), note)
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class MicroscopeInput:
     """What the microscope looks at."""
 
     partition: PartitionView
     log: LogView
     marks: tuple[LaneMarks, ...]
-    cuts: tuple[Cut, ...]
+    cuts: tuple[ReplicaTruncation, ...]
     """Truncations so far, the newest first."""
     broker: int
     """Whose replica the cursor is on."""
@@ -615,7 +615,9 @@ class Sight:
     """Under the cursor."""
 
 
-def build_microscope(sight: Sight, scope: Scope, shape: Columns, height: int) -> tuple[MicroscopeRow, ...]:
+def build_microscope(
+    sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, height: int
+) -> tuple[MicroscopeRow, ...]:
     """All lines; where there are more replicas than lines those next to the cursor are shown."""
     lanes = sight.log.lanes
     at = next((number for number, lane in enumerate(lanes) if lane.broker == sight.broker), 0)
@@ -629,7 +631,9 @@ def build_microscope(sight: Sight, scope: Scope, shape: Columns, height: int) ->
     return tuple(rows[: max(1, height)])
 
 
-def overview(sight: Sight, scope: Scope, shape: Columns, above: Scope) -> tuple[MicroscopeRow, ...]:
+def overview(
+    sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns, above: LogWindow
+) -> tuple[MicroscopeRow, ...]:
     """The same lanes over another window, that of the whole log; ``above`` is the one that the other lanes show."""
     marks = {each.broker: each for each in sight.marks}
     caption = f"the whole log, {scale(scope)}; above are {above.start} to {above.end - 1}"
@@ -637,15 +641,17 @@ def overview(sight: Sight, scope: Scope, shape: Columns, above: Scope) -> tuple[
         replace(_microscope_lane(lane, marks[lane.broker], sight, scope, shape), note="", odd="")
         for lane in sight.log.lanes
     ]
-    return (TextRow("", "text"), TextRow(caption, "quiet"), MarksRow(shape, ruler(scope, sight.offset)), *lanes)
+    return (LogTextRow("", "text"), LogTextRow(caption, "quiet"), MarksRow(shape, ruler(scope, sight.offset)), *lanes)
 
 
-def scale(scope: Scope) -> str:
+def scale(scope: LogWindow) -> str:
     """How much a cell is."""
     return "1 cell = 1 offset" if scope.zoom == 1 else f"1 cell = {scope.zoom} offsets, the worst is shown"
 
 
-def _microscope_lane(lane: LaneView, marks: LaneMarks, sight: Sight, scope: Scope, shape: Columns) -> LaneRow:
+def _microscope_lane(
+    lane: LaneView, marks: LaneMarks, sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns
+) -> LaneRow:
     partition, log = sight.partition, sight.log
     glyph, role = STATUS[lane.status]
     if lane.broker in partition.leaders and lane.broker != partition.leader:
@@ -676,7 +682,7 @@ def _word(lane: LaneView, partition: PartitionView) -> str:
     return "in ISR" if inside else "out of ISR"
 
 
-def _note(lane: LaneView, log: LogView, shape: Columns) -> str:
+def _note(lane: LaneView, log: LogView, shape: LaneColumns) -> str:
     ends = {each.broker: each.leo for each in log.lanes}
     distance = ""
     if lane.broker != log.leader and log.leader in ends and lane.leo != ends[log.leader]:
@@ -686,7 +692,7 @@ def _note(lane: LaneView, log: LogView, shape: Columns) -> str:
     return note if shape.note < 36 else f"{note.ljust(14)} HW {lane.hw}"
 
 
-def _odd(lane: LaneView, sight: Sight) -> str:
+def _odd(lane: LaneView, sight: MicroscopeInput) -> str:
     odd = [f"{glyphs.DIVERGED}{count(lane.diverged)}"] if lane.diverged else []
     if lane.lost:
         odd.append(f"{glyphs.LOST}{count(lane.lost)}")
@@ -699,7 +705,7 @@ def _odd(lane: LaneView, sight: Sight) -> str:
     return " ".join(odd)
 
 
-def ruler(scope: Scope, offset: int) -> tuple[tuple[str, str], ...]:
+def ruler(scope: LogWindow, offset: int) -> tuple[tuple[str, str], ...]:
     """Offsets at every twentieth cell with a rule, a dot at the tens between, and the cursor's own."""
     line = [" "] * scope.size
     step = 10 * scope.zoom
@@ -727,7 +733,7 @@ def ruler(scope: Scope, offset: int) -> tuple[tuple[str, str], ...]:
     return ("".join(line[:cell]), "quiet"), (own, "key"), ("".join(line[cell + len(own) :]), "quiet")
 
 
-def ticks(sight: Sight, scope: Scope, shape: Columns) -> tuple[tuple[str, str], ...]:
+def ticks(sight: MicroscopeInput, scope: LogWindow, shape: LaneColumns) -> tuple[tuple[str, str], ...]:
     """``▲ fork 121   △ LSO 130   ▲ HW 134``, each under its cell; what would overlap gives way, the fork last."""
     log = sight.log
     stable = next((each.stable for each in sight.marks if each.broker == log.leader), log.hw)
@@ -756,14 +762,14 @@ def ticks(sight: Sight, scope: Scope, shape: Columns) -> tuple[tuple[str, str], 
     return tuple(found)
 
 
-def _cuts(cuts: tuple[Cut, ...]) -> TextRow:
+def _cuts(cuts: tuple[ReplicaTruncation, ...]) -> LogTextRow:
     if not cuts:
-        return TextRow(TRUNCATED, "quiet")
+        return LogTextRow(TRUNCATED, "quiet")
     newest = cuts[0]
     dropped = newest.end - newest.start
     more = f"; {counted(len(cuts) - 1, 'cut')} before it" if len(cuts) > 1 else ""
     what = f"b{newest.broker} cut {newest.end} {glyphs.ARROW} {newest.start} at {clock(newest.at_us)}"
-    return TextRow(f"{glyphs.TRUNCATING} {what}: {records(dropped)} by {newest.rule}{more}", "truncating")
+    return LogTextRow(f"{glyphs.TRUNCATING} {what}: {records(dropped)} by {newest.rule}{more}", "truncating")
 
 
 # Fetches of a partition in words: which replica fetches which offset since when, and the response.

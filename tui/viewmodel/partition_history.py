@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause import Link
+from cluster_model.checker.root_cause import ChainEvent
 
 KEPT_CHANGES: Final = 50_000
 """Events kept; what stood before them is taken from them as far as they tell."""
@@ -19,7 +19,7 @@ KINDS: Final = NODES | DECISIONS | RULES
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class PartitionStatus:
     """A partition at one moment."""
 
     leader: int
@@ -32,7 +32,7 @@ class Standing:
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
+class InvariantBreach:
     """A property found broken, or overdue."""
 
     at_us: int
@@ -58,7 +58,7 @@ class Chronicle:
             elif kind in LOSSES:
                 self.losses += 1
 
-    def standing(self, partition: str, replicas: tuple[int, ...], link: Link) -> Standing:
+    def standing(self, partition: str, replicas: tuple[int, ...], link: ChainEvent) -> PartitionStatus:
         """How a partition stood right behind a link of a chain; nothing else known, all ``replicas`` are in sync."""
         leader, isr, clean = -1, replicas, True
         down: dict[int, None] = {}
@@ -76,23 +76,25 @@ class Chronicle:
                 isr = event.isr
                 leader = getattr(event, "leader", -1)
                 clean = getattr(event, "clean", clean)
-        return Standing(leader, isr, tuple(down), tuple(paused), clean)
+        return PartitionStatus(leader, isr, tuple(down), tuple(paused), clean)
 
-    def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[Broken, ...]:
+    def broken(self, partitions: tuple[str, ...], now_us: int) -> tuple[InvariantBreach, ...]:
         """Properties that had been found broken in any of these partitions by then, each once, the first time."""
-        found: dict[tuple[str, str], Broken] = {}
+        found: dict[tuple[str, str], InvariantBreach] = {}
         for event in self._events:
             if event.kind in RULES and event.partition in partitions and event.at_us <= now_us:
                 name = event.invariant if event.kind == "invariant_violated" else event.property
-                found.setdefault((name, event.partition), Broken(event.at_us, name, event.partition, event.detail))
+                found.setdefault(
+                    (name, event.partition), InvariantBreach(event.at_us, name, event.partition, event.detail)
+                )
         return tuple(found.values())
 
-    def all_broken(self, now_us: int) -> tuple[Broken, ...]:
+    def all_broken(self, now_us: int) -> tuple[InvariantBreach, ...]:
         """The same of every partition, in the order of their times."""
         there = dict.fromkeys(event.partition for event in self._events if event.kind in RULES)
         return tuple(sorted(self.broken(tuple(there), now_us), key=lambda each: each.at_us))
 
-    def _until(self, link: Link) -> list[Any]:
+    def _until(self, link: ChainEvent) -> list[Any]:
         """All before a link's instant, and of that what came up to the link's own event."""
         before = [event for event in self._events if event.at_us < link.at_us]
         same = [event for event in self._events if event.at_us == link.at_us]
@@ -100,7 +102,7 @@ class Chronicle:
         return before + same[: last + 1]
 
 
-def _is(event: Any, link: Link) -> bool:
+def _is(event: Any, link: ChainEvent) -> bool:
     if event.kind != link.event_kind:
         return False
     return event.broker == link.broker if event.kind in NODES else bool(event.partition == link.partition)
@@ -127,7 +129,7 @@ CUTS: Final = 64
 """Truncations kept of each partition."""
 
 
-class Cut(NamedTuple):
+class ReplicaTruncation(NamedTuple):
     """A replica dropped ``[start, end)`` of its log."""
 
     at_us: int
@@ -143,7 +145,7 @@ class LogBook:
     def __init__(self) -> None:
         self._acked: dict[str, deque[tuple[int, int, int, int]]] = {}
         """Partition → (stint, start, end, when)."""
-        self._cuts: dict[str, deque[Cut]] = {}
+        self._cuts: dict[str, deque[ReplicaTruncation]] = {}
 
     def take(self, events: Iterable[Any]) -> None:
         """Note what concerns logs."""
@@ -155,7 +157,7 @@ class LogBook:
                     entry = (event.stint, start, start + event.count, event.at_us)
                     self._acked.setdefault(event.partition, deque(maxlen=KEPT_ACKNOWLEDGEMENTS)).append(entry)
             elif kind == "truncated" and event.end_offset > event.log_offset:
-                cut = Cut(event.at_us, event.broker, event.log_offset, event.end_offset, event.rule)
+                cut = ReplicaTruncation(event.at_us, event.broker, event.log_offset, event.end_offset, event.rule)
                 self._cuts.setdefault(event.partition, deque(maxlen=CUTS)).append(cut)
             elif kind == "partition_deleted":
                 self._acked.pop(event.partition, None)
@@ -168,6 +170,6 @@ class LogBook:
                 return at_us
         return -1
 
-    def cuts(self, partition: str, until_us: int) -> tuple[Cut, ...]:
+    def cuts(self, partition: str, until_us: int) -> tuple[ReplicaTruncation, ...]:
         """Truncations of a partition's replicas up to a time, the newest first."""
         return tuple(cut for cut in reversed(self._cuts.get(partition, ())) if cut.at_us <= until_us)

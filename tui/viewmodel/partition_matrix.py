@@ -159,7 +159,7 @@ _RIGHT: Final = 8 + 7 + 6
 
 
 @dataclass(frozen=True, slots=True)
-class Columns:
+class MatrixColumns:
     """Where things stand in a row, all in cells; the same for every row of a frame."""
 
     name: int
@@ -173,7 +173,7 @@ class Columns:
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCell:
     """One replica, or the absence of one."""
 
     text: str
@@ -183,25 +183,25 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class MatrixHeading:
     """The heading: brokers with their state; ``cursor`` counts among the brokers shown."""
 
-    columns: Columns
-    brokers: tuple[Cell, ...]
+    columns: MatrixColumns
+    brokers: tuple[MatrixCell, ...]
     cursor: int
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MatrixRow:
     """One partition."""
 
-    columns: Columns
+    columns: MatrixColumns
     name: str
     epoch: str
     epoch_role: str
     isr: str
     isr_role: str
-    cells: tuple[Cell, ...]
+    cells: tuple[MatrixCell, ...]
     hw: str
     lag: str
     lag_role: str
@@ -215,19 +215,19 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class MatrixTextRow:
     """A line of words in the place of partitions: (text, role) pieces."""
 
-    columns: Columns
+    columns: MatrixColumns
     pieces: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Matrix:
+class MatrixView:
     """What fits: a heading, and the partitions from ``first`` on."""
 
-    head: Head
-    rows: tuple[Row, ...]
+    head: MatrixHeading
+    rows: tuple[MatrixRow, ...]
     first: int
     total: int
     hidden: int = 0
@@ -246,7 +246,7 @@ class Matrix:
         )
 
 
-def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Columns:
+def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> MatrixColumns:
     """Share ``width`` cells out; when not all brokers fit, keep the cursor's in view, moving as little as possible."""
     name = min(max((len(each.name) for each in view.partitions), default=8), 24)
     room = max(width - (2 + name + 1 + 5) - _RIGHT, _NARROWEST)
@@ -259,7 +259,7 @@ def columns(view: ClusterView, width: int, cursor: int, before: int = 0) -> Colu
     shown = max(1, min(total, room // _NARROWEST))
     broker = max(_NARROWEST, min(_WIDEST, room // shown))
     first = window(before, shown, total, cursor)
-    return Columns(name, broker, first, shown, total, isr)
+    return MatrixColumns(name, broker, first, shown, total, isr)
 
 
 def window(first: int, shown: int, total: int, cursor: int) -> int:
@@ -276,7 +276,7 @@ def build_matrix(
     cursor: tuple[int, int],
     before: tuple[int, int] = (0, 0),
     heat: bool = False,
-) -> Matrix:
+) -> MatrixView:
     """The matrix for ``width`` × ``height`` cells, with the cursor on (partition, broker) in view.
 
     ``before`` holds the first row and the first broker of the frame before, so that the window does not jump. With
@@ -288,14 +288,14 @@ def build_matrix(
     shown = max(0, min(total, height - 1))
     first = window(before[0], shown, total, partition_at) if shown else 0
     brokers = view.brokers[parts.first : parts.first + parts.shown]
-    head = Head(parts, tuple(_broker(each, parts.broker) for each in brokers), broker_at - parts.first)
+    head = MatrixHeading(parts, tuple(_broker(each, parts.broker) for each in brokers), broker_at - parts.first)
     seen = view.partitions[first : first + shown]
     lags, here = lags_of(seen, view.groups), broker_at - parts.first
     rows = tuple(
         _row(each, lags.get(each.name), parts, brokers, here if index == partition_at else -1, heat=heat)
         for index, each in enumerate(seen, first)
     )
-    return Matrix(head, rows, first, total, len(view.internal))
+    return MatrixView(head, rows, first, total, len(view.internal))
 
 
 def lags_of(partitions: Iterable[PartitionView], groups: Iterable[GroupView]) -> dict[str, int]:
@@ -321,27 +321,27 @@ def replica_text(replica: ReplicaView, leader: int) -> str:
     return f"-{count(replica.behind)}" if replica.behind > 0 else f"+{count(-replica.behind)}"
 
 
-def _broker(broker: BrokerView, width: int) -> Cell:
+def _broker(broker: BrokerView, width: int) -> MatrixCell:
     glyph, role = BROKER_STATUS[broker.state]
     if broker.state == "up" and (broker.fenced or broker.shutting_down or broker.stale):
         role = "lagging"
     if broker.state == "up" and broker.faults:
         glyph, role = glyphs.LAGGING, "lagging"
     name = f"{glyph} b{broker.id}"
-    return Cell(name + marks(broker, width - 1 - len(name)), role)
+    return MatrixCell(name + marks(broker, width - 1 - len(name)), role)
 
 
 def _row(
     partition: PartitionView,
     lag: int | None,
-    parts: Columns,
+    parts: MatrixColumns,
     brokers: tuple[BrokerView, ...],
     cursor: int,
     *,
     heat: bool,
-) -> Row:
+) -> MatrixRow:
     held = {replica.broker: replica for replica in partition.replicas}
-    return Row(
+    return MatrixRow(
         columns=parts,
         name=partition.name,
         epoch=f"e{partition.leader_epoch}",
@@ -367,26 +367,26 @@ def _isr(isr: tuple[int, ...]) -> str:
     return f"{{{','.join(map(str, isr))}}}"
 
 
-def _cell(replica: ReplicaView | None, partition: PartitionView) -> Cell:
+def _cell(replica: ReplicaView | None, partition: PartitionView) -> MatrixCell:
     if replica is None:
-        return Cell(glyphs.NOTHING, "faint")
+        return MatrixCell(glyphs.NOTHING, "faint")
     glyph, role = STATUS[replica.status]
     if replica.broker in partition.leaders and replica.broker != partition.leader:
         glyph, role = glyphs.SPLIT, "alarm"
-    return Cell(f"{glyph}{replica_text(replica, partition.leader)}", role)
+    return MatrixCell(f"{glyph}{replica_text(replica, partition.leader)}", role)
 
 
-def _heat(replica: ReplicaView | None, partition: PartitionView) -> Cell:
+def _heat(replica: ReplicaView | None, partition: PartitionView) -> MatrixCell:
     """How far behind; who leads has nothing to be behind of, and who is ahead of the leader differs from it."""
     if replica is None or replica.broker == partition.leader or replica.behind < 0:
         return _cell(replica, partition)
-    return Cell(heat_text(replica.behind), heat_role(replica.behind))
+    return MatrixCell(heat_text(replica.behind), heat_role(replica.behind))
 
 
 # All partitions at a glance: a cell for each, in order, with the worst of its states.
 
 
-class State(NamedTuple):
+class PartitionCondition(NamedTuple):
     """How a partition can be."""
 
     glyph: str
@@ -394,12 +394,12 @@ class State(NamedTuple):
     words: str
 
 
-FINE: Final = State(glyphs.NOTHING, "quiet", "fine")
+FINE: Final = PartitionCondition(glyphs.NOTHING, "quiet", "fine")
 STATES: Final = (
-    State(glyphs.LOST, "lost", "acked, missing"),
-    State(glyphs.DOWN, "down", "offline"),
-    State("!", "alarm", "under min.isr"),
-    State(glyphs.LAGGING, "lagging", "under-replicated"),
+    PartitionCondition(glyphs.LOST, "lost", "acked, missing"),
+    PartitionCondition(glyphs.DOWN, "down", "offline"),
+    PartitionCondition("!", "alarm", "under min.isr"),
+    PartitionCondition(glyphs.LAGGING, "lagging", "under-replicated"),
     FINE,
 )
 """The worst first."""
@@ -415,7 +415,7 @@ class GlanceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class MatrixOverview:
     """What fits."""
 
     rows: tuple[GlanceRow, ...]
@@ -425,7 +425,7 @@ class Glance:
     """What the cursor is on, and what the glyphs mean that are there, with their numbers."""
 
 
-def state_of(partition: PartitionView) -> State:
+def state_of(partition: PartitionView) -> PartitionCondition:
     """The worst of it."""
     troubles = (partition.missing, partition.offline, partition.under_min_isr, partition.under_replicated)
     return next((state for state, there in zip(STATES, troubles, strict=False) if there), FINE)
@@ -436,7 +436,9 @@ def per_row(width: int) -> int:
     return max(1, width - 4)
 
 
-def build_glance(partitions: Sequence[PartitionView], cursor: int, width: int, height: int, before: int = 0) -> Glance:
+def build_glance(
+    partitions: Sequence[PartitionView], cursor: int, width: int, height: int, before: int = 0
+) -> MatrixOverview:
     """The lines of ``height``, the last of which is the legend, with the cursor in sight."""
     size = per_row(width)
     total = -(-len(partitions) // size)
@@ -447,7 +449,7 @@ def build_glance(partitions: Sequence[PartitionView], cursor: int, width: int, h
         states = [state_of(each) for each in partitions[start : start + size]]
         here = cursor - start if 0 <= cursor - start < len(states) else -1
         rows.append(GlanceRow(tuple((each.glyph, each.role) for each in states), here))
-    return Glance(tuple(rows), first, _legend(partitions, cursor, width))
+    return MatrixOverview(tuple(rows), first, _legend(partitions, cursor, width))
 
 
 def _legend(partitions: Sequence[PartitionView], cursor: int, width: int) -> tuple[tuple[str, str], ...]:

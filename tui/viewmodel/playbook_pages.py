@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, Literal
 
-from playbooks.engine.expectations import Watch, explain, holds
+from playbooks.engine.expectations import ExpectationMonitor, explain, holds
 from playbooks.library.index import Shelved, heading
 from playbooks.model import Expectation, Playbook, Step, step_of, step_words
 from playbooks.session_format import session_files
@@ -21,7 +21,7 @@ _BODY: Final = ("stepping:", "cluster:", "topics:")
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class PlaybookProgress:
     """Where a session stands among the steps of its playbook."""
 
     taken: int
@@ -35,7 +35,7 @@ class Progress:
 
 
 @dataclass(frozen=True, slots=True)
-class Marks:
+class LineMarks:
     """Lines of a file, from 1, that have a mark."""
 
     glyphs: dict[int, tuple[str, str]]
@@ -43,10 +43,10 @@ class Marks:
     """The first and last line of the step that comes next; (0, 0) for none."""
 
 
-def marks(playbook: Playbook, progress: Progress | None) -> Marks:
+def marks(playbook: Playbook, progress: PlaybookProgress | None) -> LineMarks:
     """The mark of each step's first line; none where the playbook does not run."""
     if progress is None:
-        return Marks({}, (0, 0))
+        return LineMarks({}, (0, 0))
     found: dict[int, tuple[str, str]] = {}
     left_out = progress.next < 0
     for number, step in enumerate(playbook.steps):
@@ -59,7 +59,7 @@ def marks(playbook: Playbook, progress: Progress | None) -> Marks:
         line = playbook.steps[progress.taken].where.line
         found[line] = (glyphs.PLAY, "warning")
         running = (line, _last_line(playbook, line))
-    return Marks(found, running)
+    return LineMarks(found, running)
 
 
 def _last_line(playbook: Playbook, line: int) -> int:
@@ -76,7 +76,7 @@ def _last_line(playbook: Playbook, line: int) -> int:
     return last
 
 
-def source(playbook: Playbook, progress: Progress | None) -> tuple[Row, ...]:
+def source(playbook: Playbook, progress: PlaybookProgress | None) -> tuple[Row, ...]:
     """All lines, each behind its mark and its number."""
     found = marks(playbook, progress)
     lines = playbook.source.splitlines()
@@ -91,7 +91,7 @@ def source(playbook: Playbook, progress: Progress | None) -> tuple[Row, ...]:
     return tuple(rows)
 
 
-def first_line(playbook: Playbook, progress: Progress | None, height: int) -> int:
+def first_line(playbook: Playbook, progress: PlaybookProgress | None, height: int) -> int:
     """Where a window of so many lines begins that follows the steps: the running one a third from above.
 
     Of a playbook that does not run it begins where its cluster does: what stands before is told elsewhere.
@@ -103,7 +103,7 @@ def first_line(playbook: Playbook, progress: Progress | None, height: int) -> in
     return max(0, min(wanted, len(lines) - height))
 
 
-def told(playbook: Playbook, progress: Progress) -> str:
+def told(playbook: Playbook, progress: PlaybookProgress) -> str:
     """Where it stands, in one line."""
     steps = playbook.steps
     if progress.phase == "ended":
@@ -119,7 +119,7 @@ def told(playbook: Playbook, progress: Progress) -> str:
     return f"next {step_of(step, steps)}, {step_words(step)}: {_when(step, progress)}"
 
 
-def _when(step: Step, progress: Progress) -> str:
+def _when(step: Step, progress: PlaybookProgress) -> str:
     left = f"in {duration(max(0, progress.due_us - progress.now_us))}"
     if step.trigger.kind != "when":
         return f"at {clock(progress.due_us)}, {left}"
@@ -127,7 +127,7 @@ def _when(step: Step, progress: Progress) -> str:
     return f"{asked}, gives up {left}" if progress.due_us >= 0 else asked
 
 
-def about_playbook(playbook: Playbook, progress: Progress | None, width: int, height: int) -> tuple[Row, ...]:
+def about_playbook(playbook: Playbook, progress: PlaybookProgress | None, width: int, height: int) -> tuple[Row, ...]:
     """Title, where it stands, and as much of the story as fits."""
     parts: list[tuple[str, str]] = [(line, "strong") for line in wrap(playbook.title or playbook.name, width)]
     if progress is not None:
@@ -156,7 +156,7 @@ GLYPHS = {"pass": (glyphs.OK, "calm"), "fail": (glyphs.DOWN, "alarm"), "open": (
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExpectationStatus:
     """An expectation as it stands."""
 
     text: str
@@ -164,28 +164,28 @@ class Standing:
     told: str
 
 
-def standing(watch: Watch, query: object, healed_us: int) -> Standing:
+def standing(watch: ExpectationMonitor, query: object, healed_us: int) -> ExpectationStatus:
     """How an expectation stands, by what it watched so far and by what the cluster is now."""
     each = watch.expectation
     if watch.final:
-        return Standing(each.text, "pass" if watch.ok else "fail", watch.detail)
+        return ExpectationStatus(each.text, "pass" if watch.ok else "fail", watch.detail)
     if each.kind == "always":
-        return Standing(each.text, "open", "held so far")
+        return ExpectationStatus(each.text, "open", "held so far")
     if each.kind == "end":
-        return Standing(each.text, "open", f"asked at the end: now {_now(each, query)}")
+        return ExpectationStatus(each.text, "open", f"asked at the end: now {_now(each, query)}")
     if watch.at_us >= 0:
-        return Standing(each.text, "open", f"{watch.detail}; another fault would begin it anew")
+        return ExpectationStatus(each.text, "open", f"{watch.detail}; another fault would begin it anew")
     if watch.waits_for_heal and healed_us < 0:
-        return Standing(each.text, "open", "its time begins when the last fault is healed")
-    return Standing(each.text, "open", f"not yet: {explain(each.condition, query) or _now(each, query)}")
+        return ExpectationStatus(each.text, "open", "its time begins when the last fault is healed")
+    return ExpectationStatus(each.text, "open", f"not yet: {explain(each.condition, query) or _now(each, query)}")
 
 
-def unasked(expectation: Expectation) -> Standing:
+def unasked(expectation: Expectation) -> ExpectationStatus:
     """One of a playbook that does not run."""
-    return Standing(expectation.text, "open", "")
+    return ExpectationStatus(expectation.text, "open", "")
 
 
-def rows(standings: tuple[Standing, ...]) -> tuple[Row, ...]:
+def rows(standings: tuple[ExpectationStatus, ...]) -> tuple[Row, ...]:
     """A line for each."""
     found = []
     for each in standings:
@@ -195,7 +195,7 @@ def rows(standings: tuple[Standing, ...]) -> tuple[Row, ...]:
     return tuple(found) or (Row((("it expects nothing", "quiet"),)),)
 
 
-def title(standings: tuple[Standing, ...], *, runs: bool) -> str:
+def title(standings: tuple[ExpectationStatus, ...], *, runs: bool) -> str:
     """Above them."""
     if not runs:
         return "What must hold"
@@ -219,7 +219,7 @@ BY_HAND = "by hand"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class PlaybookListEntry:
     """A line of a list: what stands on it, and whether it can be chosen."""
 
     key: str
@@ -229,28 +229,35 @@ class Entry:
     heading: bool = False
 
 
-def playbooks(shelf: Sequence[Shelved], running: str, words: str) -> tuple[Entry, ...]:
+def playbooks(shelf: Sequence[Shelved], running: str, words: str) -> tuple[PlaybookListEntry, ...]:
     """The playbook that is ``running``, and those of the shelf that fit the ``words`` of the filter, under headings."""
-    entries = [] if words else [Entry("", "On the screen", "quiet", heading=True), Entry(RUNNING, running, "strong")]
+    entries = (
+        []
+        if words
+        else [
+            PlaybookListEntry("", "On the screen", "quiet", heading=True),
+            PlaybookListEntry(RUNNING, running, "strong"),
+        ]
+    )
     theme = ""
     for each in shelf:
         if not each.fits(words):
             continue
         if each.theme != theme:
             theme = each.theme
-            entries.append(Entry("", heading(theme), "quiet", heading=True))
-        entries.append(Entry(each.name, each.name, end=BY_HAND if each.manual else ""))
+            entries.append(PlaybookListEntry("", heading(theme), "quiet", heading=True))
+        entries.append(PlaybookListEntry(each.name, each.name, end=BY_HAND if each.manual else ""))
     if not entries:
-        entries.append(Entry("", f"no playbook fits {words}", "quiet", heading=True))
+        entries.append(PlaybookListEntry("", f"no playbook fits {words}", "quiet", heading=True))
     return tuple(entries)
 
 
-def choices(entries: Sequence[Entry]) -> list[int]:
+def choices(entries: Sequence[PlaybookListEntry]) -> list[int]:
     """The lines that can be chosen."""
     return [number for number, entry in enumerate(entries) if not entry.heading]
 
 
-def moved(entries: Sequence[Entry], at: int, lines: int) -> int:
+def moved(entries: Sequence[PlaybookListEntry], at: int, lines: int) -> int:
     """The line that is chosen after so many steps down or up from the one at ``at``; -1 where none can be."""
     found = choices(entries)
     if not found:
@@ -259,7 +266,7 @@ def moved(entries: Sequence[Entry], at: int, lines: int) -> int:
     return found[max(0, min(nearest + lines, len(found) - 1))]
 
 
-def window(entries: Sequence[Entry], at: int, first: int, height: int) -> tuple[int, tuple[Row, ...]]:
+def window(entries: Sequence[PlaybookListEntry], at: int, first: int, height: int) -> tuple[int, tuple[Row, ...]]:
     """The lines that are shown with the chosen one among them, its heading too, and the first line's number."""
     shown = first_shown(first, at, len(entries), height)
     if at > 0 and shown == at and entries[at - 1].heading and height > 1:
@@ -267,7 +274,7 @@ def window(entries: Sequence[Entry], at: int, first: int, height: int) -> tuple[
     return shown, tuple(_row(entries[line], line == at) for line in range(shown, min(shown + height, len(entries))))
 
 
-def _row(entry: Entry, chosen: bool) -> Row:
+def _row(entry: PlaybookListEntry, chosen: bool) -> Row:
     marker = glyphs.MARKER if chosen else " "
     indent = "" if entry.heading else f"{marker} "
     return Row(((indent, "key"), (entry.text, entry.role)), (f"{entry.end} " if entry.end else "", "quiet"), chosen)
@@ -331,17 +338,23 @@ def newest_first(parent: Path) -> list[Path]:
     return session_files.sessions_under(parent)[::-1]
 
 
-def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[Entry, ...]:
+def entries(paths: list[Path], parent: Path, here: Path | None) -> tuple[PlaybookListEntry, ...]:
     """A line for each, the one that is on the screen told as such."""
     if not paths:
-        return (Entry("", f"no session in {parent} yet: each is recorded there as it runs", "quiet", heading=True),)
+        return (
+            PlaybookListEntry(
+                "", f"no session in {parent} yet: each is recorded there as it runs", "quiet", heading=True
+            ),
+        )
     return tuple(
-        Entry(str(path), path.name.removeprefix(session_files.DIRECTORY_PREFIX), end="here" if path == here else "")
+        PlaybookListEntry(
+            str(path), path.name.removeprefix(session_files.DIRECTORY_PREFIX), end="here" if path == here else ""
+        )
         for path in paths
     )
 
 
-def row(entry: Entry, known: Card, width: int, chosen: bool) -> Row:
+def row(entry: PlaybookListEntry, known: Card, width: int, chosen: bool) -> Row:
     """Its line: verdict, playbook and when; the seed where there is room."""
     glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
     marker = glyphs.MARKER if chosen else " "

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
-from cluster_model.inspection.log_inspector import Copy, Inspected
+from cluster_model.inspection.log_inspector import Inspected, RecordCopy
 from cluster_model.observation import ClusterView, GroupView
 from playbooks.errors import counted, listed
 from playbooks.model.record_peek import Peeked
@@ -90,7 +90,7 @@ _WARN: Final = ("open", "aborted", "gone")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class InspectedRecord:
     """A record with everything that is known of it."""
 
     peeked: Peeked
@@ -99,7 +99,7 @@ class Seen:
     """-1: not known."""
 
 
-class Place(NamedTuple):
+class RecordPosition(NamedTuple):
     """What is looked at."""
 
     partition: str
@@ -111,7 +111,7 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Readers:
+class OffsetReaders:
     """Who may have read an offset."""
 
     groups: tuple[GroupView, ...]
@@ -120,14 +120,18 @@ class Readers:
     """Names of those that were handed the offset, whatever stood there then."""
 
 
-def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> Readers:
+def readers(view: ClusterView, partition: str, handed: Iterable[str]) -> OffsetReaders:
     """Of all groups those that read a partition."""
     topic = partition.rpartition("-")[0]
-    return Readers(tuple(each for each in view.groups if topic in each.topics), tuple(handed))
+    return OffsetReaders(tuple(each for each in view.groups if topic in each.topics), tuple(handed))
 
 
 def build(
-    found: Sequence[Seen], here: Sequence[Copy], place: Place, read: Readers, room: tuple[int, int]
+    found: Sequence[InspectedRecord],
+    here: Sequence[RecordCopy],
+    place: RecordPosition,
+    read: OffsetReaders,
+    room: tuple[int, int],
 ) -> tuple[Row, ...]:
     """All lines, in a ``room`` of (width, height); ``here`` are the replicas, for an offset without any record.
 
@@ -154,7 +158,7 @@ def _fitted(rows: list[Row], height: int) -> tuple[Row, ...]:
     return (*rows[: height - 1], more)
 
 
-def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[Row]:
+def _record(seen: InspectedRecord, place: RecordPosition, read: OffsetReaders, width: int) -> list[Row]:
     record, known = seen.peeked.record, seen.inspected
     room = max(10, width - INSPECTOR_LABEL - 2)
     rows = [_heading(seen, place)]
@@ -173,7 +177,7 @@ def _record(seen: Seen, place: Place, read: Readers, width: int) -> list[Row]:
     return rows
 
 
-def _heading(seen: Seen, place: Place) -> Row:
+def _heading(seen: InspectedRecord, place: RecordPosition) -> Row:
     record = seen.peeked.record
     pieces = [(f"epoch {record.epoch}", "strong")]
     if record.holders:
@@ -183,7 +187,7 @@ def _heading(seen: Seen, place: Place) -> Row:
     return Row(tuple(pieces))
 
 
-def _fate(seen: Seen, place: Place) -> tuple[str, str]:
+def _fate(seen: InspectedRecord, place: RecordPosition) -> tuple[str, str]:
     """What became of it, with a role."""
     record, known = seen.peeked.record, seen.inspected
     leaders = {each.broker: each.holding for each in known.copies}.get(place.leader, "holds")
@@ -202,7 +206,7 @@ def _inspected_value(peeked: Peeked) -> str:
     return "null: a tombstone" if peeked.record.deletes else "not told by the playbook"
 
 
-def _producer(seen: Seen) -> str:
+def _producer(seen: InspectedRecord) -> str:
     record, known = seen.peeked.record, seen.inspected
     parts = [record.client] if record.client else []
     parts.append(f"record {record.number}")
@@ -212,7 +216,7 @@ def _producer(seen: Seen) -> str:
     return ", ".join(parts)
 
 
-def _batch(seen: Seen) -> str:
+def _batch(seen: InspectedRecord) -> str:
     record = seen.peeked.record
     alone = f", this one {size_text(seen.peeked.record_bytes)}" if seen.peeked.record_bytes >= 0 else ""
     last = seen.inspected.batch_start + record.batch_records - 1
@@ -220,7 +224,7 @@ def _batch(seen: Seen) -> str:
     return f"{span}, {size_text(record.batch_bytes)}{alone}"
 
 
-def _acked(seen: Seen) -> Row:
+def _acked(seen: InspectedRecord) -> Row:
     record = seen.peeked.record
     if not record.acked:
         return _line("acked", "not acknowledged", warned=bool(record.client))
@@ -240,7 +244,7 @@ def _where(known: Inspected, width: int) -> list[Row]:
     ]
 
 
-def _copy_words(copy: Copy) -> str:
+def _copy_words(copy: RecordCopy) -> str:
     if copy.holding != "holds":
         return f"b{copy.broker} {_HOLDING[copy.holding]}"
     below = "below its HW" if copy.below_hw else "above its HW"
@@ -260,7 +264,7 @@ _BRIEFLY: Final = (
 )
 
 
-def _copies(copies: Sequence[Copy]) -> str:
+def _copies(copies: Sequence[RecordCopy]) -> str:
     """All replicas in few words: those that have the record, then the others by what they have."""
     told = []
     for holding, words in _BRIEFLY:
@@ -270,7 +274,7 @@ def _copies(copies: Sequence[Copy]) -> str:
     return "; ".join(told)
 
 
-def _read(read: Readers, place: Place) -> str:
+def _read(read: OffsetReaders, place: RecordPosition) -> str:
     if not read.groups:
         return "no group reads this topic"
     told = []

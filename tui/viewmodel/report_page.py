@@ -7,8 +7,8 @@ from cluster_model.observation import BookView
 from cluster_model.spec import INTERNAL
 from playbooks.engine.session_runner import SoFar, is_open
 from playbooks.errors import counted
-from playbooks.results.outages import Line, outage_words, short_seconds
-from playbooks.results.result import Checked, Result
+from playbooks.results.outages import OutageSummary, outage_words, short_seconds
+from playbooks.results.result import ExpectationResult, SessionResult
 from tui.output.result import (
     KNOWN,
     guard_lines,
@@ -38,14 +38,14 @@ _NAME: Final = 22
 _BLANK: Final = Row(())
 
 
-class Page(NamedTuple):
+class ReportPage(NamedTuple):
     """The rows, and where each finding begins among them."""
 
     rows: tuple[Row, ...]
     findings: tuple[int, ...]
 
 
-def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> Page:
+def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> ReportPage:
     """The page for so many cells; ``session`` is where the recording is, empty for none.
 
     ``marked`` is the number of the finding that the cursor is on, from 1; 0 for none.
@@ -61,7 +61,7 @@ def build(so_far: SoFar, session: str, width: int, marked: int = 0) -> Page:
     if not told:
         told.append(_quiet("nothing went wrong with any record"))
     rest = [*_broken(result, width), *_late(result, width), *_seen(result, width), *_acted(result, width)]
-    return Page((*head, *told, *rest, *_full(session, width)), tuple(places))
+    return ReportPage((*head, *told, *rest, *_full(session, width)), tuple(places))
 
 
 def _verdict(so_far: SoFar, width: int) -> list[Row]:
@@ -86,7 +86,7 @@ def _verdict(so_far: SoFar, width: int) -> list[Row]:
     return rows
 
 
-def _expected(so_far: SoFar, checked: Checked, width: int) -> list[Row]:
+def _expected(so_far: SoFar, checked: ExpectationResult, width: int) -> list[Row]:
     if is_open(checked):
         now = "now: yes" if checked.text in so_far.holding else "now: no" if checked.text in so_far.failing else ""
         role = "warning" if checked.text in so_far.failing else "quiet"
@@ -117,7 +117,7 @@ _COLUMNS: Final = (
 """Heading, term of the books, and role of a number that is not nought."""
 
 
-def _records(result: Result, width: int) -> list[Row]:
+def _records(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Records")
     rows += [Row(((line, "text"),)) for line in wrap(ledger_words(result), width)]
     books = sorted(result.ledger.books, key=lambda each: (not each.harmed, each.client, each.partition))
@@ -142,7 +142,7 @@ def _book(book: BookView, width: int) -> Row:
     return Row(tuple(pieces))
 
 
-def _unserved(result: Result, width: int) -> list[Row]:
+def _unserved(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Not served")
     lines = result.unavailable.partitions
     own = [each for each in lines if each.partition.rpartition("-")[0] in INTERNAL]
@@ -158,7 +158,7 @@ def _unserved(result: Result, width: int) -> list[Row]:
     return rows
 
 
-def _outage(line: Line, width: int) -> list[Row]:
+def _outage(line: OutageSummary, width: int) -> list[Row]:
     told = [f"{clock(start)} to {clock(end)}" for start, end in line.spans[:SPANS]]
     rest = line.times - len(told)
     more = [f"and {counted(rest, 'time')} more"] if rest > 0 else []
@@ -177,7 +177,7 @@ def _finding(number: int, finding: Finding, width: int, marked: bool) -> list[Ro
     return rows + [Row(((" " * len(mark), "text"), (line, "text" if marked else "quiet"))) for line in lines]
 
 
-def _broken(result: Result, width: int) -> list[Row]:
+def _broken(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Safety")
     for word, line in violation_lines(result)[:MOST]:
         role = "warning" if word == KNOWN else "alarm"
@@ -186,7 +186,7 @@ def _broken(result: Result, width: int) -> list[Row]:
     return rows if result.violations else [*rows, _quiet("no rule of the protocol was broken")]
 
 
-def _late(result: Result, width: int) -> list[Row]:
+def _late(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("Promises of time")
     for late in result.overdue[:MOST]:
         role = "warning" if late.known else "alarm"
@@ -198,7 +198,7 @@ def _late(result: Result, width: int) -> list[Row]:
     return rows if result.overdue or result.stuck else [*rows, _quiet("nothing is overdue")]
 
 
-def _seen(result: Result, width: int) -> list[Row]:
+def _seen(result: SessionResult, width: int) -> list[Row]:
     rows = _heading("What clients could see")
     for line in illegal_lines(result.anomalies):
         rows += _lines(f"{glyphs.DOWN} ", "alarm", line, "alarm", "", width)
@@ -208,7 +208,7 @@ def _seen(result: Result, width: int) -> list[Row]:
     return rows if result.anomalies else [*rows, _quiet("nothing out of order")]
 
 
-def _acted(result: Result, width: int) -> list[Row]:
+def _acted(result: SessionResult, width: int) -> list[Row]:
     told = [f"guard {line}" for line in guard_lines(result.guards)]
     told += [f"skipped {skip_words(result.skipped)}"] if result.skipped else []
     told += [f"refused {refusal_words(result.refused)}"] if result.refused else []

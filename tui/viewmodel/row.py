@@ -41,7 +41,7 @@ def first_shown(first: int, at: int, count: int, height: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class LabelPosition:
     """Something that can be gone to: where its label stands, in cells of the screen, and what it is."""
 
     x: int

@@ -216,7 +216,7 @@ WIDE: Final = 100
 """From this width on names have more room, and lines have words behind their numbers."""
 
 
-class Columns(NamedTuple):
+class ClientColumns(NamedTuple):
     """How a table is shared out at a width."""
 
     name: int
@@ -228,17 +228,17 @@ class Columns(NamedTuple):
     rate: str
 
 
-NARROW: Final = Columns(
+NARROW: Final = ClientColumns(
     14, 7, ("sent", "acked", "failed", "unkn.", "retry", "refus.", "queue"),
     ("read", "again", "lag", "gen.", "rebal.", "idle", "commit"), "rate",
 )  # fmt: skip
-ROOMY: Final = Columns(
+ROOMY: Final = ClientColumns(
     22, 8, ("sent", "acked", "failed", "unknown", "retries", "refused", "queued"),
     ("read", "again", "lag", "gener.", "rebal.", "idle", "commits"), "per second",
 )  # fmt: skip
 
 
-class Place(NamedTuple):
+class ClientPosition(NamedTuple):
     """Where a client stands in the table: its own line, and the last of those about it."""
 
     name: str
@@ -249,17 +249,17 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ClientTable:
     """The lines of the table, and who can be chosen in it."""
 
     rows: tuple[Row, ...]
-    places: tuple[Place, ...]
+    places: tuple[ClientPosition, ...]
 
-    def chosen(self, name: str) -> Place | None:
+    def chosen(self, name: str) -> ClientPosition | None:
         """The place of a client, else the first; None where there is nobody."""
         return next((each for each in self.places if each.name == name), self.places[0] if self.places else None)
 
-    def marked(self, place: Place | None) -> tuple[Row, ...]:
+    def marked(self, place: ClientPosition | None) -> tuple[Row, ...]:
         """The lines, with one of them marked."""
         if place is None:
             return self.rows
@@ -279,17 +279,17 @@ def _said_of(group: GroupSummary) -> str:
     return " ".join((group.name, *(member.name for member in group.members)))
 
 
-def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> Table:
+def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: int, words: str = "") -> ClientTable:
     """All of them; ``rates`` as the bridge has them, ``words`` of the filter by which clients were left out."""
     columns = ROOMY if width >= WIDE else NARROW
     rows: list[Row] = []
-    places: list[Place] = []
+    places: list[ClientPosition] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
         levels = {each.name: acks(each.acks) for each in view.producers}
         for one in clients.producers:
             told = _producer_rows(one, levels.get(one.name, ""), rates.get(one.name), columns)
-            places.append(Place(one.name, False, len(rows), len(rows) + len(told) - 1))
+            places.append(ClientPosition(one.name, False, len(rows), len(rows) + len(told) - 1))
             rows += [replace(row, about=one.name) for row in told]
     if clients.groups:
         rows += [Row(())] * bool(rows)
@@ -298,11 +298,13 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
         for group in clients.groups:
             told = _group_rows(group, views.get(group.name), rates.get(group.name), columns)
             names = [(group.name, True), *[(each.name, False) for each in group.members]]
-            places += [Place(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)]
+            places += [
+                ClientPosition(name, whole, len(rows) + at, len(rows) + at) for at, (name, whole) in enumerate(names)
+            ]
             places[-1] = places[-1]._replace(last=len(rows) + len(told) - 1)
             rows += told
     nothing = f"no producer and no group fits {words}" if words.strip() else NO_CLIENTS
-    return Table(tuple(rows) or (Row(((nothing, "quiet"),)),), tuple(places))
+    return ClientTable(tuple(rows) or (Row(((nothing, "quiet"),)),), tuple(places))
 
 
 def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
@@ -314,7 +316,7 @@ def window(rows: Sequence[Row], first: int, height: int) -> tuple[Row, ...]:
     return tuple(shown)
 
 
-def shown_from(first: int, place: Place | None, height: int, total: int) -> int:
+def shown_from(first: int, place: ClientPosition | None, height: int, total: int) -> int:
     """The first line of a window with a client in it, moved as little as can be; the first has its heading too."""
     if place is not None:
         first = max(first, min(place.first, place.last + 2 - height))
@@ -327,12 +329,12 @@ def last_window(rows: Sequence[Row], height: int) -> int:
     return max(0, len(rows) - height)
 
 
-def _head(what: str, names: Sequence[str], columns: Columns) -> Row:
+def _head(what: str, names: Sequence[str], columns: ClientColumns) -> Row:
     heads = [(name.rjust(columns.cell), "quiet") for name in names]
     return Row(((what.ljust(columns.name + 2), "calm"), *heads), (columns.rate, "quiet"))
 
 
-def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns: Columns) -> list[Row]:
+def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns: ClientColumns) -> list[Row]:
     trouble = bool(one.failed or one.unknown or one.failure)
     numbers = (
         _number(columns, one.sent),
@@ -376,7 +378,7 @@ def _stopped(killed: int, closed: int) -> str:
     return ", ".join(f"{how} {times}" for how, times in (("killed", killed), ("closed", closed)) if times)
 
 
-def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, columns: Columns) -> list[Row]:
+def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, columns: ClientColumns) -> list[Row]:
     behind = (one.lag or 0) > 1000
     numbers = (
         _number(columns, one.read),
@@ -404,7 +406,7 @@ def _group_rows(one: GroupSummary, view: GroupView | None, rate: float | None, c
     return rows + _errors("not committed", one.commit_errors, columns)
 
 
-def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> Row:
+def _member(one: MemberSummary, owned: Sequence[str], columns: ClientColumns) -> Row:
     pieces: list[Piece] = [
         (f"    {one.name}"[: columns.name + 1].ljust(columns.name + 2), "text"),
         _number(columns, one.read),
@@ -421,7 +423,7 @@ def _member(one: MemberSummary, owned: Sequence[str], columns: Columns) -> Row:
     return Row(tuple(pieces), about=one.name)
 
 
-def _errors(what: str, errors: Counts, columns: Columns) -> list[Row]:
+def _errors(what: str, errors: Counts, columns: ClientColumns) -> list[Row]:
     """Error names with their numbers, the most frequent first."""
     if not errors:
         return []
@@ -431,21 +433,21 @@ def _errors(what: str, errors: Counts, columns: Columns) -> list[Row]:
     return [Row(((f"    {what} ", "quiet"), (told + more, "warning")))]
 
 
-def _named(columns: Columns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:
+def _named(columns: ClientColumns, name: str, *, trouble: bool) -> tuple[Piece, Piece]:
     glyph, role = (glyphs.LAGGING, "lagging") if trouble else (glyphs.IN_SYNC, "in_sync")
     return (f"{glyph} ", role), (name[: columns.name - 1].ljust(columns.name), "strong")
 
 
-def _number(columns: Columns, value: int, role: str = "text") -> Piece:
+def _number(columns: ClientColumns, value: int, role: str = "text") -> Piece:
     """A number; what is nought is quiet."""
     return count(value).rjust(columns.cell), role if value else "quiet"
 
 
-def _time(columns: Columns, span_us: int) -> Piece:
+def _time(columns: ClientColumns, span_us: int) -> Piece:
     return (duration(span_us) if span_us else "0").rjust(columns.cell), "text" if span_us else "quiet"
 
 
-def _blank(columns: Columns, text: str) -> Piece:
+def _blank(columns: ClientColumns, text: str) -> Piece:
     return text.rjust(columns.cell), "quiet"
 
 

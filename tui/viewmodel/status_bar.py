@@ -33,7 +33,7 @@ KEYS_OF: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Running:
+class RunStatus:
     """How the session runs, beside what the cluster is."""
 
     playbook: str
@@ -82,7 +82,7 @@ NAME: Final = (3, 18)
 """Cells of the playbook's name, the fewest and the most."""
 
 
-def build(view: ClusterView, running: Running, width: int) -> StatusBar:
+def build(view: ClusterView, running: RunStatus, width: int) -> StatusBar:
     """The bar for ``width`` cells: the longest words that fit whole, whatever the numbers are.
 
     The playbook's name takes what is left; it alone is ever cut.
@@ -120,7 +120,7 @@ def _size(fields: dict[str, tuple[str, str]]) -> int:
     return sum(len(text) for text, _role in fields.values())
 
 
-def _fields(view: ClusterView, running: Running, words: int, width: int) -> dict[str, tuple[str, str]]:
+def _fields(view: ClusterView, running: RunStatus, words: int, width: int) -> dict[str, tuple[str, str]]:
     """All but the name, from the left, each as wide as it may ever become."""
     wide, few, many = words > SHORT, 3 if words == LONGEST else 2, 5 if words == LONGEST else 3
     up, paused, down = (
@@ -147,7 +147,7 @@ def _fields(view: ClusterView, running: Running, words: int, width: int) -> dict
     }
 
 
-def _time(now_us: int, running: Running, wide: bool) -> dict[str, tuple[str, str]]:
+def _time(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, str]]:
     return {
         "pill": _pill(running),
         "speed": (_speed(running, wide), "bar"),
@@ -160,7 +160,7 @@ def _clock(at_us: int) -> str:
     return clock(at_us)[:9].rstrip(".")
 
 
-def _past(now_us: int, running: Running, wide: bool) -> dict[str, tuple[str, str]]:
+def _past(now_us: int, running: RunStatus, wide: bool) -> dict[str, tuple[str, str]]:
     """Which instant of how much, and the speed: as wide as the fields of the present; tenths where it is narrow."""
     glyph, role = (glyphs.PAUSED, "pill_paused") if running.paused else (glyphs.PLAY, "pill_seek")
     speeds = f"{glyphs.TIMES}{speed(running.asked)}"
@@ -178,7 +178,7 @@ def _branch(letter: str, wide: bool) -> tuple[str, str]:
     return f" {glyphs.FORK} FORK {letter} " if wide else f" {glyphs.FORK} {letter} ".ljust(7), "pill_seek"
 
 
-def _pill(running: Running) -> tuple[str, str]:
+def _pill(running: RunStatus) -> tuple[str, str]:
     if running.ended:
         return " AT END  " if running.recorded else " ENDED   ", "pill_paused"
     if running.seeking:
@@ -190,7 +190,7 @@ def _pill(running: Running) -> tuple[str, str]:
     return f" {glyphs.PLAY} {'PLAY' if running.recorded else 'LIVE'}  ", "pill_live"
 
 
-def _speed(running: Running, wide: bool) -> str:
+def _speed(running: RunStatus, wide: bool) -> str:
     """The speed asked for, and the real one where the machine is the limit."""
     asked = f" {glyphs.TIMES}{speed(running.asked)}"
     held_back = running.real < running.asked * 0.9 and not (running.paused or running.seeking or running.ended)

@@ -239,7 +239,7 @@ def side(line: Row, width: int, look: Look) -> Strip:
 class Rows(LineGrid[Row]):
     """Shows lines; a click says on which, and with which button."""
 
-    class Pressed(Message):
+    class LineClicked(Message):
         """A line was clicked."""
 
         def __init__(self, rows: "Rows", line: int, button: int) -> None:
@@ -253,4 +253,4 @@ class Rows(LineGrid[Row]):
 
     def on_click(self, event: events.Click) -> None:
         """Say so."""
-        self.post_message(self.Pressed(self, event.y, event.button))
+        self.post_message(self.LineClicked(self, event.y, event.button))

@@ -17,23 +17,23 @@ from tui.viewmodel.animation import Motion
 from tui.viewmodel.log_view import (
     LABEL,
     OVERVIEW,
-    Lane,
     LaneRow,
     LanesRow,
-    Marks,
+    LogLane,
+    LogMarkers,
+    LogPosition,
+    LogTextRow,
+    LogWindow,
     MarksRow,
     MicroscopeRow,
+    PartitionHeading,
     Ruler,
-    Scope,
-    Spot,
-    TextRow,
-    Title,
     bounds,
     fork,
     whole,
 )
-from tui.viewmodel.partition_history import Cut
-from tui.viewmodel.row import Place
+from tui.viewmodel.partition_history import ReplicaTruncation
+from tui.viewmodel.row import LabelPosition
 from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, strip
 
 # Rows of the log lanes as strips.
@@ -42,17 +42,17 @@ from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, strip
 def paint_lanes(row: LanesRow, width: int, look: Look) -> Strip:
     """One line of the lanes."""
     match row:
-        case Title():
+        case PartitionHeading():
             return strip([(" " + row.text, "strong")], width, look)
         case Ruler():
             return strip([(" " * LABEL, "text"), (row.text, "quiet")], width, look)
-        case Marks():
+        case LogMarkers():
             return strip([(" " * LABEL, "text"), *row.pieces], width, look)
-        case Lane():
+        case LogLane():
             return _lane_strip(row, width, look)
 
 
-def _lane_strip(lane: Lane, width: int, look: Look) -> Strip:
+def _lane_strip(lane: LogLane, width: int, look: Look) -> Strip:
     spans: list[Span] = [
         (glyphs.MARKER if lane.cursor else " ", "key"),
         (lane.glyph, lane.role),
@@ -79,17 +79,17 @@ WHEEL: Final = 5
 class Lanes(LineGrid[log_view.LanesRow]):
     """One lane per replica. The window follows the tail unless somebody scrolled."""
 
-    class Pointed(Message):
+    class LaneClicked(Message):
         """A lane was clicked: with the right button, or with the left one, so often in a row."""
 
-        def __init__(self, spot: log_view.Spot, *, faults: bool, times: int) -> None:
+        def __init__(self, spot: log_view.LogPosition, *, faults: bool, times: int) -> None:
             super().__init__()
             self.spot = spot
             self.faults = faults
             """Whether faults are asked for."""
             self.times = times
 
-    class Turned(Message):
+    class LogScrolled(Message):
         """The wheel: so many offsets back, or on."""
 
         def __init__(self, offsets: int) -> None:
@@ -119,38 +119,40 @@ class Lanes(LineGrid[log_view.LanesRow]):
             if index == 0:
                 self.title = built.title
             else:
-                rows += [log_view.Title(""), log_view.Title(built.title)]
+                rows += [log_view.PartitionHeading(""), log_view.PartitionHeading(built.title)]
             rows += built.rows
             brokers = iter([lane.broker for lane in log.lanes])
             places += [("", -1, 0)] * (len(rows) - len(places) - len(built.rows))
-            held = [next(brokers) if isinstance(row, log_view.Lane) else -1 for row in built.rows]
+            held = [next(brokers) if isinstance(row, log_view.LogLane) else -1 for row in built.rows]
             places += [(partition.name, broker_id, start) for broker_id in held]
         self._places = places
         self.show(rows[: self.size.height])
 
-    def spot(self, x: int, y: int) -> log_view.Spot | None:
+    def spot(self, x: int, y: int) -> log_view.LogPosition | None:
         """Whose log stands there, and which offset; None beside all lanes."""
         partition, broker, start = self._places[y] if 0 <= y < len(self.rows) else ("", -1, 0)
         if broker < 0:
             return None
         cell = x - log_view.LABEL
-        return log_view.Spot(partition, broker, start + cell if 0 <= cell < log_view.cells(self.size.width) else -1)
+        return log_view.LogPosition(
+            partition, broker, start + cell if 0 <= cell < log_view.cells(self.size.width) else -1
+        )
 
     def on_click(self, event: events.Click) -> None:
         """Say on what."""
         spot = self.spot(event.x, event.y)
         if spot is not None:
-            self.post_message(self.Pointed(spot, faults=event.button == RIGHT, times=event.chain))
+            self.post_message(self.LaneClicked(spot, faults=event.button == RIGHT, times=event.chain))
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel scrolls."""
         event.stop()
-        self.post_message(self.Turned(WHEEL))
+        self.post_message(self.LogScrolled(WHEEL))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel scrolls."""
         event.stop()
-        self.post_message(self.Turned(-WHEEL))
+        self.post_message(self.LogScrolled(-WHEEL))
 
     def scroll_log(self, partition: PartitionView, offsets: int) -> None:
         """Move the window; it stops at the beginning and follows again when it reaches the tail."""
@@ -177,7 +179,7 @@ class Lanes(LineGrid[log_view.LanesRow]):
 
 def paint_microscope(row: MicroscopeRow, width: int, look: Look) -> Strip:
     """One line of the microscope."""
-    if isinstance(row, TextRow):
+    if isinstance(row, LogTextRow):
         return strip([(f" {row.text}", row.role)], width, look)
     if isinstance(row, MarksRow):
         return strip([(" " * row.columns.label, "text"), *row.pieces], width, look)
@@ -206,7 +208,7 @@ _MARKED = 20_000
 class Microscope(LineGrid[log_view.MicroscopeRow]):
     """Its cursor stands on ``offset``, on the replica of ``broker``."""
 
-    class Pointed(Message):
+    class CellClicked(Message):
         """A cell was clicked: a replica and an offset."""
 
         def __init__(self, broker: int, offset: int) -> None:
@@ -214,7 +216,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.broker = broker
             self.log_offset = offset
 
-    class Turned(Message):
+    class WheelTurned(Message):
         """The wheel: so many cells back, or on; with ctrl it zooms."""
 
         def __init__(self, cells: int, *, zooms: bool) -> None:
@@ -222,10 +224,10 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
             self.cells = cells
             self.zooms = zooms
 
-    class Drilled(Message):
+    class CellDoubleClicked(Message):
         """A cell was clicked twice."""
 
-    class Faulted(Message):
+    class LaneRightClicked(Message):
         """A lane was clicked with the right button."""
 
         def __init__(self, broker: int) -> None:
@@ -235,16 +237,18 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
     def __init__(self, look: Look) -> None:
         super().__init__(paint_microscope, look, id="microscope")
         self.motion = Motion()
-        self.scope = Scope()
+        self.scope = LogWindow()
         self.log_offset = 0
         self.lanes: tuple[LaneView, ...] = ()
         self.partition = ""
         """Whose logs are shown."""
         self._own = 0
         """Rows before those of the whole log, whose window this is:"""
-        self._over = Scope()
+        self._over = LogWindow()
 
-    def present(self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...]) -> None:
+    def present(
+        self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[ReplicaTruncation, ...]
+    ) -> None:
         """Show a partition as it is now."""
         self.partition = partition.name
         shape = log_view.columns(self.size.width)
@@ -260,13 +264,18 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         self.show(rows)
 
     def _sight(
-        self, cluster: Cluster, partition: PartitionView, broker: int, cuts: tuple[Cut, ...], scope: Scope
-    ) -> log_view.Sight:
+        self,
+        cluster: Cluster,
+        partition: PartitionView,
+        broker: int,
+        cuts: tuple[ReplicaTruncation, ...],
+        scope: LogWindow,
+    ) -> log_view.MicroscopeInput:
         log = cluster.log_view(partition.name, scope.start, scope.end)
         log = self.motion.eaten(f"microscope {scope.zoom}", log, cuts)
         near = log.end - log.start <= _MARKED
         marks = lane_marks(cluster.world, log.partition, log.start, log.end, transactions=near)
-        return log_view.Sight(partition, log, marks, cuts, broker, self.log_offset)
+        return log_view.MicroscopeInput(partition, log, marks, cuts, broker, self.log_offset)
 
     def move(self, cells: int, partition: PartitionView) -> None:
         """Move over offsets; it stops at the ends."""
@@ -290,13 +299,17 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         """Where the replicas part; -1 when they agree."""
         return fork(cluster.log_view(partition.name, 0, _ENDLESS))
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LabelPosition]:
         """The replicas, as places on the screen."""
         rows = enumerate(self.rows[: self._own])
         left, top = self.region.offset
-        return [Place(left, top + at, "lane", str(row.broker)) for at, row in rows if isinstance(row, log_view.LaneRow)]
+        return [
+            LabelPosition(left, top + at, "lane", str(row.broker))
+            for at, row in rows
+            if isinstance(row, log_view.LaneRow)
+        ]
 
-    def spot(self, x: int, y: int) -> Spot | None:
+    def spot(self, x: int, y: int) -> LogPosition | None:
         """Which cell of which lane is there, None for none."""
         row = self.rows[y] if 0 <= y < len(self.rows) else None
         if not isinstance(row, log_view.LaneRow):
@@ -304,7 +317,7 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         cell = x - row.columns.label
         scope = self.scope if y < self._own else self._over
         inside = 0 <= cell < row.columns.cells
-        return Spot(self.partition, row.broker, scope.start + cell * scope.zoom if inside else -1, scope.zoom)
+        return LogPosition(self.partition, row.broker, scope.start + cell * scope.zoom if inside else -1, scope.zoom)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Point at a cell; with the right button at a replica."""
@@ -312,22 +325,22 @@ class Microscope(LineGrid[log_view.MicroscopeRow]):
         if spot is None:
             return
         if event.button == RIGHT:
-            self.post_message(self.Faulted(spot.broker))
+            self.post_message(self.LaneRightClicked(spot.broker))
         elif spot.offset >= 0:
-            self.post_message(self.Pointed(spot.broker, spot.offset))
+            self.post_message(self.CellClicked(spot.broker, spot.offset))
 
     def on_click(self, event: events.Click) -> None:
         """Twice: as enter."""
         spot = self.spot(event.x, event.y)
         if event.chain == 2 and event.button != RIGHT and spot is not None and spot.offset >= 0:
-            self.post_message(self.Drilled())
+            self.post_message(self.CellDoubleClicked())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""
         event.stop()
-        self.post_message(self.Turned(3, zooms=event.ctrl))
+        self.post_message(self.WheelTurned(3, zooms=event.ctrl))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """The wheel moves the cursor."""
         event.stop()
-        self.post_message(self.Turned(-3, zooms=event.ctrl))
+        self.post_message(self.WheelTurned(-3, zooms=event.ctrl))

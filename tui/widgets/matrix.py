@@ -11,20 +11,20 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
 from tui.viewmodel import partition_matrix
 from tui.viewmodel.animation import Motion, moved
-from tui.viewmodel.partition_matrix import Columns, GlanceRow, Head, Row, Said
-from tui.viewmodel.row import Place
+from tui.viewmodel.partition_matrix import GlanceRow, MatrixColumns, MatrixHeading, MatrixRow, MatrixTextRow
+from tui.viewmodel.row import LabelPosition
 from tui.widgets.line_widget import RIGHT, LineGrid, Span, left, right, strip
 
 # Rows of the matrix as strips.
 
 
-def paint(row: Head | Row | Said | GlanceRow, width: int, look: Look) -> Strip:
+def paint(row: MatrixHeading | MatrixRow | MatrixTextRow | GlanceRow, width: int, look: Look) -> Strip:
     """One line of the matrix."""
     if isinstance(row, GlanceRow):
         return _glance(row, width, look)
-    if isinstance(row, Said):
+    if isinstance(row, MatrixTextRow):
         return strip(row.pieces, width, look)
-    return _head(row, width, look) if isinstance(row, Head) else _row(row, width, look)
+    return _head(row, width, look) if isinstance(row, MatrixHeading) else _row(row, width, look)
 
 
 def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
@@ -32,7 +32,7 @@ def _glance(row: GlanceRow, width: int, look: Look) -> Strip:
     return strip([(f"{glyphs.MARKER if row.cursor >= 0 else ' '} ", "key"), *cells], width, look)
 
 
-def broker_at(parts: Columns, x: int) -> int:
+def broker_at(parts: MatrixColumns, x: int) -> int:
     """Which broker (index among all) the cell ``x`` belongs to, -1 for none."""
     offset = x - lead(parts)
     if offset < 0 or offset >= parts.broker * parts.shown:
@@ -40,12 +40,12 @@ def broker_at(parts: Columns, x: int) -> int:
     return parts.first + offset // parts.broker
 
 
-def lead(parts: Columns) -> int:
+def lead(parts: MatrixColumns) -> int:
     """Cells in front of the first broker."""
     return 2 + parts.name + 1 + 5
 
 
-def _head(head: Head, width: int, look: Look) -> Strip:
+def _head(head: MatrixHeading, width: int, look: Look) -> Strip:
     parts = head.columns
     more_left = glyphs.MORE_LEFT if parts.first else " "
     more_right = glyphs.MORE_RIGHT if parts.first + parts.shown < parts.total else " "
@@ -57,12 +57,12 @@ def _head(head: Head, width: int, look: Look) -> Strip:
     return strip(spans, width, look)
 
 
-def pieces(parts: Columns) -> int:
+def pieces(parts: MatrixColumns) -> int:
     """Of how many pieces a row is, over each of which a sweep stands for a moment."""
     return 2 + parts.shown + bool(parts.isr) + 2
 
 
-def _row(row: Row, width: int, look: Look) -> Strip:
+def _row(row: MatrixRow, width: int, look: Look) -> Strip:
     parts = row.columns
     here = row.cursor >= 0
     over: Over = "row" if here else ""
@@ -99,7 +99,12 @@ def _row(row: Row, width: int, look: Look) -> Strip:
 
 
 class Matrix(
-    LineGrid[partition_matrix.Head | partition_matrix.Row | partition_matrix.Said | partition_matrix.GlanceRow],
+    LineGrid[
+        partition_matrix.MatrixHeading
+        | partition_matrix.MatrixRow
+        | partition_matrix.MatrixTextRow
+        | partition_matrix.GlanceRow
+    ],
     can_focus=True,
 ):
     """Partitions × brokers. The cursor stands on a (partition, broker) pair, both counted from 0.
@@ -110,10 +115,10 @@ class Matrix(
     class Moved(Message):
         """The cursor stands somewhere else."""
 
-    class Faulted(Message):
+    class PartitionRightClicked(Message):
         """The operator asked (right button) for the fault sheet of the cell under the pointer."""
 
-    class Drilled(Message):
+    class PartitionDoubleClicked(Message):
         """A cell was clicked twice."""
 
     def __init__(self, look: Look, motion: Motion | None = None) -> None:
@@ -168,15 +173,15 @@ class Matrix(
         self._say_position("", total)
         parts = partition_matrix.columns(view, width, self.cursor[1])
         legend = built.legend or ((f"  no partition fits {self.words}" if self.words else "  no partitions", "quiet"),)
-        self.show((*built.rows, partition_matrix.Said(parts, legend)))
+        self.show((*built.rows, partition_matrix.MatrixTextRow(parts, legend)))
 
-    def _said(self, columns: partition_matrix.Columns) -> list[partition_matrix.Said]:
+    def _said(self, columns: partition_matrix.MatrixColumns) -> list[partition_matrix.MatrixTextRow]:
         """Lines below the partitions."""
-        said: list[partition_matrix.Said] = []
+        said: list[partition_matrix.MatrixTextRow] = []
         if self.words and not self._fitting:
-            said.append(partition_matrix.Said(columns, ((f"  no partition fits {self.words}", "quiet"),)))
+            said.append(partition_matrix.MatrixTextRow(columns, ((f"  no partition fits {self.words}", "quiet"),)))
         if self.heat:
-            said.append(partition_matrix.Said(columns, partition_matrix.heat_legend(self.size.width)))
+            said.append(partition_matrix.MatrixTextRow(columns, partition_matrix.heat_legend(self.size.width)))
         return said
 
     def in_turn(self, view: ClusterView) -> tuple[PartitionView, ...]:
@@ -187,18 +192,19 @@ class Matrix(
             view.partitions[number] for number in (at, *(n for n in others if n > at), *(n for n in others if n < at))
         )
 
-    def places(self) -> list[Place]:
+    def places(self) -> list[LabelPosition]:
         """Partitions and brokers in sight, as places on the screen."""
         found, left, top = [], self.region.x, self.region.y
         for number, row in enumerate(self.rows):
-            if isinstance(row, partition_matrix.Row):
+            if isinstance(row, partition_matrix.MatrixRow):
                 partition = self._fitting[self._first[0] + number - 1]
-                found.append(Place(left, top + number, "row", str(partition)))
-            elif isinstance(row, partition_matrix.Head):
+                found.append(LabelPosition(left, top + number, "row", str(partition)))
+            elif isinstance(row, partition_matrix.MatrixHeading):
                 parts = row.columns
                 start = left + lead(parts)
                 found += [
-                    Place(start + at * parts.broker, top, "column", str(parts.first + at)) for at in range(parts.shown)
+                    LabelPosition(start + at * parts.broker, top, "column", str(parts.first + at))
+                    for at in range(parts.shown)
                 ]
         return found
 
@@ -235,7 +241,7 @@ class Matrix(
             inside = 2 <= x < 2 + len(row.cells)
             cell = (self._first_line + y) * partition_matrix.per_row(self.size.width) + x - 2
             return (self._fitting[cell] if inside else -1, -1)
-        partition = self._fitting[self._first[0] + y - 1] if isinstance(row, partition_matrix.Row) else -1
+        partition = self._fitting[self._first[0] + y - 1] if isinstance(row, partition_matrix.MatrixRow) else -1
         return partition, broker_at(row.columns, x)
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -246,13 +252,13 @@ class Matrix(
         partition, broker = spot
         self._go((partition if partition >= 0 else self.cursor[0], broker if broker >= 0 else self.cursor[1]))
         if event.button == RIGHT:
-            self.post_message(self.Faulted())
+            self.post_message(self.PartitionRightClicked())
 
     def on_click(self, event: events.Click) -> None:
         """Twice: the log of that replica."""
         spot = self.spot(event.x, event.y)
         if event.chain == 2 and event.button != RIGHT and spot is not None and spot[0] >= 0:
-            self.post_message(self.Drilled())
+            self.post_message(self.PartitionDoubleClicked())
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
         """The wheel moves the cursor."""

@@ -13,14 +13,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Input, Static
 
-from tui.keybindings.keymap import KEYS, MODES, Key, Mode, key_of
+from tui.keybindings.keymap import KEYS, MODES, KeyBinding, Mode, key_of
 from tui.keybindings.scopes import bindings_of
 from tui.terminal import glyphs
 from tui.terminal.theme import Look, Over
-from tui.viewmodel.fault_sheet import SUMMARY_AT, Heading, Item, ItemRow, TextRow
+from tui.viewmodel.fault_sheet import SUMMARY_AT, Heading, Item, ItemRow, SheetTextRow
 from tui.viewmodel.row import HEAL
 from tui.viewmodel.status_bar import BETWEEN, ControlBar, HintPlace, StatusBar, fitted, places
-from tui.viewmodel.timeline.event_feed import INDENT, Line
+from tui.viewmodel.timeline.event_feed import INDENT, FeedLine
 from tui.widgets.line_widget import RIGHT, LineGrid, Rows, Span, left, side, strip
 
 # The line at the bottom in which a filter is typed; nothing is swallowed by it once it is closed.
@@ -36,7 +36,7 @@ class FilterBar(Horizontal):
             super().__init__()
             self.words = words
 
-    class Left(Message):
+    class FilterClosed(Message):
         """It is closed: with the words kept, or dropped."""
 
         def __init__(self, *, kept: bool) -> None:
@@ -77,7 +77,7 @@ class FilterBar(Horizontal):
     def action_leave(self, kept: bool) -> None:
         """Close it."""
         self.display = False
-        self.post_message(self.Left(kept=kept))
+        self.post_message(self.FilterClosed(kept=kept))
 
     def action_step(self, lines: int) -> None:
         """Move in what is left."""
@@ -92,7 +92,7 @@ def status(row: StatusBar | ControlBar, width: int, look: Look) -> Strip:
     return strip(row.fields, width, look, fill="bar")
 
 
-def feed(row: Line, width: int, look: Look) -> Strip:
+def feed(row: FeedLine, width: int, look: Look) -> Strip:
     """A line of the event feed."""
     role = row.role if row.role in ("alarm", "lost", "strong") else "text"
     return strip(
@@ -100,9 +100,9 @@ def feed(row: Line, width: int, look: Look) -> Strip:
     )
 
 
-def sheet(row: ItemRow | TextRow, width: int, look: Look) -> Strip:
+def sheet(row: ItemRow | SheetTextRow, width: int, look: Look) -> Strip:
     """A line of the which-key sheet."""
-    if isinstance(row, TextRow):
+    if isinstance(row, SheetTextRow):
         return strip([("  ", "text"), (row.label, "quiet"), (row.text, "text")], width, look)
     spans: list[Span] = []
     lonely = len(row.items) == 1
@@ -146,10 +146,10 @@ class KeyBarRow:
     """The bar at the bottom: only what fits, in the order of the key map."""
 
     width: int
-    keys: tuple[Key, ...] = KEYS
+    keys: tuple[KeyBinding, ...] = KEYS
 
 
-def bar_places(width: int, keys: Sequence[Key] = KEYS) -> list[tuple[int, int, Key]]:
+def bar_places(width: int, keys: Sequence[KeyBinding] = KEYS) -> list[tuple[int, int, KeyBinding]]:
     """Which key stands from which cell to which (exclusive) on a bar of ``width`` cells."""
     places = []
     at = 1
@@ -168,7 +168,7 @@ def bar_places(width: int, keys: Sequence[Key] = KEYS) -> list[tuple[int, int, K
     return out
 
 
-def bar_keys(key: Key, keys: Sequence[Key] = KEYS) -> str:
+def bar_keys(key: KeyBinding, keys: Sequence[KeyBinding] = KEYS) -> str:
     """How the bar writes a key: the pair for the speed."""
     return f"{key_of('slower', keys)} {key.shown}" if key.id == "faster" else key.shown
 
@@ -272,7 +272,7 @@ class Pane(Container):
 class Status(LineGrid[StatusBar | ControlBar]):
     """The status bar: the session's line with words that are keys, and the control plane's with nodes to break."""
 
-    class Aimed(Message):
+    class NodeClicked(Message):
         """A node of the control plane was clicked."""
 
         def __init__(self, node: int) -> None:
@@ -282,7 +282,7 @@ class Status(LineGrid[StatusBar | ControlBar]):
     def __init__(self, look: Look) -> None:
         super().__init__(status, look, id="status")
 
-    class Pressed(Message):
+    class WordClicked(Message):
         """A word that stands for a key was clicked."""
 
         def __init__(self, key: str) -> None:
@@ -294,12 +294,12 @@ class Status(LineGrid[StatusBar | ControlBar]):
         row = self.rows[event.y] if 0 <= event.y < len(self.rows) else None
         node = row.node_at(event.x) if isinstance(row, ControlBar) else -1
         if node >= 0:
-            self.post_message(self.Aimed(node))
+            self.post_message(self.NodeClicked(node))
         elif isinstance(row, StatusBar) and (key := row.key_at(event.x)):
-            self.post_message(self.Pressed(key))
+            self.post_message(self.WordClicked(key))
 
 
-class FeedPane(LineGrid[Line]):
+class FeedPane(LineGrid[FeedLine]):
     """The event feed."""
 
     def __init__(self, look: Look) -> None:
@@ -316,7 +316,7 @@ class SidePane(Rows):
             super().__init__()
             self.fault = fault
 
-    class Pointed(Message):
+    class SubjectClicked(Message):
         """A line about somebody was clicked with the right button, or twice with the left one."""
 
         def __init__(self, about: str, *, faults: bool) -> None:
@@ -343,7 +343,7 @@ class SidePane(Rows):
         if self.heals(event.x, event.y) and not right:
             self.post_message(self.Heal(row.fault))
         elif row.about and (right or event.chain == 2):
-            self.post_message(self.Pointed(row.about, faults=right))
+            self.post_message(self.SubjectClicked(row.about, faults=right))
 
     def heals(self, x: int, y: int) -> bool:
         """Whether the word that heals a fault stands there."""
@@ -353,14 +353,14 @@ class SidePane(Rows):
 class KeyBar(LineGrid[KeyBarRow]):
     """The keys that matter, at the bottom; a click presses one."""
 
-    class Pressed(Message):
+    class KeyClicked(Message):
         """A key of the bar was clicked."""
 
         def __init__(self, action: str) -> None:
             super().__init__()
             self.action = action
 
-    def __init__(self, look: Look, keys: tuple[Key, ...] = KEYS) -> None:
+    def __init__(self, look: Look, keys: tuple[KeyBinding, ...] = KEYS) -> None:
         super().__init__(key_bar, look, id="keybar")
         self._keys = keys
 
@@ -373,13 +373,13 @@ class KeyBar(LineGrid[KeyBarRow]):
         for start, end, key in bar_places(self.size.width, self._keys):
             if start <= event.x < end:
                 slower = key.id == "faster" and event.x < start + len(key_of("slower", self._keys))
-                self.post_message(self.Pressed("slower" if slower else key.action))
+                self.post_message(self.KeyClicked("slower" if slower else key.action))
 
 
 class ModeBar(LineGrid[ModeBarRow]):
     """The modes, and the keys of this one, at the bottom of a mode; a click changes to another."""
 
-    class Pressed(Message):
+    class ModeClicked(Message):
         """A mode was clicked."""
 
         def __init__(self, action: str) -> None:
@@ -395,7 +395,7 @@ class ModeBar(LineGrid[ModeBarRow]):
         """Change to the mode under the pointer, or press the key that is named there."""
         for start, end, mode in mode_places(self._row, self.size.width):
             if start <= event.x < end:
-                self.post_message(self.Pressed(f"mode('{mode.name}')"))
+                self.post_message(self.ModeClicked(f"mode('{mode.name}')"))
         for start, end, key in hint_places(self._row, self.size.width):
             if start <= event.x < end:
                 self.app.simulate_key(key)

@@ -11,7 +11,7 @@ from tui.terminal.theme import Look
 from tui.viewmodel.timeline.branches import Rail, rail_rows, window
 from tui.viewmodel.timeline.event_feed import Tape
 from tui.viewmodel.timeline.event_text import CLUSTER, FAULTS, SAFETY
-from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, Shown, TimeRow, Window, fit
+from tui.viewmodel.timeline.timeline_rows import LABEL, NONE, TIME, Drawer, TimelineView, TimeRow, Window, fit
 from tui.widgets.line_widget import RIGHT, LineGrid, strip
 
 # Rows of the timeline as strips.
@@ -22,7 +22,7 @@ def paint(row: TimeRow, width: int, look: Look) -> Strip:
     return strip((*row.label, *row.spans), width, look)
 
 
-class Spot(NamedTuple):
+class LanePosition(NamedTuple):
     """A lane, and a column of it; -1 is its name."""
 
     lane: str
@@ -35,7 +35,7 @@ class TimeLanes(LineGrid[TimeRow]):
     class Picked(Message):
         """A spot was clicked; ``twice``: for the second time in a row."""
 
-        def __init__(self, spot: Spot, *, twice: bool) -> None:
+        def __init__(self, spot: LanePosition, *, twice: bool) -> None:
             super().__init__()
             self.spot = spot
             self.twice = twice
@@ -55,17 +55,17 @@ class TimeLanes(LineGrid[TimeRow]):
             self.first = first
             self.column = column
 
-    class Faulted(Message):
+    class SpotRightClicked(Message):
         """A spot was clicked with the right button."""
 
-        def __init__(self, spot: Spot) -> None:
+        def __init__(self, spot: LanePosition) -> None:
             super().__init__()
             self.spot = spot
 
     class Released(Message):
         """A drag through time is over."""
 
-    class Turned(Message):
+    class LaneScrolled(Message):
         """The wheel at a column: up or down, as it is, or with ctrl held."""
 
         def __init__(self, steps: int, column: int, *, zooms: bool) -> None:
@@ -76,7 +76,7 @@ class TimeLanes(LineGrid[TimeRow]):
 
     def __init__(self, look: Look, id: str) -> None:  # noqa: A002
         super().__init__(paint, look, id=id)
-        self._held: Spot | None = None
+        self._held: LanePosition | None = None
         """Where the left button went down, while it is."""
         self._at = -1
         """The column that was told last while it is held, -1 for none."""
@@ -90,11 +90,11 @@ class TimeLanes(LineGrid[TimeRow]):
         """Whether time follows the pointer there: on the line of time and the ruler below it."""
         return lane in (TIME, "")
 
-    def spot(self, event: events.MouseEvent) -> Spot | None:
+    def spot(self, event: events.MouseEvent) -> LanePosition | None:
         """Where the pointer is, None outside of all lines."""
         if not 0 <= event.y < len(self.rows):
             return None
-        return Spot(self.rows[event.y].lane, min(max(-1, event.x - LABEL), self.columns - 1))
+        return LanePosition(self.rows[event.y].lane, min(max(-1, event.x - LABEL), self.columns - 1))
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
         """Hold on, so that a drag may leave the lanes."""
@@ -102,7 +102,7 @@ class TimeLanes(LineGrid[TimeRow]):
         if spot is None:
             return
         if event.button == RIGHT:
-            self.post_message(self.Faulted(spot))
+            self.post_message(self.SpotRightClicked(spot))
         elif event.button == 1 and spot.column >= 0:
             self._held = spot
             self.capture_mouse()
@@ -155,7 +155,7 @@ class TimeLanes(LineGrid[TimeRow]):
     def _turn(self, event: events.MouseEvent, steps: int) -> None:
         event.stop()
         column = min(max(0, event.x - LABEL), self.columns - 1)
-        self.post_message(self.Turned(steps, column, zooms=event.ctrl))
+        self.post_message(self.LaneScrolled(steps, column, zooms=event.ctrl))
 
 
 class TimeStrip(TimeLanes):
@@ -176,7 +176,7 @@ class TimeStrip(TimeLanes):
         """Draw what has changed."""
         reach_us = max(present_us, *(each.branch.come_us for each in branches), 0)
         self.window = Window(fit(reach_us, self.columns), 0, self.columns)
-        shown = Shown(self.window, now_us, present_us, self.LANES)
+        shown = TimelineView(self.window, now_us, present_us, self.LANES)
         drawn = self._drawer.rows(tape, shown, self.LANES, 1, keys=NONE)
         room = max(0, self.size.height - len(drawn))
         self.show((*drawn, *(rail_rows(window(branches, room), shown) if room else ())))

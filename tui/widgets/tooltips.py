@@ -5,13 +5,13 @@ from collections.abc import Callable, Sequence
 from cluster_model.observation import (
     BrokerView,
     ClusterView,
+    EpochRun,
     FetchWire,
     GroupView,
     LaneView,
     LogView,
     PartitionView,
     ReplicaView,
-    Run,
     fetch_wires,
 )
 from tui.session.session_controller import SimBridge
@@ -21,7 +21,7 @@ from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import mark_detail, timeline_rows
 from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
-from tui.viewmodel.timeline.timeline_rows import LABEL, Shown, Stop
+from tui.viewmodel.timeline.timeline_rows import LABEL, LaneColumn, TimelineView
 from tui.widgets.log import Lanes, Microscope
 from tui.widgets.matrix import Matrix
 from tui.widgets.panes import SidePane
@@ -140,7 +140,7 @@ def _many(log: LogView, lane: LaneView, first: int, count: int) -> str:
     return head + ", ".join(words)
 
 
-def _run(lane: LaneView, offset: int) -> Run | None:
+def _run(lane: LaneView, offset: int) -> EpochRun | None:
     return next((run for run in lane.runs if run.start <= offset < run.end), None)
 
 
@@ -150,7 +150,7 @@ def _nothing(lane: LaneView, offset: int) -> str:
     return f"its log ends at LEO {lane.leo}" if offset >= lane.leo else "emptied by compaction"
 
 
-def _holders(log: LogView, broker_id: int, offset: int, here: Run) -> str:
+def _holders(log: LogView, broker_id: int, offset: int, here: EpochRun) -> str:
     """Who else has a record of the same epoch there, who another one, who none; the leader's own is told as such."""
     same: list[int] = []
     other: list[int] = []
@@ -285,7 +285,7 @@ def of_side(pane: SidePane, bridge: SimBridge) -> Teller:
 
 
 def of_timeline(
-    lanes: TimeLanes, bridge: SimBridge, shown: Callable[[], Shown], rails: Callable[[], Sequence[Rail]]
+    lanes: TimeLanes, bridge: SimBridge, shown: Callable[[], TimelineView], rails: Callable[[], Sequence[Rail]]
 ) -> Teller:
     """Marks, the scrubber, and rails."""
 
@@ -304,7 +304,7 @@ def of_timeline(
     return tell
 
 
-def _mark(stop: Stop, bridge: SimBridge) -> str:
+def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
     happened = bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
     feed = Feed()
     feed.take(mark_detail.of_stop(happened, stop))

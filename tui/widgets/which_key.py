@@ -9,7 +9,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from faults.catalogue import CATALOGUE
-from faults.declarations import OPERATIONS, Expectation, Fault, Operation
+from faults.declarations import OPERATIONS, ExpectedImpact, Fault, Operation
 from tui.keybindings.keymap import with_keys
 from tui.keybindings.scopes import bindings_of, in_force, keys_of
 from tui.terminal import glyphs
@@ -20,10 +20,10 @@ from tui.widgets import panes
 from tui.widgets.line_widget import LineGrid
 
 
-class Told(Protocol):
+class TargetInfo(Protocol):
     """What the sheet asks about the target that is aimed at."""
 
-    def expected(self, name: str) -> Expectation:
+    def expected(self, name: str) -> ExpectedImpact:
         """What a fault or an operation would do to it now."""
         ...
 
@@ -32,7 +32,7 @@ class Told(Protocol):
         ...
 
 
-class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=True):
+class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.SheetTextRow], can_focus=True):
     """Faults with their letters.
 
     Letters are bindings and not a key handler: two keys typed in one go both reach the program before the first one
@@ -41,7 +41,7 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
 
     BINDINGS: ClassVar[list[BindingType]] = bindings_of("faults")
 
-    class Chosen(Message):
+    class FaultChosen(Message):
         """A fault or an operation was picked."""
 
         def __init__(self, choice: Fault | Operation) -> None:
@@ -55,17 +55,17 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
             super().__init__()
             self.fault = fault
 
-    class Queued(Message):
+    class FaultQueued(Message):
         """A fault is to be injected as time goes on; None: what was queued last is not."""
 
         def __init__(self, fault: Fault | None) -> None:
             super().__init__()
             self.fault = fault
 
-    class Closed(Message):
+    class SheetCancelled(Message):
         """The operator went back without picking one."""
 
-    class Aimed(Message):
+    class TargetMoved(Message):
         """Another broker is wanted: so many to the right of this one."""
 
         def __init__(self, brokers: int) -> None:
@@ -103,14 +103,14 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
         )
         return with_keys(words, in_force(self.app))
 
-    def present(self, target: str, told: Told, room: Room) -> fault_sheet.Sheet:
+    def present(self, target: str, told: TargetInfo, room: Room) -> fault_sheet.Sheet:
         """Show the sheet for a target; ``told`` knows what would be done to it now."""
         self.room = room
         built = self.build(f"{self.title} {target}", told)
         self.show(built.rows)
         return built
 
-    def build(self, title: str, told: Told) -> fault_sheet.Sheet:
+    def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
         """Faults by family, all that the marked one would do."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
         expected, fitting = told.expected(faults[self.chosen].name), told.fitting()
@@ -129,15 +129,15 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
         if event.chain == 2:
             self.action_pick_marked()
         else:
-            self.post_message(self.Aimed(0))
+            self.post_message(self.TargetMoved(0))
 
     def action_pick(self, name: str) -> None:
         """A fault's letter."""
-        self.post_message(self.Chosen(next(each for each in self.choices if each.name == name)))
+        self.post_message(self.FaultChosen(next(each for each in self.choices if each.name == name)))
 
     def action_pick_marked(self) -> None:
         """The fault that the sheet explains."""
-        self.post_message(self.Chosen(self.choices[self.chosen]))
+        self.post_message(self.FaultChosen(self.choices[self.chosen]))
 
     def action_edit(self) -> None:
         """The marked fault's parameters."""
@@ -149,30 +149,30 @@ class WhichKey(LineGrid[fault_sheet.ItemRow | fault_sheet.TextRow], can_focus=Tr
         """The marked fault, as soon as time goes on."""
         marked = self.choices[self.chosen]
         if isinstance(marked, Fault):
-            self.post_message(self.Queued(marked))
+            self.post_message(self.FaultQueued(marked))
 
     def action_unqueue(self) -> None:
         """What was queued last is not to be done."""
-        self.post_message(self.Queued(None))
+        self.post_message(self.FaultQueued(None))
 
     def action_mark(self, step: int) -> None:
         """Explain another fault."""
         self.chosen = (self.chosen + step) % len(self.choices)
-        self.post_message(self.Aimed(0))
+        self.post_message(self.TargetMoved(0))
 
     def action_page(self, step: int) -> None:
         """Mark the first one of another page."""
         faults = [each for each in self.choices if isinstance(each, Fault)]
         self.chosen = fault_sheet.other_page(faults, self.chosen, step, self.room)
-        self.post_message(self.Aimed(0))
+        self.post_message(self.TargetMoved(0))
 
     def action_aim(self, step: int) -> None:
         """Aim at another broker."""
-        self.post_message(self.Aimed(step))
+        self.post_message(self.TargetMoved(step))
 
     def action_close(self) -> None:
         """Leave."""
-        self.post_message(self.Closed())
+        self.post_message(self.SheetCancelled())
 
 
 # The sheet of the administrator's operations: open it with ``a``, a second letter asks for one at once.
@@ -194,7 +194,7 @@ class OperationSheet(WhichKey, inherit_bindings=False):
         words = f"letter acts at once {glyphs.NOTHING} {arrows}{{operations_ask}}: the marked one {glyphs.NOTHING} esc"
         return with_keys(words, in_force(self.app))
 
-    def build(self, title: str, told: Told) -> fault_sheet.Sheet:
+    def build(self, title: str, told: TargetInfo) -> fault_sheet.Sheet:
         """Operations in columns, and what the marked one would be asked to do."""
         expected = told.expected(self.choices[self.chosen].name).sentence
         return fault_sheet.build_list(

@@ -41,7 +41,7 @@ def divergence(log: ReplicaLog, asked: FetchPartition) -> EpochEntry | None:
 # Which replica a consumer should read from (``org.apache.kafka.common.replica.ReplicaSelector``, KIP-392).
 
 
-class ReplicaView(NamedTuple):
+class ReadReplicaCandidate(NamedTuple):
     """A replica as its leader sees it; ``behind_us`` is how long ago it had caught up, 0 for the leader itself."""
 
     broker: int
@@ -50,7 +50,7 @@ class ReplicaView(NamedTuple):
     behind_us: int
 
 
-def rack_aware(rack: str, leader: ReplicaView, followers: Iterable[ReplicaView]) -> int:
+def rack_aware(rack: str, leader: ReadReplicaCandidate, followers: Iterable[ReadReplicaCandidate]) -> int:
     """The broker to read from: the leader if it is in ``rack``, else the most caught-up follower there.
 
     Longer logs go first, then those that had caught up later, then higher ids. Nobody in that rack, or no rack told:
@@ -141,12 +141,12 @@ def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int
     if leadership is None or not rack or not (replica.config.rack_aware and replica.profile.reads_from_followers):
         return NOBODY
     racks = replica.metadata.racks
-    views: list[ReplicaView] = []
+    views: list[ReadReplicaCandidate] = []
     for broker, remote in leadership.remotes.items():
         if broker in leadership.isr and broker in racks and remote.log_start <= offset <= remote.leo:
             remote.settle()
-            views.append(ReplicaView(broker, racks[broker], remote.leo, now - remote.last_caught_up))
-    own = ReplicaView(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)
+            views.append(ReadReplicaCandidate(broker, racks[broker], remote.leo, now - remote.last_caught_up))
+    own = ReadReplicaCandidate(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)
     chosen = rack_aware(rack, own, views)
     return NOBODY if chosen == replica.broker else chosen
 

@@ -14,11 +14,11 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
 from cluster_model.broker.partition.fetch_sessions import FULL, SessionHandle
-from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, Following, Outcome, Replica
+from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, FetcherAction, FollowerState, Replica
 from cluster_model.broker.partition.replication_rules import Seek
 from cluster_model.connections.blocking_connection import BlockingConnection, Connector
 from cluster_model.kernel.node_context import Alarm
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import (
     EARLIEST,
@@ -114,7 +114,7 @@ def first_correlation(incarnation: int, fetcher: int) -> int:
 Request = FetchRequest | EpochEndRequest | ListOffsetsRequest
 
 
-class Fetcher:
+class ReplicaFetcherThread:
     """Fetches from ``leader`` for the partitions added to it."""
 
     __slots__ = (
@@ -302,7 +302,7 @@ class Fetcher:
         elif self._delayed:
             self._alarm.want(min(self._delayed.values()))
 
-    def _throttled(self, following: Following) -> bool:
+    def _throttled(self, following: FollowerState) -> bool:
         """Whether the follower's quota is for this one, which is not in sync (``shouldFollowerThrottle``)."""
         return following.lag != 0 and self._concerns(following.replica)
 
@@ -320,7 +320,7 @@ class Fetcher:
         self._changed.clear()
         self._steady = len(asked) == len(self._partitions) and not self._throttle.active
 
-    def _following(self, partition: str) -> Following | None:
+    def _following(self, partition: str) -> FollowerState | None:
         following = self._replicas[partition].following
         return None if following is None or following.failed else following
 
@@ -337,7 +337,7 @@ class Fetcher:
             self._unsent = request
             self._alarm.want(self._connection.begin(self._config.socket_timeout_us))
 
-    def connected(self, message: Connected | Refused) -> bool:
+    def connected(self, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to an attempt to connect; False if it is not this thread's."""
         if not self._connection.answered(message):
             return False
@@ -397,7 +397,7 @@ class Fetcher:
             asked = self._asked[place]
             replica = self._replicas[data.partition]
             following = replica.following
-            outcome = Outcome.IGNORED if following is None else following.answer(now, asked, data)
+            outcome = FetcherAction.IGNORED if following is None else following.answer(now, asked, data)
             if not replica.log.log_start <= replica.hw <= replica.log.leo:
                 replica.observer.look(now, replica)
             self._told[place] = (data.hw, data.log_start)
@@ -438,7 +438,7 @@ class Fetcher:
                 outcome = following.answer(now, asked, data)
                 following.replica.observer.look(now, following.replica)
                 self._settle(data.partition, outcome)
-                if self._throttle.active and outcome is not Outcome.IGNORED and self._concerns(following.replica):
+                if self._throttle.active and outcome is not FetcherAction.IGNORED and self._concerns(following.replica):
                     self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
@@ -461,19 +461,19 @@ class Fetcher:
         following = self._following(response.partition) if response.partition in self._partitions else None
         if following is not None:
             outcome = following.offset_answer(self._port.clock.now, response.error, response.log_offset)
-            if outcome is Outcome.EXIT:
+            if outcome is FetcherAction.EXIT:
                 self._port.exit(following.exit_reason)
                 return
             self._settle(response.partition, outcome)
         self.pump()
 
-    def _settle(self, partition: str, outcome: Outcome) -> None:
+    def _settle(self, partition: str, outcome: FetcherAction) -> None:
         self._touched[partition] = None
-        if outcome is Outcome.BACK_OFF:
+        if outcome is FetcherAction.BACK_OFF:
             self._delayed[partition] = self._port.clock.now + self._config.fetch_backoff_us
-        elif outcome is Outcome.FAILED:
+        elif outcome is FetcherAction.FAILED:
             self.remove(partition)
-        elif outcome is Outcome.STOPPED:
+        elif outcome is FetcherAction.STOPPED:
             self._dead = True
         else:
             self._delayed.pop(partition, None)
@@ -581,7 +581,7 @@ class Fetchers:
         self._epoch = epoch
         self.connected = True
         """Whether new threads have been running since before the session's start."""
-        self.running: dict[tuple[int, int], Fetcher] = {}
+        self.running: dict[tuple[int, int], ReplicaFetcherThread] = {}
         self.busy: dict[int, Busy] = {}
         """What faults, by number, do to all of them, whatever process they are of."""
         self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
@@ -626,13 +626,13 @@ class Fetchers:
                 if place not in self.blocked:
                     fetcher.quit_if_idle()
 
-    def _fetcher(self, replica: Replica) -> Fetcher:
+    def _fetcher(self, replica: Replica) -> ReplicaFetcherThread:
         index = fetcher_id(replica.partition, self._config.fetchers)
         fetcher = self.running.get((replica.leader, index))
         return self._new(replica.leader, index) if fetcher is None else fetcher
 
-    def _new(self, leader: int, index: int) -> Fetcher:
-        fetcher = Fetcher(
+    def _new(self, leader: int, index: int) -> ReplicaFetcherThread:
+        fetcher = ReplicaFetcherThread(
             self._connector, leader, self._replicas, self._profile, self._config, self._epoch, self._touched,
             self._quota, index, self.busy, connected=self.connected,
         )  # fmt: skip
@@ -672,7 +672,7 @@ class Fetchers:
             elif fetcher.leader == peer:
                 fetcher.broke()
 
-    def answered(self, peer: int, message: Connected | Refused) -> bool:
+    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to an attempt to connect; False if it is none of theirs."""
         return any(fetcher.leader == peer and fetcher.connected(message) for fetcher in self.running.values())
 

@@ -34,7 +34,7 @@ def slice_bytes(lineages: Lineages, records: Slice) -> int:
     return size
 
 
-class Rate:
+class SimpleRate:
     """Bytes a second over the last windows (``SimpleRate`` over ``SampledStat``).
 
     The time counted is from the beginning of the oldest window to now, and at least one window.
@@ -92,7 +92,7 @@ class Throttle:
     def __init__(self, limit: int, *, exists: bool) -> None:
         self._exists = exists
         self.active = exists and limit < LONG_MAX
-        self.rate = Rate()
+        self.rate = SimpleRate()
         self._limit = limit
         self._named: dict[str, bool] = {}
         """Partition → whether its replica here is among those named."""

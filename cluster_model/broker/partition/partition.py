@@ -89,7 +89,7 @@ class Completed(NamedTuple):
 #   divergence.
 
 
-class Outcome(Enum):
+class FetcherAction(Enum):
     """What the fetcher does next with the partition."""
 
     GO_ON = "go on"
@@ -101,14 +101,14 @@ class Outcome(Enum):
     """The fetcher thread has ended, and all that it fetched stands still."""
     IGNORED = "ignored"
     EXIT = "exit"
-    """The process must end: :attr:`Following.exit_reason` says why."""
+    """The process must end: :attr:`FollowerState.exit_reason` says why."""
 
 
-GO_ON: Final = Outcome.GO_ON
+GO_ON: Final = FetcherAction.GO_ON
 """Looking a member up takes time, and this is the outcome of nearly every answer."""
 
 
-class Following:
+class FollowerState:
     """State of a follower; the leader and epoch it believes in stand in the replica."""
 
     __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
@@ -152,13 +152,13 @@ class Following:
     def _current_epoch(self) -> int:
         return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
 
-    def epoch_answer(self, now: int, answer: EpochEnd) -> Outcome:
+    def epoch_answer(self, now: int, answer: EpochEnd) -> FetcherAction:
         """Truncate by the leader's answer; still :attr:`truncating` when it must be asked again."""
         replica = self.replica
         if not self.truncating or answer.asked != replica.log.epochs.latest:
-            return Outcome.IGNORED
+            return FetcherAction.IGNORED
         if self._asked_in != self._current_epoch():
-            return Outcome.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
+            return FetcherAction.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -166,7 +166,7 @@ class Following:
         if answer.end == UNDEFINED:
             rule = EPOCH_UNKNOWN
         self._truncate_by(now, epoch, answer.end, rule)
-        return Outcome.GO_ON
+        return FetcherAction.GO_ON
 
     def _truncate_by(self, now: int, epoch: int, end: int, rule: str) -> None:
         replica = self.replica
@@ -186,21 +186,21 @@ class Following:
             replica.log.log_start,
         )
 
-    def answer(self, now: int, asked: FetchPartition, data: FetchData) -> Outcome:
+    def answer(self, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
         """Take a fetch's answer: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
         replica = self.replica
         log = replica.log
         if self.truncating or self.failed or self.seek is not None or data.offset != log.leo:
-            return Outcome.IGNORED
+            return FetcherAction.IGNORED
         if data.error:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
                 self.seek = Seek(self._current_epoch(), earliest=False)
-                return Outcome.GO_ON
+                return FetcherAction.GO_ON
             return self._refused(KafkaError(data.error), asked.current_leader_epoch)
         if data.diverging is not None:
             self._truncate_by(now, *data.diverging, DIVERGING_EPOCH)
             self.truncating = False
-            return Outcome.GO_ON
+            return FetcherAction.GO_ON
         records = data.records
         if records.extents:
             if records.damages:
@@ -217,10 +217,10 @@ class Following:
             log.transactions.replicated(replica.hw)
         if data.log_start > log.log_start and not replica.follow_start(data.log_start, now):
             self.failed = True
-            return Outcome.FAILED
+            return FetcherAction.FAILED
         return GO_ON
 
-    def _corrupt(self, now: int, offset: int) -> Outcome:
+    def _corrupt(self, now: int, offset: int) -> FetcherAction:
         """A batch's checksum does not match: nothing that came is appended (``UnifiedLog.analyzeAndValidateRecords``).
 
         It is asked for again, for ever. Before KAFKA-4384 (0.10.2) the thread had gone on to the next offset already,
@@ -232,21 +232,21 @@ class Following:
             self.stuck_at = offset
             detail = "its fetcher thread has ended" if stops else "it will ask for it again"
             replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "follower", detail))
-        return Outcome.STOPPED if stops else Outcome.BACK_OFF
+        return FetcherAction.STOPPED if stops else FetcherAction.BACK_OFF
 
-    def _error(self, error: KafkaError) -> Outcome:
+    def _error(self, error: KafkaError) -> FetcherAction:
         if error is KafkaError.FENCED_LEADER_EPOCH:
             self.failed = True
-            return Outcome.FAILED
-        return Outcome.BACK_OFF
+            return FetcherAction.FAILED
+        return FetcherAction.BACK_OFF
 
-    def _refused(self, error: KafkaError, asked_in: int) -> Outcome:
+    def _refused(self, error: KafkaError, asked_in: int) -> FetcherAction:
         """An error to a question asked in an epoch: a fence that stood in the way of an older one means nothing."""
         if error is KafkaError.FENCED_LEADER_EPOCH and asked_in != self.replica.leader_epoch:
-            return Outcome.GO_ON
+            return FetcherAction.GO_ON
         return self._error(error)
 
-    def offset_answer(self, now: int, error: int, offset: int) -> Outcome:
+    def offset_answer(self, now: int, error: int, offset: int) -> FetcherAction:
         """Where the leader's log ends, or begins (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
         A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker would rather end than cut its
@@ -255,7 +255,7 @@ class Following:
         replica = self.replica
         seek, self.seek = self.seek, None
         if seek is None:
-            return Outcome.IGNORED
+            return FetcherAction.IGNORED
         if error:
             return self._refused(KafkaError(error), seek.epoch)
         if seek.earliest:
@@ -268,17 +268,17 @@ class Following:
                 f"exit: {replica.partition} ends at {replica.log.leo} here and at {offset} at its leader, broker "
                 f"{replica.leader}, and to cut it is not allowed while unclean.leader.election.enable is false"
             )
-            return Outcome.EXIT
+            return FetcherAction.EXIT
         else:
             replica.truncate(offset, now, LEADER_IS_SHORTER)
-        return Outcome.GO_ON
+        return FetcherAction.GO_ON
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (self.truncating, self.failed, self.seek, self.lag, self._asked_in, self.stuck_at)
 
     @classmethod
-    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "Following":
+    def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "FollowerState":
         """Undo of :meth:`save`."""
         following = cls(replica)
         following.truncating, following.failed, following.seek, following.lag, following._asked_in, stuck_at = saved
@@ -773,7 +773,7 @@ class Replica:
         self.leadership: Leadership | None = None
         self.done: list[Completed] = []
         """Produces that were waiting and are settled; whoever calls takes them from here."""
-        self.following: Following | None = None
+        self.following: FollowerState | None = None
 
     def _assign(self, assignment: tuple[int, ...]) -> None:
         self.assignment = assignment
@@ -867,7 +867,7 @@ class Replica:
         if new_epoch:
             self.emit(BecameFollower(now, self.partition, self.broker, state.leader, state.leader_epoch))
         if self.following is None:
-            self.following = Following(self)
+            self.following = FollowerState(self)
         if restart and state.leader != NOBODY:
             self.following.start(now, changed_leader=changed_leader)
 
@@ -1059,5 +1059,5 @@ class Replica:
         self.done = list(done)
         self.log.load(log)
         self.leadership = None if leadership is None else Leadership.loaded(self, leadership, sessions)
-        self.following = None if following is None else Following.loaded(self, following)
+        self.following = None if following is None else FollowerState.loaded(self, following)
         self.usual_size = self._usual_size()

@@ -6,7 +6,7 @@ Of transactional ones it also knows the coordinator's epoch that their last mark
 from typing import Final
 
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.transaction_index import Transactions
+from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.records import ABORT, Batch
@@ -33,14 +33,14 @@ class ProducerMemory:
 
     __slots__ = ("_expiry_us", "_last", "transactions")
 
-    def __init__(self, expiry_us: int = NEVER, transactions: Transactions | None = None) -> None:
+    def __init__(self, expiry_us: int = NEVER, transactions: TransactionIndex | None = None) -> None:
         """``expiry_us``: silence after which a producer is forgotten (``producer.id.expiration.ms``).
 
         ``transactions`` are those of the log: who has one open is not forgotten.
         """
         self._last: dict[int, _Entry] = {}
         self._expiry_us = expiry_us
-        self.transactions = transactions or Transactions()
+        self.transactions = transactions or TransactionIndex()
 
     def rebuild(self, log: ReplicaLog, snapshot: int = 0) -> None:
         """Read what the log says. Below ``snapshot`` a file said it: it keeps the last batch of each producer only."""

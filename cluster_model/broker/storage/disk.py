@@ -33,7 +33,7 @@ class Slow(NamedTuple):
     latency_us: int
 
 
-class Broken(NamedTuple):
+class DiskFailure(NamedTuple):
     """A disk that refuses: why, and how many bytes it holds before it does; -1: it takes nothing at all."""
 
     reason: str
@@ -48,7 +48,7 @@ class Disk:
     def __init__(self) -> None:
         self.slow: dict[int, Slow] = {}
         """By fault."""
-        self.broken: dict[int, Broken] = {}
+        self.broken: dict[int, DiskFailure] = {}
         self.halted = False
         """Whether the last process ended because of it, or never came up."""
         self.again = False

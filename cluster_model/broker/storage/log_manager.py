@@ -10,7 +10,7 @@ from typing import Any
 
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.storage.disk import WriteCache
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us, recovery_us
 from cluster_model.log.log_cleaner import to_clean
 from cluster_model.protocol.configs import NEVER, BrokerConfig
@@ -128,7 +128,7 @@ class LogManager:
     )
 
     def __init__(
-        self, port: Port, replicas: dict[str, Replica], config: BrokerConfig, emit: Callable[[Event], None]
+        self, port: NodeContext, replicas: dict[str, Replica], config: BrokerConfig, emit: Callable[[Event], None]
     ) -> None:
         self._port = port
         self._replicas = replicas

@@ -9,9 +9,9 @@ client_settings: which settings allow which anomaly; definitions: every anomaly 
 """
 
 from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.anomalies.history_builder import Seen
+from cluster_model.checker.anomalies.history_builder import AnomalyReport
 
 __all__ = [
     "KINDS",
-    "Seen",
+    "AnomalyReport",
 ]

@@ -15,7 +15,7 @@ class Example(NamedTuple):
     words: str
 
 
-class Case(NamedTuple):
+class AnomalyCase(NamedTuple):
     """``found`` findings of an anomaly at one client and one key; a cycle, which has many, names none."""
 
     name: str
@@ -28,7 +28,7 @@ class Case(NamedTuple):
     examples: tuple[Example, ...]
 
 
-class Tally:
+class AnomalyCounter:
     """Counts cases."""
 
     __slots__ = ("_cases",)
@@ -43,11 +43,11 @@ class Tally:
             examples = (*examples, example)
         self._cases[name, who, key, manner] = (before + count, examples)
 
-    def cases(self) -> list[Case]:
+    def cases(self) -> list[AnomalyCase]:
         """All of them, in the order in which they were first found."""
-        return [Case(*where, count, examples) for where, (count, examples) in self._cases.items()]
+        return [AnomalyCase(*where, count, examples) for where, (count, examples) in self._cases.items()]
 
-    def add(self, other: "Tally") -> None:
+    def add(self, other: "AnomalyCounter") -> None:
         """Take another one's cases over."""
         for (name, who, key, manner), (count, examples) in other._cases.items():
             before, known = self._cases.get((name, who, key, manner), (0, ()))

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.index import Facts
+from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import ASSIGN, COMMITTED, SUBSCRIBE
 from cluster_model.checker.anomalies.rules import unread
 from cluster_model.checker.invariants.base import LOSSY, Excuses
@@ -51,7 +51,12 @@ class InForce:
     __slots__ = ("_buried", "_clients", "_damaged", "_deleted", "_excuses", "_facts", "_unclean", "_undone", "_world")
 
     def __init__(
-        self, world: World, clients: ClientSettings, facts: Facts, excuses: Excuses, undone: Callable[[str | None], int]
+        self,
+        world: World,
+        clients: ClientSettings,
+        facts: KeyIndex,
+        excuses: Excuses,
+        undone: Callable[[str | None], int],
     ) -> None:
         """``undone`` tells how many acknowledged records of a client's transactions are aborted in the log."""
         self._world = world

@@ -12,9 +12,9 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.anomaly_case import Example, Tally
-from cluster_model.checker.anomalies.index import Facts, KeyFacts, values_between
-from cluster_model.checker.anomalies.operations import COMMITTED, INFO, Op, Read, Send
+from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
+from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, values_between
+from cluster_model.checker.anomalies.operations import COMMITTED, INFO, Op, ReadOperation, Send
 from cluster_model.checker.anomalies.order_rules import client_of
 from cluster_model.util.ranges import Spans
 
@@ -110,7 +110,7 @@ class _Txn(NamedTuple):
     process: str
     undecided: bool
     sends: tuple[Send, ...]
-    reads: tuple[Read, ...]
+    reads: tuple[ReadOperation, ...]
     invoked_us: int
     time_us: int
     committed_only: bool
@@ -122,7 +122,7 @@ class Cycles:
 
     __slots__ = ("_facts", "_txns")
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: KeyIndex) -> None:
         self._facts = facts
         self._txns: list[_Txn] = []
 
@@ -132,7 +132,7 @@ class Cycles:
             known = (op.process, op.type == INFO, _joined(op.sends), op.reads, op.invoked_us, op.time_us)
             self._txns.append(_Txn(*known, committed_only))
 
-    def find(self, tally: Tally, now: int) -> None:
+    def find(self, tally: AnomalyCounter, now: int) -> None:
         """Find the circles, at the end."""
         txns = [each for each in self._txns if not each.undecided or self._facts.committed(each.sends)]
         if len(txns) < 2:
@@ -160,7 +160,7 @@ class Cycles:
                     ww[before][writer] = "ww"
                 before = writer
 
-    def _tell_writes(self, txns: list[_Txn], ww: _Graph, tally: Tally, now: int) -> None:
+    def _tell_writes(self, txns: list[_Txn], ww: _Graph, tally: AnomalyCounter, now: int) -> None:
         if not any(ww.values()):
             return
         edges = _with_time(txns, ww)
@@ -169,7 +169,7 @@ class Cycles:
             if circle:
                 self._tell(WRITES, "", [txns[node] for node in circle], tally, now)
 
-    def _tell_reads(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: Tally, now: int) -> None:
+    def _tell_reads(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: AnomalyCounter, now: int) -> None:
         if not any(reads.values()):
             return
         both: _Graph = {node: {**ww[node]} for node in ww}
@@ -188,7 +188,7 @@ class Cycles:
                     manner = f"{READS_ONLY} {COMMITTED}"
                 self._tell(READS, manner, members, tally, now)
 
-    def _tell(self, name: str, manner: str, circle: list[_Txn], tally: Tally, now: int) -> None:
+    def _tell(self, name: str, manner: str, circle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
         names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in circle)
         tally.note(name, "", "", Example(now, -1, -1, f"transactions in a circle: {names}"), 1, manner)
 

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, Case, Example
+from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, Example
 from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.anomalies.history_checker import Anomalies, Reader
-from cluster_model.checker.anomalies.operations import ASSIGN, FAIL, INFO, OK, TXN, WIRE, Op, Read, Run, Send
+from cluster_model.checker.anomalies.operations import ASSIGN, FAIL, INFO, OK, TXN, WIRE, Op, ReadOperation, Run, Send
 from cluster_model.checker.invariants.base import Excuses
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
@@ -48,19 +48,19 @@ OUTPUT: Final = ".output"
 """Behind a member's name: the producer that writes what it reads."""
 
 
-class _Open:
+class _OpenTransaction:
     """A transaction that has not come to its end."""
 
     __slots__ = ("began_us", "number", "reads", "sends")
 
-    def __init__(self, number: int, began_us: int, reads: tuple[Read, ...]) -> None:
+    def __init__(self, number: int, began_us: int, reads: tuple[ReadOperation, ...]) -> None:
         self.number = number
         self.began_us = began_us
         self.reads = reads
         self.sends: list[Send] = []
 
 
-class Listening:
+class HistoryBuilder:
     """Takes trace events for :class:`Anomalies`."""
 
     __slots__ = (
@@ -90,9 +90,9 @@ class Listening:
         """Client → its present process, and how that reads."""
         self._at: dict[str, int] = {}
         """Client → when the hand-out at hand was."""
-        self._reads: dict[str, list[Read]] = {}
+        self._reads: dict[str, list[ReadOperation]] = {}
         """Of members that write what they read: that hand-out."""
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _OpenTransaction] = {}
         self._number = 0
         self._started: dict[str, int] = {}
         """Partition that was deleted → the first stint of the one that has its name now."""
@@ -157,7 +157,7 @@ class Listening:
     def _begun(self, event: TransactionBegun) -> None:
         self._number += 1
         reads = tuple(self._reads.pop(event.client.removesuffix(OUTPUT), ()))
-        self._open[event.client] = _Open(self._number, event.at_us, reads)
+        self._open[event.client] = _OpenTransaction(self._number, event.at_us, reads)
 
     def _over(self, client: str, outcome: str, now: int) -> None:
         txn = self._open.pop(client, None)
@@ -184,7 +184,7 @@ class Listening:
         if self._copiers and client in self._copiers:
             if fresh:
                 self._reads[client] = []
-            self._reads.setdefault(client, []).append(Read(key, stint, start, end))
+            self._reads.setdefault(client, []).append(ReadOperation(key, stint, start, end))
         if stint >= self._started.get(key, 0):
             self.anomalies.polled(reader, key, stint, start, end, now, now)
 
@@ -272,7 +272,7 @@ class Listening:
         self._reads = {client: list(each) for client, each in reads}
         self._open = {}
         for client, number, began_us, txn_reads, sends in transactions:
-            self._open[client] = _Open(number, began_us, txn_reads)
+            self._open[client] = _OpenTransaction(number, began_us, txn_reads)
             self._open[client].sends = list(sends)
 
 
@@ -325,7 +325,7 @@ def read_all(world: World, anomalies: Anomalies, now: int) -> None:
             facts.returned(*read[1:])
 
 
-def served(leader: Replica) -> Iterator[Read]:
+def served(leader: Replica) -> Iterator[ReadOperation]:
     """What a leader serves, a part per stint and hole."""
     log, key = leader.log, leader.partition
     transactional = log.lineages.any_transactional(log.extents)
@@ -335,12 +335,12 @@ def served(leader: Replica) -> Iterator[Read]:
             end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
             low, high = max(first, log.log_start), min(end, leader.hw)
             if low < high:
-                yield from (Read(key, stint, *part) for part in subtract([(low, high)], damaged))
+                yield from (ReadOperation(key, stint, *part) for part in subtract([(low, high)], damaged))
         return
     for lineage, batch, start, end in log.batches_between(log.log_start, leader.hw):
         if batch.kind >= ABORT or (batch.kind == TRANSACTIONAL and log.transactions.is_aborted(batch)):
             continue
-        yield from (Read(key, lineage.id, *part) for part in subtract([(start, end)], damaged))
+        yield from (ReadOperation(key, lineage.id, *part) for part in subtract([(start, end)], damaged))
 
 
 # The checker of client-side anomalies: takes a history from the trace and gives the verdict on it.
@@ -349,7 +349,7 @@ def served(leader: Replica) -> Iterator[Read]:
 NO_CLIENTS: Final = ClientSettings()
 
 
-class Seen(NamedTuple):
+class AnomalyReport(NamedTuple):
     """An anomaly that was found at clients and partitions for which the verdict is the same."""
 
     name: str
@@ -363,7 +363,7 @@ class Seen(NamedTuple):
     examples: tuple[Example, ...]
 
 
-class Witness:
+class AnomalyChecker:
     """Listens on behalf of the clients."""
 
     __slots__ = ("_world", "in_force", "listening")
@@ -374,7 +374,7 @@ class Witness:
         """``excuses`` and ``undone`` are for the verdict only: nothing is found by them."""
         self._world = world
         anomalies = Anomalies(self._payload, self.empty, self._begin)
-        self.listening = Listening(
+        self.listening = HistoryBuilder(
             anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
             clients.copiers,
             lambda key: len(world.lineages[key].by_id) if key in world.lineages else 0,
@@ -403,13 +403,13 @@ class Witness:
         read_all(self._world, self.listening.anomalies, now)
         self.listening.anomalies.close(now)
 
-    def found(self, now: int) -> tuple[Seen, ...]:
+    def found(self, now: int) -> tuple[AnomalyReport, ...]:
         """What was found, illegal first; before the end only what does not depend on it."""
-        merged: dict[tuple[str, str], list[Case]] = {}
+        merged: dict[tuple[str, str], list[AnomalyCase]] = {}
         for case in self.listening.anomalies.cases(now):
             merged.setdefault((case.name, KINDS[case.name].excuse(case, self.in_force)), []).append(case)
         seen = [
-            Seen(
+            AnomalyReport(
                 name, sum(case.found for case in cases), bool(why), why,
                 tuple(dict.fromkeys((case.who, case.key) for case in cases)),
                 tuple([example for case in cases for example in case.examples])[:EXAMPLES],

@@ -8,9 +8,9 @@ methods behind it for who has their parts one by one and would rather not make a
 from typing import Any, Protocol
 
 from cluster_model.checker.anomalies import rules
-from cluster_model.checker.anomalies.anomaly_case import Case, Tally
+from cluster_model.checker.anomalies.anomaly_case import AnomalyCase, AnomalyCounter
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.index import Facts, KeyFacts, Undecided
+from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, Undecided
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
     COMMITTED,
@@ -24,7 +24,7 @@ from cluster_model.checker.anomalies.operations import (
     Empty,
     Op,
     Payload,
-    Read,
+    ReadOperation,
     Send,
 )
 from cluster_model.checker.anomalies.order_rules import Gaps, Lags, PollOrder, RealtimeOrder, SendOrder
@@ -53,9 +53,9 @@ class Anomalies:
     )  # fmt: skip
 
     def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
-        self.tally = Tally()
+        self.tally = AnomalyCounter()
         """What is decided for good."""
-        self.facts = Facts(payload, empty, begin)
+        self.facts = KeyIndex(payload, empty, begin)
         self.gaps = Gaps(self.facts, self.tally)
         self.polls = PollOrder(self.gaps, self.tally)
         self._sent_in_order = SendOrder(self.facts, self.gaps)
@@ -65,7 +65,7 @@ class Anomalies:
         self.realtime = RealtimeOrder(self.tally)
         self.groups = GroupChecks(self.tally)
         self._operations = 0
-        self._closed: tuple[Case, ...] | None = None
+        self._closed: tuple[AnomalyCase, ...] | None = None
         self._parts: tuple[_Part, ...] = (
             self.tally, self.facts, self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags,
             self.realtime, self.groups,
@@ -146,7 +146,7 @@ class Anomalies:
         if manner.startswith(SUBSCRIBE):
             self.consumed.polled(process, key, strand, start, end)
 
-    def glimpsed(self, reader: Reader, read: Read, now: int, *, moved: bool) -> None:
+    def glimpsed(self, reader: Reader, read: ReadOperation, now: int, *, moved: bool) -> None:
         """A poll that was not ok has returned something all the same: it is in the log, but nobody has seen it."""
         key, strand, start, end = read
         self.facts.key(key).observe(strand, start, end)
@@ -171,7 +171,7 @@ class Anomalies:
         if facts is None:
             return
         _find_in(facts, self.tally, now)
-        consumed = Tally()
+        consumed = AnomalyCounter()
         self.consumed.find(consumed, now, key)
         self.tally.add(consumed)
         self.facts.begin_anew(key)
@@ -193,13 +193,13 @@ class Anomalies:
         self.lags.find(tally)
         self._closed = tuple(tally.cases())
 
-    def cases(self, now: int) -> tuple[Case, ...]:
+    def cases(self, now: int) -> tuple[AnomalyCase, ...]:
         """What was found; before the end only what does not depend on it."""
         return self._closed if self._closed is not None else tuple(self._so_far(now).cases())
 
-    def _so_far(self, now: int) -> Tally:
+    def _so_far(self, now: int) -> AnomalyCounter:
         self.facts.settle()
-        tally = Tally()
+        tally = AnomalyCounter()
         tally.add(self.tally)
         for facts in self.facts.keys.values():
             _find_in(facts, tally, now)
@@ -226,7 +226,7 @@ class Anomalies:
             part.load(state)
 
 
-def _find_in(facts: KeyFacts, tally: Tally, now: int) -> None:
+def _find_in(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """What of one key can be told at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
         find(facts, tally, now)

@@ -15,7 +15,7 @@ UNKNOWN: Final = 1 << 62
 """The start of a strand whose start is not known."""
 
 
-class Place(NamedTuple):
+class ValueExtent(NamedTuple):
     """``size`` values of a client, from ``sequence`` on, that stand in a strand from ``offset`` on."""
 
     client: str
@@ -197,7 +197,7 @@ class KeyFacts:
         """Strands of the log, ascending."""
         return sorted(self.log)
 
-    def places(self, wanted: dict[str, Spans], among: dict[int, Spans] | None = None) -> Iterator[Place]:
+    def places(self, wanted: dict[str, Spans], among: dict[int, Spans] | None = None) -> Iterator[ValueExtent]:
         """Where values stand in the log, or in another part of the strands, by strand and offset."""
         if not wanted:
             return
@@ -279,12 +279,12 @@ def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
         waiting.append([strand, start, end])
 
 
-def _picked(run: Run, strand: int, wanted: dict[str, Spans]) -> Iterator[Place]:
+def _picked(run: Run, strand: int, wanted: dict[str, Spans]) -> Iterator[ValueExtent]:
     offset, client, sequence, count = run
     spans = wanted.get(client)
     if spans is not None:
         for low, high in spans.within(sequence, sequence + count):
-            yield Place(client, low, high - low, strand, offset + low - sequence)
+            yield ValueExtent(client, low, high - low, strand, offset + low - sequence)
 
 
 class Undecided(NamedTuple):
@@ -293,7 +293,7 @@ class Undecided(NamedTuple):
     sends: tuple[Send, ...]
 
 
-class Facts:
+class KeyIndex:
     """All keys, and the sends of which nobody can tell."""
 
     __slots__ = ("begin", "empty", "keys", "payload", "undecided")

@@ -44,7 +44,7 @@ class Send(NamedTuple):
     offset: int = -1
 
 
-class Read(NamedTuple):
+class ReadOperation(NamedTuple):
     """What stands at ``[start, end)`` of a strand, in order."""
 
     key: str
@@ -64,7 +64,7 @@ class Op(NamedTuple):
     type: str
     f: str
     sends: tuple[Send, ...] = ()
-    reads: tuple[Read, ...] = ()
+    reads: tuple[ReadOperation, ...] = ()
     keys: tuple[str, ...] = ()
     moved: tuple[str, ...] = ()
     invoked_us: int = 0

@@ -11,8 +11,8 @@ from collections import deque
 from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.anomaly_case import Example, Tally
-from cluster_model.checker.anomalies.index import Facts, seen_between, values_between
+from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
+from cluster_model.checker.anomalies.index import KeyIndex, seen_between, values_between
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, Send
 from cluster_model.util.ranges import Range, Spans, union
 
@@ -26,7 +26,7 @@ from cluster_model.util.ranges import Range, Spans, union
 # second counts, and from the start of the second on nothing but its own.
 
 
-class Step(NamedTuple):
+class OffsetJump(NamedTuple):
     """From one offset of a key to another that is not the next."""
 
     name: str
@@ -44,13 +44,13 @@ class Gaps:
 
     __slots__ = ("_facts", "_waiting", "tally")
 
-    def __init__(self, facts: Facts, tally: Tally) -> None:
+    def __init__(self, facts: KeyIndex, tally: AnomalyCounter) -> None:
         self._facts = facts
         self.tally = tally
-        self._waiting: dict[Step, tuple[int, int]] = {}
+        self._waiting: dict[OffsetJump, tuple[int, int]] = {}
         """Step → how often, and when first."""
 
-    def took(self, step: Step, now: int) -> None:
+    def took(self, step: OffsetJump, now: int) -> None:
         """Somebody went from an offset to one further up."""
         if COMMITTED not in step.manner and self._skipped(step):
             self._tell(self.tally, step, 1, now)
@@ -58,7 +58,7 @@ class Gaps:
             count, first = self._waiting.get(step, (0, now))
             self._waiting[step] = (count + 1, first)
 
-    def _over_markers(self, step: Step) -> bool:
+    def _over_markers(self, step: OffsetJump) -> bool:
         """Whether it is known by now that there is nothing but markers between."""
         facts, gap = self._facts.key(step.key), (step.source + 1, step.target)
         seen = list(seen_between(facts, *gap, step.strands))
@@ -66,7 +66,7 @@ class Gaps:
             return False
         return not any(facts.payload(facts.key, strand, *part) for strand, part in seen)
 
-    def _skipped(self, step: Step) -> int:
+    def _skipped(self, step: OffsetJump) -> int:
         """How many offsets of the log a step leaves out.
 
         Who reads committed data only leaves out what was aborted, which others may have seen: that is no loss.
@@ -80,12 +80,12 @@ class Gaps:
                 wanted += count - sum(last - first for first, last in gone)
         return wanted
 
-    def _tell(self, tally: Tally, step: Step, count: int, now: int) -> None:
+    def _tell(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
         words = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, over {skipped} records"
         tally.note(step.name, step.who, step.key, Example(now, step.source, step.target, words), count, step.manner)
 
-    def decide(self, tally: Tally) -> None:
+    def decide(self, tally: AnomalyCounter) -> None:
         """Count those of which it is known by now."""
         for step, (count, first) in self._waiting.items():
             if self._skipped(step):
@@ -132,7 +132,7 @@ class PollOrder:
 
     __slots__ = ("_gaps", "_inside", "_last", "_tally")
 
-    def __init__(self, gaps: Gaps, tally: Tally) -> None:
+    def __init__(self, gaps: Gaps, tally: AnomalyCounter) -> None:
         self._gaps = gaps
         self._tally = tally
         self._last: dict[str, dict[str, Range]] = {}
@@ -181,7 +181,7 @@ class PollOrder:
         back, skip = names
         name = client_of(process)
         if after > before:
-            self._gaps.took(Step(skip, name, key, manner, before, after, (min(old, new), new)), now)
+            self._gaps.took(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
         words = f"{name} was handed offset {after} of {key} after offset {before}"
         self._tally.note(back, name, key, Example(now, after, before + 1, words), 1, manner)
@@ -239,7 +239,7 @@ _Chain = tuple[str, str]
 """(process, key)."""
 
 
-class Piece:
+class ValueRun:
     """Values in the order of sending whose places are known; ``operation`` -1: every value is an operation.
 
     Only the last piece of a chain grows, and only where :class:`SendOrder` keeps it.
@@ -274,10 +274,10 @@ class SendOrder:
 
     __slots__ = ("_chains", "_facts", "_gaps", "_untold")
 
-    def __init__(self, facts: Facts, gaps: Gaps) -> None:
+    def __init__(self, facts: KeyIndex, gaps: Gaps) -> None:
         self._facts = facts
         self._gaps = gaps
-        self._chains: dict[_Chain, list[Piece]] = {}
+        self._chains: dict[_Chain, list[ValueRun]] = {}
         self._untold: list[_Untold] = []
 
     def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
@@ -292,9 +292,9 @@ class SendOrder:
             if top.end == sequence and top.last + 1 == offset:
                 top.end, top.last, top.operation = end, last, operation
                 return
-        self._insert(chain, (process, key), Piece(sequence, end, offset, last, operation), self._gaps, now)
+        self._insert(chain, (process, key), ValueRun(sequence, end, offset, last, operation), self._gaps, now)
 
-    def _insert(self, chain: list[Piece], where: _Chain, piece: Piece, gaps: Gaps, now: int) -> None:
+    def _insert(self, chain: list[ValueRun], where: _Chain, piece: ValueRun, gaps: Gaps, now: int) -> None:
         index = bisect_right(chain, piece.start, key=lambda each: each.start)
         before = chain[index - 1] if index else None
         after = chain[index] if index < len(chain) else None
@@ -302,23 +302,23 @@ class SendOrder:
             return  # Sent again under the same numbers: its first place stands.
         if before is not None and before.end == piece.start:
             self._compare(where, before, piece, gaps, now)
-            piece = Piece(before.start, piece.end, before.first, piece.last, piece.operation)
+            piece = ValueRun(before.start, piece.end, before.first, piece.last, piece.operation)
             index -= 1
             del chain[index]
         if after is not None and after.start == piece.end:
             self._compare(where, piece, after, gaps, now)
-            piece = Piece(piece.start, after.end, piece.first, after.last, after.operation)
+            piece = ValueRun(piece.start, after.end, piece.first, after.last, after.operation)
             del chain[index]
         chain.insert(index, piece)
 
-    def _compare(self, where: _Chain, one: Piece, other: Piece, gaps: Gaps, now: int) -> None:
+    def _compare(self, where: _Chain, one: ValueRun, other: ValueRun, gaps: Gaps, now: int) -> None:
         """The last value of one piece and the first of the other follow each other."""
         process, key = where
         client = client_of(process)
         inside = one.operation == other.operation >= 0
         if other.first > one.last:
             if inside and other.first > one.last + 1:
-                gaps.took(Step(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
+                gaps.took(OffsetJump(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
             return
         words = f"record {other.start} of {client} stands at offset {other.first}, and the one before it at {one.last}"
         example = Example(now, other.first, one.last + 1, words)
@@ -328,7 +328,7 @@ class SendOrder:
         """A send has ended, and nobody can tell."""
         self._untold.append(_Untold(process, send, operation))
 
-    def find(self, tally: Tally, now: int) -> None:
+    def find(self, tally: AnomalyCounter, now: int) -> None:
         """What has to wait for the end: sends of which nobody could tell, and failed ones between others."""
         gaps = Gaps(self._facts, tally)
         chains = {where: list(chain) for where, chain in self._chains.items()}
@@ -345,7 +345,7 @@ class SendOrder:
                     self._compare(where, one, other, gaps, now)
         gaps.decide(tally)
 
-    def _found(self, each: _Untold) -> list[Piece]:
+    def _found(self, each: _Untold) -> list[ValueRun]:
         """Where values are of which nobody told: they were read there, or some of the operation's were."""
         send = each.send
         facts = self._facts.key(send.key)
@@ -356,7 +356,7 @@ class SendOrder:
             for index in range(place.size):
                 number = place.sequence + index
                 at[number] = max(at.get(number, -1), place.offset + index)
-        return [Piece(number, number + 1, at[number], at[number], each.operation) for number in sorted(at)]
+        return [ValueRun(number, number + 1, at[number], at[number], each.operation) for number in sorted(at)]
 
     def forget(self, key: str) -> None:
         """A key is gone."""
@@ -376,7 +376,7 @@ class SendOrder:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         chains, untold = saved
-        self._chains = {where: [Piece(*piece) for piece in chain] for where, chain in chains}
+        self._chains = {where: [ValueRun(*piece) for piece in chain] for where, chain in chains}
         self._untold = list(untold)
 
 
@@ -447,7 +447,7 @@ class Lags:
                 most, at, offset = lag, invoked_us, last
             worst[client] = (count + 1, most, at, offset)
 
-    def find(self, tally: Tally) -> None:
+    def find(self, tally: AnomalyCounter) -> None:
         """Count polls."""
         worst = dict(self._worst)
         for who, poll in self._at_hand.items():
@@ -505,7 +505,7 @@ class RealtimeOrder:
 
     __slots__ = ("_high", "_tally", "_ways")
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: AnomalyCounter) -> None:
         self._tally = tally
         self._high: dict[str, int] = {}
         self._ways: dict[tuple[str, str], _Way] = {}

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from cluster_model.checker.anomalies.anomaly_case import Example, Tally
-from cluster_model.checker.anomalies.index import Facts, KeyFacts, Place
+from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
+from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, ValueExtent
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, OK, Op, Payload
 from cluster_model.checker.anomalies.order_rules import client_of
 from cluster_model.util.ranges import Range, Spans, load_all, put, put_at, save_all
@@ -19,7 +19,7 @@ class Consumed:
 
     __slots__ = ("_again", "_facts", "_once")
 
-    def __init__(self, facts: Facts) -> None:
+    def __init__(self, facts: KeyIndex) -> None:
         self._facts = facts
         self._once: dict[_Who, dict[int, Spans]] = {}
         self._again: dict[_Who, dict[int, Spans]] = {}
@@ -52,7 +52,7 @@ class Consumed:
                 left.add(*part)
             self._once[process, key][strand] = left
 
-    def find(self, tally: Tally, now: int, only: str = "") -> None:
+    def find(self, tally: AnomalyCounter, now: int, only: str = "") -> None:
         """Count values per process, of all keys or of one."""
         for process, key in self._once:
             if only not in ("", key):
@@ -64,30 +64,30 @@ class Consumed:
                 for strand, spans in again.items():
                     for low, high in spans.ranges():
                         for run in self._facts.key(key).payload(key, strand, low, high):
-                            self._tell(tally, (process, key), Place(*run[1:], strand, run[0]), now)
+                            self._tell(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
 
-    def _by_value(self, who: _Who, again: dict[int, Spans], tally: Tally, now: int) -> None:
+    def _by_value(self, who: _Who, again: dict[int, Spans], tally: AnomalyCounter, now: int) -> None:
         """Where a value may stand in several places, each counts once."""
         process, key = who
         facts = self._facts.key(key)
-        found: dict[tuple[str, int], Place] = {}
+        found: dict[tuple[str, int], ValueExtent] = {}
         for strand, spans in again.items():
             for low, high in spans.ranges():
                 for offset, client, sequence, count in facts.payload(key, strand, low, high):
                     for index in range(count):
-                        place = Place(client, sequence + index, 1, strand, offset + index)
+                        place = ValueExtent(client, sequence + index, 1, strand, offset + index)
                         found.setdefault((client, sequence + index), place)
         known: dict[tuple[str, int], None] = {}
         for place in facts.places(facts.doubles, self._once[who]):
             for index in range(place.size):
                 value = (place.client, place.sequence + index)
                 if value in known:
-                    found.setdefault(value, Place(*value, 1, place.strand, place.offset + index))
+                    found.setdefault(value, ValueExtent(*value, 1, place.strand, place.offset + index))
                 known[value] = None
         for place in found.values():
             self._tell(tally, (process, key), place, now)
 
-    def _tell(self, tally: Tally, who: _Who, place: Place, now: int) -> None:
+    def _tell(self, tally: AnomalyCounter, who: _Who, place: ValueExtent, now: int) -> None:
         process, key = who
         name = client_of(process)
         end = place.sequence + place.size
@@ -125,7 +125,7 @@ class Consumed:
 ABORTED_READ: Final = "G1a"
 
 
-def find_aborted_reads(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client that sent them; those that a reader of committed data was handed apart."""
     found: dict[str, Spans] = {}
     for client, failed in facts.ended[FAIL].items():
@@ -160,7 +160,7 @@ def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
     return {value: sorted(offsets) for value, offsets in found.items() if len(offsets) > 1}
 
 
-def find_duplicates(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_duplicates(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
         words = f"record {sequence} of {client} stands at offsets {', '.join(map(str, offsets))}"
@@ -179,7 +179,7 @@ class GroupChecks:
 
     __slots__ = ("_committed", "_owners", "_tally")
 
-    def __init__(self, tally: Tally) -> None:
+    def __init__(self, tally: AnomalyCounter) -> None:
         self._tally = tally
         self._committed: dict[tuple[str, str], int] = {}
         self._owners: dict[tuple[str, str], tuple[int, str]] = {}
@@ -239,7 +239,7 @@ class GroupChecks:
 INCONSISTENT_OFFSETS: Final = "inconsistent-offsets"
 
 
-def find_inconsistent_offsets(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_inconsistent_offsets(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count offsets, by the client whose value was seen first."""
     for start, end in facts.contested.ranges():
         told: dict[int, tuple[str, int, int]] = {}
@@ -275,7 +275,7 @@ def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[
 LOST_WRITE: Final = "lost-write"
 
 
-def find_lost_writes(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client that sent them."""
     doubles = offsets_of_doubles(facts)
     bound = _bound(facts, doubles)
@@ -358,7 +358,7 @@ def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[
 PHANTOM: Final = "phantom"
 
 
-def find_phantoms(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_phantoms(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client whose they claim to be."""
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
@@ -372,7 +372,7 @@ def find_phantoms(facts: KeyFacts, tally: Tally, now: int) -> None:
 PRECOMMITTED_READ: Final = "precommitted-read"
 
 
-def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Tally) -> None:
+def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: AnomalyCounter) -> None:
     """Count values of one operation, by its client."""
     for key in dict.fromkeys(send.key for send in op.sends):
         found: dict[str, Spans] = {}
@@ -419,7 +419,7 @@ def _less(spans: Spans, start: int, end: int) -> Spans:
     return left
 
 
-def find_unseen_writes(facts: KeyFacts, tally: Tally, now: int) -> None:
+def find_unseen_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client that sent them."""
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():

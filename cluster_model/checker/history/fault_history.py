@@ -49,11 +49,11 @@ QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
 
 
 @dataclass(frozen=True, slots=True)
-class Deed:
+class FaultRecord:
     """One of them."""
 
     moment: int
-    """Its place among the rare events of the :class:`History`."""
+    """Its place among the rare events of the :class:`ClusterHistory`."""
     at_us: int
     event_kind: str
     node: str
@@ -89,11 +89,11 @@ class Deeds:
     __slots__ = ("_active", "_downs", "_fenced", "_healed", "_pauses", "_steps")
 
     def __init__(self) -> None:
-        self._active: dict[int, Deed] = {}
-        self._healed: tuple[Deed, ...] = ()
-        self._downs: dict[str, Deed] = {}
-        self._pauses: dict[str, Deed] = {}
-        self._fenced: dict[int, Deed] = {}
+        self._active: dict[int, FaultRecord] = {}
+        self._healed: tuple[FaultRecord, ...] = ()
+        self._downs: dict[str, FaultRecord] = {}
+        self._pauses: dict[str, FaultRecord] = {}
+        self._fenced: dict[int, FaultRecord] = {}
         self._steps: list[tuple[int, int, str]] = []
         """(moment, at_us, who), in order."""
 
@@ -105,7 +105,7 @@ class Deeds:
                 del self._steps[:STEPS_KEPT]
         elif isinstance(event, FaultInjected):
             names = event.target
-            deed = Deed(moment, event.at_us, event.kind, names, -1, event.fault, event.fault_id, event.fault)
+            deed = FaultRecord(moment, event.at_us, event.kind, names, -1, event.fault, event.fault_id, event.fault)
             self._active[event.fault_id] = deed
         elif isinstance(event, FaultHealed):
             healed = self._active.pop(event.fault_id, None)
@@ -121,11 +121,11 @@ class Deeds:
             self._over(self._pauses, event.node, event.at_us)
         elif isinstance(event, BrokerFenced):
             node = f"broker {event.broker}"
-            self._fenced[event.broker] = Deed(
+            self._fenced[event.broker] = FaultRecord(
                 moment, event.at_us, event.kind, node, event.broker, event.detail, -1, ""
             )  # fmt: skip
 
-    def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> Deed:
+    def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> FaultRecord:
         """A process ended or paused: by a fault on it that does such a thing, if there is one."""
         does = HALTING if what.startswith(ITSELF) else STOPPING
         struck = [
@@ -135,19 +135,19 @@ class Deeds:
         ]
         fault = max(struck, key=lambda each: each.moment, default=None)
         number, name = (-1, "") if fault is None else (fault.fault_id, fault.fault)
-        return Deed(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
+        return FaultRecord(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
 
     @staticmethod
-    def _over(table: dict[str, Deed], node: str, at_us: int) -> None:
+    def _over(table: dict[str, FaultRecord], node: str, at_us: int) -> None:
         if node in table:
             table[node] = replace(table[node], ended_us=at_us)
 
-    def standing(self) -> tuple[Deed, ...]:
+    def standing(self) -> tuple[FaultRecord, ...]:
         """All that is kept, in order."""
         found = [*self._active.values(), *self._healed, *self._downs.values(), *self._pauses.values()]
         return tuple(sorted(found, key=lambda deed: deed.moment))
 
-    def fenced(self, broker: int) -> Deed | None:
+    def fenced(self, broker: int) -> FaultRecord | None:
         """When the controller gave a broker up last."""
         return self._fenced.get(broker)
 
@@ -178,7 +178,7 @@ class Deeds:
         self._pauses, self._fenced = dict(pauses), dict(fenced)
 
 
-def on_node(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
+def on_node(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Those on a node that were not over by a time, in order."""
     return tuple(
         deed
@@ -187,12 +187,12 @@ def on_node(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ..
     )  # fmt: skip
 
 
-def about(deeds: tuple[Deed, ...], node: str, since_us: int) -> tuple[Deed, ...]:
+def about(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Those of them by which a node may have stopped answering or sending: no quiet ones."""
     return tuple(deed for deed in on_node(deeds, node, since_us) if not deed.is_quiet)
 
 
-def deed_words(deed: Deed, node: str, who: str) -> str:
+def deed_words(deed: FaultRecord, node: str, who: str) -> str:
     """``broker 1 lost power (step 3)``."""
     if deed.event_kind == NodeDown.kind:
         exits = deed.what.removeprefix(ITSELF)

@@ -1,15 +1,15 @@
 """The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, node failures.
 
-What stands when records go missing is kept with them (:class:`Scene`). So the history itself only needs what may
-explain a loss to come, and what became of the copies of records that are missing: its size follows what is in doubt,
-not the length of the run.
+What stands when records go missing is kept with them (:class:`PartitionSnapshot`). So the history itself only needs
+what may explain a loss to come, and what became of the copies of records that are missing: its size follows what is in
+doubt, not the length of the run.
 """
 
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.history.fault_history import Deed, Deeds
+from cluster_model.checker.history.fault_history import Deeds, FaultRecord
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
@@ -28,7 +28,7 @@ from cluster_model.util.ranges import Range, subtract
 
 # The state in which acknowledged records went missing, kept to find the cause.
 #
-# A :class:`Witness` stands for consecutive records of one leader stint that went missing by one event. It is
+# A :class:`MissingRecords` stands for consecutive records of one leader stint that went missing by one event. It is
 # forgotten when the leader's log has them all again.
 
 
@@ -36,7 +36,7 @@ LOOKED_OVER: Final = 64
 """Witnesses of a partition after which those of records that are back are looked for, and dropped."""
 
 
-class Scene(NamedTuple):
+class PartitionSnapshot(NamedTuple):
     """What stood for a partition at a moment."""
 
     moment: int
@@ -50,13 +50,13 @@ class Scene(NamedTuple):
     """Its place among the rare events."""
     deposed: int
     """Who led before that, -1 nobody."""
-    deeds: tuple[Deed, ...]
-    fenced: tuple[Deed, ...]
+    deeds: tuple[FaultRecord, ...]
+    fenced: tuple[FaultRecord, ...]
     dropped: tuple[tuple[int, int, IsrChanged], ...]
     """For each replica outside the ISR how it last left: (broker, moment, event)."""
 
 
-class Witness(NamedTuple):
+class MissingRecords(NamedTuple):
     """Records that went missing together."""
 
     epoch: int
@@ -65,7 +65,7 @@ class Witness(NamedTuple):
     end: int
     trigger: TraceEvent | None
     """What made them go missing; None: they were acknowledged when the leader lacked them already."""
-    scene: Scene
+    scene: PartitionSnapshot
     holders: tuple[int, ...]
     """Replicas other than the leader's that held the first of them."""
     instead: int
@@ -73,7 +73,7 @@ class Witness(NamedTuple):
     behind: bool
     """Whether the leader went by an older epoch than theirs until then."""
 
-    def goes_on(self, other: "Witness") -> bool:
+    def goes_on(self, other: "MissingRecords") -> bool:
         """Whether the other one is just more of it."""
         return (self.epoch, self.end, self.trigger, self.holders) == (
             other.epoch,
@@ -90,9 +90,9 @@ class Witnesses:
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._kept: dict[str, list[Witness]] = {}
+        self._kept: dict[str, list[MissingRecords]] = {}
 
-    def missing(self, event: RecordsMissing, trigger: TraceEvent | None, scene: Scene) -> None:
+    def missing(self, event: RecordsMissing, trigger: TraceEvent | None, scene: PartitionSnapshot) -> None:
         """Records went missing."""
         start, end = event.log_offset, event.log_offset + event.count
         replicas = self._world.replicas[event.partition]
@@ -104,7 +104,7 @@ class Witnesses:
         ]
         instead = epoch_at(replicas[leader].log, start) if leader in replicas else -1
         behind = leader in replicas and replicas[leader].leader_epoch < event.leader_epoch
-        fresh = Witness(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead, behind)
+        fresh = MissingRecords(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead, behind)
         kept = self._kept.setdefault(event.partition, [])
         if kept and kept[-1].goes_on(fresh):
             kept[-1] = kept[-1]._replace(end=end)
@@ -113,7 +113,7 @@ class Witnesses:
         if len(kept) % LOOKED_OVER == 0:
             self._kept[event.partition] = [each for each in kept if self._gone(event.partition, each)]
 
-    def _gone(self, partition: str, witness: Witness) -> bool:
+    def _gone(self, partition: str, witness: MissingRecords) -> bool:
         """Whether the leader's log lacks any of them."""
         leader = self._world.true_leader(partition)
         if leader is None:
@@ -123,14 +123,14 @@ class Witnesses:
             epoch_at(log, witness.start) == epoch_at(log, witness.end - 1) == witness.epoch and not leader.damages
         )
 
-    def of(self, partition: str, epoch: int, offset: int) -> Witness | None:
+    def of(self, partition: str, epoch: int, offset: int) -> MissingRecords | None:
         """The newest witness of a record's going missing."""
         for each in reversed(self._kept.get(partition, ())):
             if each.epoch == epoch and each.start <= offset < each.end:
                 return each
         return None
 
-    def kept(self, partition: str) -> list[Witness]:
+    def kept(self, partition: str) -> list[MissingRecords]:
         """All of a partition's, in the order in which they went missing."""
         return self._kept.get(partition, [])
 
@@ -179,7 +179,7 @@ NOBODY: Final = (-1, -1)
 """Who led of a partition that nothing is known of any more."""
 
 
-class Cut(NamedTuple):
+class LogTruncation(NamedTuple):
     """What a replica dropped."""
 
     moment: int
@@ -222,7 +222,7 @@ def early_joins(world: World, event: IsrChanged) -> Iterator[tuple[int, int, int
             yield broker, replica.log.leo, epoch_start
 
 
-class History:
+class ClusterHistory:
     """What happened to one cluster, by partition where it concerns one."""
 
     __slots__ = (
@@ -249,7 +249,7 @@ class History:
         """The ISR before the newest election."""
         self._unclean: dict[str, list[LeaderElected]] = {}
         """The newest unclean elections."""
-        self._cuts: dict[str, list[Cut]] = {name: [] for name in names}
+        self._cuts: dict[str, list[LogTruncation]] = {name: [] for name in names}
         self._isrs = {name: [(0, record.isr)] for name, record in names.items()}
         """(leader epoch, its newest ISR) each."""
         self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
@@ -257,7 +257,7 @@ class History:
         self._early: dict[str, dict[int, Join]] = {}
         """The newest such join of each replica."""
         self._damages: list[tuple[int, BatchDamaged]] = []
-        self._scenes: dict[str, Scene] = {}
+        self._scenes: dict[str, PartitionSnapshot] = {}
         """Made when asked for, until the next rare event."""
         self._saved: tuple[Any, ...] | None = None
         """What :meth:`save` gave, until something changes."""
@@ -352,7 +352,7 @@ class History:
         log = self._world.replicas[event.partition][event.broker].log
         cuts = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
-        cuts.append(Cut(self.moment, event, log.cut, isr, self._apart(event)))
+        cuts.append(LogTruncation(self.moment, event, log.cut, isr, self._apart(event)))
         if len(cuts) % CUTS_LOOKED_OVER == 0:
             kept = [cut for cut in cuts[: -CUTS_LOOKED_OVER // 2] if self._explains(cut)]
             self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
@@ -364,7 +364,7 @@ class History:
         known = [each.leader_epoch for each in (record, leader) if each is not None]
         return any(epoch != event.leader_epoch for epoch in known)
 
-    def _explains(self, cut: Cut) -> bool:
+    def _explains(self, cut: LogTruncation) -> bool:
         """Whether a replica lacks acknowledged records because of it."""
         name = cut.event.partition
         replica = self._world.replicas[name].get(cut.event.broker)
@@ -393,14 +393,14 @@ class History:
             return -1
         return self._deposed.get(partition, NOBODY)[1]
 
-    def scene(self, partition: str) -> Scene:
+    def scene(self, partition: str) -> PartitionSnapshot:
         """What stands now; of a partition that is gone, what is still known: perhaps nothing."""
         scene = self._scenes.get(partition)
         if scene is None:
             scene = self._scenes[partition] = self._scene(partition)
         return scene
 
-    def _scene(self, partition: str) -> Scene:
+    def _scene(self, partition: str) -> PartitionSnapshot:
         decisions = self._elections.get(partition)
         moment, decided = decisions[-1] if decisions else (-1, None)
         record = self._world.records.get(partition)
@@ -409,7 +409,7 @@ class History:
             deposed = leader
         assignment = tuple(self._world.replicas.get(partition, ()) if record is None else record.assignment)
         fenced = [self.deeds.fenced(broker) for broker in assignment]
-        return Scene(
+        return PartitionSnapshot(
             self.moment,
             assignment,
             self._standing.get(partition, ()),
@@ -437,11 +437,11 @@ class History:
                 return cut.event
         return None
 
-    def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[Cut]:
+    def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[LogTruncation]:
         """All truncations that are kept and took any of these very records, in order."""
         return [cut for cut in self._cuts.get(partition, ()) if cut.took(stint, *offsets)]
 
-    def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[Cut]:
+    def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
         """Truncations that are kept and took whatever stood at any of these offsets, up to a time."""
         return [
             cut

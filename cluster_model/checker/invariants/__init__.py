@@ -7,12 +7,12 @@ invariant_checker: the registry of all properties, and the dispatch of events to
 It builds on observation and the layers below.
 """
 
-from cluster_model.checker.invariants.base import CIRCUMSTANCES, Promise
+from cluster_model.checker.invariants.base import CIRCUMSTANCES, InvariantDefinition
 from cluster_model.checker.invariants.invariant_checker import INVARIANTS, PROMISES
 
 __all__ = [
     "CIRCUMSTANCES",
     "INVARIANTS",
     "PROMISES",
-    "Promise",
+    "InvariantDefinition",
 ]

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Protocol
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.checker.history.partition_history import early_joins
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.crash_recovery import LOSSY as LOSSY_CRASH_RECOVERY
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
@@ -265,7 +265,7 @@ class Mend:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class InvariantDefinition:
     """One property, as one may read about it."""
 
     name: str
@@ -349,7 +349,7 @@ class Registrations(Protocol):
         """The newest controller epoch that the running process goes by."""
 
 
-class Ground:
+class InvariantContext:
     """Shared by all properties of one cluster; counts what was found broken."""
 
     __slots__ = ("_emit", "_reported", "excuses", "plane", "unexpected", "violations", "world")
@@ -377,7 +377,7 @@ class Ground:
 
     def report(
         self,
-        promise: Promise,
+        promise: InvariantDefinition,
         at_us: int,
         partition: str,
         broker: int,
@@ -424,17 +424,17 @@ class Ground:
 
 Heard = dict[type[TraceEvent], Callable[[Any], None]]
 """Kinds of rare events and what hears them."""
-HwHeard = Callable[[HwAdvanced, Replica, PartitionRecord], None]
+HwHeard = Callable[[HwAdvanced, Replica, CommittedPartition], None]
 """Hears that a leader's HW rose, with its replica and what is committed of the partition."""
 
 
-class Property:
+class Invariant:
     """A property of the protocol, checked as events come. State is integers and tuples, saved for rewinds."""
 
     __slots__ = ("ground", "world")
-    promise: ClassVar[Promise]
+    promise: ClassVar[InvariantDefinition]
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         self.ground = ground
         self.world = ground.world
 

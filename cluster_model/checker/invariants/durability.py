@@ -10,11 +10,11 @@ from cluster_model.checker.invariants.base import (
     LEAVING_MEND,
     LOSSY_MENDS,
     UNKNOWN_MEND,
-    Ground,
     Heard,
+    Invariant,
+    InvariantContext,
+    InvariantDefinition,
     Mend,
-    Promise,
-    Property,
     listed,
 )
 from cluster_model.log.replica_log import differing
@@ -28,7 +28,7 @@ from cluster_model.protocol.events import (
     RecoveryChanged,
 )
 
-DURABILITY: Final = Promise(
+DURABILITY: Final = InvariantDefinition(
     "acks-all-durability",
     "Durability of acks=all",
     "A record acknowledged with acks=all is in the log of every leader elected later, at its offset.",
@@ -47,7 +47,7 @@ DURABILITY: Final = Promise(
 )
 
 
-class AcksAllDurability(Property):
+class AcksAllDurability(Invariant):
     """Looked at when the ledger misses acknowledged records.
 
     A controller may elect who lost its log and is still taken to be there. That is one of nobody until it is back and
@@ -57,7 +57,7 @@ class AcksAllDurability(Property):
     __slots__ = ("_pending",)
     promise = DURABILITY
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._pending: dict[str, tuple[RecordsMissing, ...]] = {}
 
@@ -124,7 +124,7 @@ class AcksAllDurability(Property):
         )  # fmt: skip
 
 
-ACKS_ONE: Final = Promise(
+ACKS_ONE: Final = InvariantDefinition(
     "acks-one-bounded",
     "Loss of acks=1 is bounded",
     "Records acknowledged with acks=1 that go missing are the end of what their leader wrote in its epoch, at or "
@@ -148,13 +148,13 @@ Lost = tuple[int, int, int, int]
 """(offset, end offset, epoch of the records, epoch that took their place)."""
 
 
-class AcksOneBounded(Property):
+class AcksOneBounded(Invariant):
     """Looked at when the ledger misses acknowledged records; keeps what went last, in ranges."""
 
     __slots__ = ("_lost",)
     promise = ACKS_ONE
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._lost: dict[str, list[Lost]] = {}
 
@@ -232,7 +232,7 @@ MENDS: Final = (
 """In which versions what a leader calls committed came to be on all in-sync replicas."""
 
 
-class Completeness(Property):
+class Completeness(Invariant):
     """A presumed leader beside those who must have what it calls committed."""
 
     __slots__ = ()
@@ -295,7 +295,7 @@ def _lacks(member: Replica, leader: Replica) -> int:
     return member.log.leo if member.log.leo < leader.hw else -1
 
 
-EXCLUSION: Final = Promise(
+EXCLUSION: Final = InvariantDefinition(
     "unclean-exclusion",
     "Exclusion after an unclean stop",
     "A replica that lost records in a crash and is back neither leads nor is in ISR or ELR until it has reached the HW "
@@ -306,7 +306,7 @@ EXCLUSION: Final = Promise(
 )
 
 
-class UncleanExclusion(Property):
+class UncleanExclusion(Invariant):
     """Looked at with every decision while there is such a replica."""
 
     __slots__ = ()
@@ -352,7 +352,7 @@ class UncleanExclusion(Property):
             )  # fmt: skip
 
 
-LEADER_COMPLETENESS: Final = Promise(
+LEADER_COMPLETENESS: Final = InvariantDefinition(
     "leader-completeness",
     "Leader completeness (StrongIsr)",
     "Every record below the HW of any replica that presumes to lead is on every member of the committed ISR, and of "
@@ -386,7 +386,7 @@ class LeaderCompleteness(Completeness):
             self.compare(partition, leader, (*state.isr, *state.elr), whose, now)
 
 
-WEAK_ISR: Final = Promise(
+WEAK_ISR: Final = InvariantDefinition(
     "weak-isr",
     "The leader's own ISR is complete (WeakIsr)",
     "Every record below the HW of any replica that presumes to lead is on every member of the ISR that this replica "

@@ -3,7 +3,15 @@
 from itertools import pairwise
 from typing import Any, Final
 
-from cluster_model.checker.invariants.base import ALONG_THE_LOG, Ground, Heard, Mend, Promise, Property, listed
+from cluster_model.checker.invariants.base import (
+    ALONG_THE_LOG,
+    Heard,
+    Invariant,
+    InvariantContext,
+    InvariantDefinition,
+    Mend,
+    listed,
+)
 from cluster_model.controller.rules.partition_change import LEADER
 from cluster_model.protocol.events import (
     Appended,
@@ -23,7 +31,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import NOBODY
 
-EPOCHS: Final = Promise(
+EPOCHS: Final = InvariantDefinition(
     "epoch-monotonicity",
     "Epochs never fall",
     "Leader, partition, controller and broker epochs never fall in what is committed; the epochs of batches never fall "
@@ -43,13 +51,13 @@ CONTROLLER_EPOCHS_KEPT: Final = 64
 Decision = LeaderElected | IsrChanged | PartitionOffline | ElrChanged | RecoveryChanged | AssignmentChanged
 
 
-class EpochMonotonicity(Property):
+class EpochMonotonicity(Invariant):
     """Looked at when an epoch is committed, and along a log when its broker takes up another role or cuts it."""
 
     __slots__ = ("_brokers", "_controllers", "_nodes", "_partitions")
     promise = EPOCHS
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._partitions: dict[str, tuple[int, int]] = {}
         self._brokers: dict[int, int] = {}
@@ -140,7 +148,7 @@ class EpochMonotonicity(Property):
         self._partitions, self._brokers, self._controllers, self._nodes = map(dict, saved)
 
 
-ONE_LEADER: Final = Promise(
+ONE_LEADER: Final = InvariantDefinition(
     "single-leader-per-epoch",
     "Single leader per epoch",
     "At most one broker ever appends as leader in a leader epoch of a partition.",
@@ -151,13 +159,13 @@ LEADER_EPOCHS_KEPT: Final = 64
 """Of a partition: an append in an epoch that is older is by a zombie of dozens of elections ago."""
 
 
-class SingleLeader(Property):
+class SingleLeader(Invariant):
     """Looked at with every append: almost all are of the newest epoch and its leader."""
 
     __slots__ = ("_leaders", "_newest")
     promise = ONE_LEADER
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._newest: dict[str, tuple[int, int]] = {}
         """Partition → (epoch, broker) of the newest append."""
@@ -197,7 +205,7 @@ class SingleLeader(Property):
         self._newest, self._leaders = dict(saved[0]), {name: dict(known) for name, known in saved[1]}
 
 
-FENCING: Final = Promise(
+FENCING: Final = InvariantDefinition(
     "zombie-fencing",
     "Zombie fencing",
     "A broker that knows of a controller epoch does nothing that an older one asks for, and the committed ISR changes "
@@ -209,13 +217,13 @@ _SAMPLED: Final = (LeaderElected, IsrChanged, BecameFollower, BrokerRegistered, 
 """At these it is looked at whom the brokers obey."""
 
 
-class ZombieFencing(Property):
+class ZombieFencing(Invariant):
     """Looked at whenever a broker obeys or a decision falls."""
 
     __slots__ = ("_before", "_epochs", "_led", "_obeyed")
     promise = FENCING
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._obeyed: dict[int, int] = {}
         """Broker → the newest controller epoch that it has obeyed."""

@@ -7,13 +7,13 @@ from cluster_model.checker.invariants.base import (
     EARLY_MEND,
     LOSSY_MENDS,
     UNKNOWN_MEND,
-    Ground,
     Heard,
+    Invariant,
+    InvariantContext,
+    InvariantDefinition,
     Mend,
-    Promise,
-    Property,
 )
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import (
     BecameFollower,
@@ -25,7 +25,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import Extent
 
-STABLE_READS: Final = Promise(
+STABLE_READS: Final = InvariantDefinition(
     "stable-reads",
     "Stable reads",
     "No consumer is handed a record above every HW ever exposed, or another record than was exposed at its offset, and "
@@ -46,13 +46,13 @@ Exposed = tuple[tuple[Extent, ...], int]
 """Stints as (first offset, stint) each, and the HW up to which they were exposed."""
 
 
-class StableReads(Property):
+class StableReads(Invariant):
     """Keeps what was exposed as a list of stints; a HW that rises in the newest one is a single comparison."""
 
     __slots__ = ("_exposed", "ends", "stints")
     promise = STABLE_READS
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._exposed: dict[str, tuple[Extent, ...]] = {}
         self.stints: dict[str, int] = {}
@@ -64,7 +64,7 @@ class StableReads(Property):
         """Who leads, and with which log."""
         return {LeaderElected: self._led, BecameLeader: self._led}
 
-    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: PartitionRecord) -> None:
+    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
         """Of any leader: consumers read up to there."""
         partition, hw = event.partition, event.hw
         if hw <= self.ends.get(partition, 0):
@@ -207,7 +207,7 @@ def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[i
     return None
 
 
-HW_WITHIN: Final = Promise(
+HW_WITHIN: Final = InvariantDefinition(
     "hw-within-leadership",
     "The HW within a leadership",
     "From taking up an epoch to its next role a leader's HW never falls.",
@@ -215,13 +215,13 @@ HW_WITHIN: Final = Promise(
 )
 
 
-class HwWithin(Property):
+class HwWithin(Invariant):
     """Looked at with every HW that a leader tells."""
 
     __slots__ = ("hws",)
     promise = HW_WITHIN
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self.hws: dict[str, dict[int, int]] = {}
         """Partition → broker → its HW in this leadership."""
@@ -234,7 +234,7 @@ class HwWithin(Property):
         """A leader's HW as last heard of in this leadership."""
         return self.hws.get(partition, {}).get(broker, unknown)
 
-    def hw_advanced(self, event: HwAdvanced, _replica: Replica, _record: PartitionRecord) -> None:
+    def hw_advanced(self, event: HwAdvanced, _replica: Replica, _record: CommittedPartition) -> None:
         """Of a leader, or who believes to be one."""
         hws = self.hws.get(event.partition)
         if hws is None:
@@ -282,7 +282,7 @@ class HwWithin(Property):
         self.hws = {name: dict(hws) for name, hws in saved}
 
 
-TRUE_HW: Final = Promise(
+TRUE_HW: Final = InvariantDefinition(
     "true-hw-monotone",
     "The true HW never falls",
     "Once the HW of the leader of the committed epoch has reached its epoch's start, it is no lower than any HW that a "
@@ -299,13 +299,13 @@ TRUE_HW: Final = Promise(
 )
 
 
-class TrueHw(Property):
+class TrueHw(Invariant):
     """Looked at with every HW that a legitimate leader tells, and when one takes up its epoch."""
 
     __slots__ = ("epochs", "highest")
     promise = TRUE_HW
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self.highest: dict[str, int] = {}
         self.epochs: dict[str, int] = {}
@@ -315,7 +315,7 @@ class TrueHw(Property):
         """A leader may expose its HW as soon as it leads."""
         return {BecameLeader: self._began}
 
-    def hw_advanced(self, event: HwAdvanced, replica: Replica, record: PartitionRecord) -> None:
+    def hw_advanced(self, event: HwAdvanced, replica: Replica, record: CommittedPartition) -> None:
         """Of any leader; only that of the committed epoch counts."""
         partition, hw = event.partition, event.hw
         state = record.state

@@ -4,7 +4,15 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.base import LISTENS, Excuses, Ground, HwHeard, Promise, Property, Registrations
+from cluster_model.checker.invariants.base import (
+    LISTENS,
+    Excuses,
+    HwHeard,
+    Invariant,
+    InvariantContext,
+    InvariantDefinition,
+    Registrations,
+)
 from cluster_model.checker.invariants.durability import (
     AcksAllDurability,
     AcksOneBounded,
@@ -36,7 +44,7 @@ from cluster_model.protocol.messages import PartitionState
 # A fast path for a HW that rises as usual: nearly all do, and then no property has anything to check.
 
 
-class Glance:
+class HighWatermarkCheck:
     """Notes for the properties that hear of every HW what they would note themselves."""
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
@@ -82,13 +90,13 @@ class Glance:
 # All safety properties, in the order of the manual.
 
 
-PROPERTIES: Final[tuple[type[Property], ...]] = (
+PROPERTIES: Final[tuple[type[Invariant], ...]] = (
     LogMatching, LeaderCompleteness, WeakIsr, AcksAllDurability, AcksOneBounded, LogBounds, SingleLeader, LeaderInIsr,
     EpochMonotonicity, HwWithin, StableReads, MaximalIsr, IsrEligibility, RecoveryBarrier, ZombieFencing, MinIsr,
     UncleanExclusion, TrueHw, KeepsNewest,
 )  # fmt: skip
 
-PROMISES: Final[dict[str, Promise]] = {each.promise.name: each.promise for each in PROPERTIES}
+PROMISES: Final[dict[str, InvariantDefinition]] = {each.promise.name: each.promise for each in PROPERTIES}
 """Name → what is promised."""
 
 INVARIANTS: Final = tuple(PROMISES)
@@ -105,10 +113,10 @@ class Safety:
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` tells what is committed of brokers; None where a person decides."""
         self._world = world
-        self._ground = Ground(world, emit, plane)
+        self._ground = InvariantContext(world, emit, plane)
         self._reborn: dict[str, None] = {}
         """Partitions that were deleted, and may be there again."""
-        self.properties: dict[str, Property] = {each.promise.name: each(self._ground) for each in PROPERTIES}
+        self.properties: dict[str, Invariant] = {each.promise.name: each(self._ground) for each in PROPERTIES}
         heard: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
         for each in self.properties.values():
             for kind, hears in each.hears().items():
@@ -126,7 +134,7 @@ class Safety:
             _of(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
         )  # fmt: skip
-        self._glance = Glance(world, within, reads, true_hw)
+        self._glance = HighWatermarkCheck(world, within, reads, true_hw)
 
     @property
     def violations(self) -> dict[str, int]:
@@ -219,9 +227,9 @@ class Safety:
             each.load(state)
 
 
-P = TypeVar("P", bound=Property)
+P = TypeVar("P", bound=Invariant)
 
 
-def _of(kind: type[P], properties: Mapping[str, Property]) -> P:
+def _of(kind: type[P], properties: Mapping[str, Invariant]) -> P:
     """The one property of a kind."""
     return next(each for each in properties.values() if isinstance(each, kind))

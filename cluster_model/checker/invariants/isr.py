@@ -9,15 +9,15 @@ from cluster_model.checker.invariants.base import (
     KRAFT,
     LEAVING,
     LEAVING_MEND,
-    Ground,
     Heard,
+    Invariant,
+    InvariantContext,
+    InvariantDefinition,
     Mend,
-    Promise,
-    Property,
     listed,
 )
 from cluster_model.checker.invariants.high_watermark import HwWithin
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.controller.rules.partition_change import LEADER
 from cluster_model.protocol.events import (
     AssignmentChanged,
@@ -33,7 +33,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import NOBODY
 
-MIN_ISR: Final = Promise(
+MIN_ISR: Final = InvariantDefinition(
     "min-isr",
     "min.insync.replicas",
     "A success of acks=all means that at the moment of the check the HW had reached its end and at least "
@@ -46,13 +46,13 @@ Thin = tuple[int, int, int, int, int]
 """(first offset, end offset, broker, leader epoch, ISR proposals so far) of records committed by too few."""
 
 
-class MinIsr(Property):
+class MinIsr(Invariant):
     """Remembers what was committed while too few were in sync, for as long as they are too few."""
 
     __slots__ = ("_within", "thin")
     promise = MIN_ISR
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._within: HwWithin | None = None
         self.thin: dict[str, Thin] = {}
@@ -61,7 +61,7 @@ class MinIsr(Property):
         """Who knows where a HW stood before; it must hear of one that moves later than this does."""
         self._within = within
 
-    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: PartitionRecord) -> None:
+    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
         """Of a leader."""
         leadership = replica.leadership
         if leadership is not None and len(leadership.isr) < replica.min_isr:
@@ -165,7 +165,7 @@ class MinIsr(Property):
         self.thin = dict(saved)
 
 
-ELIGIBILITY: Final = Promise(
+ELIGIBILITY: Final = InvariantDefinition(
     "isr-eligibility",
     "Who may be in the ISR",
     "No member of the committed ISR is fenced or shutting down, except the last one where there are no eligible leader "
@@ -176,7 +176,7 @@ ELIGIBILITY: Final = Promise(
 )
 
 
-class IsrEligibility(Property):
+class IsrEligibility(Invariant):
     """Looked at when somebody joins an ISR, when a leader is elected, and when a broker is fenced."""
 
     __slots__ = ()
@@ -233,7 +233,7 @@ class IsrEligibility(Property):
                 )  # fmt: skip
 
 
-LEADER_IN_ISR: Final = Promise(
+LEADER_IN_ISR: Final = InvariantDefinition(
     "leader-in-isr",
     "Leader in ISR",
     "A leader that the controller has committed is in the committed ISR, whose members are all replicas of the "
@@ -246,13 +246,13 @@ LEADER_IN_ISR: Final = Promise(
 Decision = LeaderElected | IsrChanged | PartitionOffline | AssignmentChanged | PartitionCreated
 
 
-class LeaderInIsr(Property):
+class LeaderInIsr(Invariant):
     """Looked at with every decision, as committed."""
 
     __slots__ = ("_leaving",)
     promise = LEADER_IN_ISR
 
-    def __init__(self, ground: Ground) -> None:
+    def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._leaving: dict[str, tuple[int, ...]] = {}
         """Partition → members of its ISR that its assignment has left out since it was written."""
@@ -305,7 +305,7 @@ class LeaderInIsr(Property):
         self.ground.report(self.promise, event.at_us, event.partition, broker, detail, epoch=epoch, when=when)
 
 
-MAXIMAL_ISR: Final = Promise(
+MAXIMAL_ISR: Final = InvariantDefinition(
     "maximal-isr-superset",
     "The maximal ISR holds the committed one",
     "The leader of the committed epoch, once it has taken it up, counts every member of the committed ISR for its HW.",
@@ -314,7 +314,7 @@ MAXIMAL_ISR: Final = Promise(
 )
 
 
-class MaximalIsr(Property):
+class MaximalIsr(Invariant):
     """Looked at with every decision."""
 
     __slots__ = ()
@@ -340,7 +340,7 @@ class MaximalIsr(Property):
             )  # fmt: skip
 
 
-RECOVERY: Final = Promise(
+RECOVERY: Final = InvariantDefinition(
     "recovery-barrier",
     "Recovery barrier",
     "While a leader elected uncleanly counts as recovering, it is the only member of the committed ISR.",
@@ -348,7 +348,7 @@ RECOVERY: Final = Promise(
 )
 
 
-class RecoveryBarrier(Property):
+class RecoveryBarrier(Invariant):
     """Looked at with every decision."""
 
     __slots__ = ()

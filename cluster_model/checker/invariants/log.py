@@ -5,8 +5,8 @@ from itertools import combinations, pairwise
 from typing import Final
 
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.checker.invariants.base import LOSSY_MENDS, Heard, Mend, Promise, Property, listed
-from cluster_model.controller.committed_state import PartitionRecord
+from cluster_model.checker.invariants.base import LOSSY_MENDS, Heard, Invariant, InvariantDefinition, Mend, listed
+from cluster_model.controller.committed_state import CommittedPartition
 from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.protocol.configs import NEVER
@@ -23,7 +23,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import ABORT, Cleaned, Swept
 
-LOG_MATCHING: Final = Promise(
+LOG_MATCHING: Final = InvariantDefinition(
     "log-matching",
     "Log matching",
     "Two replicas whose records at an offset are of one leader epoch hold the same records up to there, and in-sync "
@@ -38,7 +38,7 @@ LOG_MATCHING: Final = Promise(
 )
 
 
-class LogMatching(Property):
+class LogMatching(Invariant):
     """Looked at when a HW rises above what not all hold alike, when the ISR changes, and when a replica changes."""
 
     __slots__ = ()
@@ -134,7 +134,7 @@ def _next(log: ReplicaLog, index: int, end: int) -> int:
     return log.extents[index + 1][0] if index + 1 < len(log.extents) else end
 
 
-BOUNDS: Final = Promise(
+BOUNDS: Final = InvariantDefinition(
     "log-bounds",
     "Bounds of a log",
     "On every replica log start <= HW <= log end, the recovery point is at most the log end, and the segments are "
@@ -143,7 +143,7 @@ BOUNDS: Final = Promise(
 )
 
 
-class LogBounds(Property):
+class LogBounds(Invariant):
     """The markers whenever a HW or a follower's LEO moves; the segments when one comes, goes or is cut."""
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class LogBounds(Property):
             RecoveryFinished: self._recovered,
         }
 
-    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: PartitionRecord) -> None:
+    def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
         """Of a leader."""
         log = replica.log
         leo = log.leo
@@ -210,7 +210,7 @@ class LogBounds(Property):
         )
 
 
-KEEPS_NEWEST: Final = Promise(
+KEEPS_NEWEST: Final = InvariantDefinition(
     "compaction-keeps-newest",
     "Compaction keeps the newest",
     "A compaction pass takes no record that is the newest committed one of its key in that log, but for a tombstone "
@@ -223,7 +223,7 @@ VALUE: Final = -1
 """In the place of a batch's base: the record deletes nothing."""
 
 
-class KeepsNewest(Property):
+class KeepsNewest(Invariant):
     """Looked at after every pass that took anything, by the log as it was before."""
 
     __slots__ = ()

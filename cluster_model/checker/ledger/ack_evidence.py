@@ -238,7 +238,7 @@ Vouching = tuple[int, int, tuple[int, ...]]
 """(start, end, ISR) as of the acknowledgement of these offsets."""
 
 
-class _Open:
+class _IsrSpan:
     """Offsets of one stint that the same ISR stands behind so far."""
 
     __slots__ = ("end", "isr", "start", "stint")
@@ -257,7 +257,7 @@ class Vouched:
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], tuple[Vouching, ...]] = {}
-        self._open: dict[str, _Open] = {}
+        self._open: dict[str, _IsrSpan] = {}
         """What is vouched for behind the last entry of one stint of a partition, and goes on: it is entered late."""
 
     def note(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
@@ -268,7 +268,7 @@ class Vouched:
                 run.end = end
                 return
             self._close(partition, run)
-        self._open[partition] = _Open(stint, start, end, isr)
+        self._open[partition] = _IsrSpan(stint, start, end, isr)
 
     def note_rest(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
         """The same of those among them of which nothing is known yet."""
@@ -283,7 +283,7 @@ class Vouched:
         for low, high in subtract([(start, end)], known):
             self.note(partition, stint, low, high, isr)
 
-    def _close(self, partition: str, run: "_Open") -> None:
+    def _close(self, partition: str, run: "_IsrSpan") -> None:
         del self._open[partition]
         self._enter((partition, run.stint), run.start, run.end, run.isr)
 

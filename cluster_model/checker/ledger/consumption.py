@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from cluster_model.checker.anomalies.operations import Empty
-from cluster_model.checker.history.fault_history import Deed, Deeds, about
+from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import (
     ConsumerReset,
@@ -41,7 +41,7 @@ class Jump(NamedTuple):
     """Whether the group had read there, and nothing was committed."""
 
 
-class Left(NamedTuple):
+class UnprocessedRecords(NamedTuple):
     """Records that an application had in hand as it ended."""
 
     at_us: int
@@ -53,7 +53,7 @@ class Left(NamedTuple):
     """The group's committed offset then, -1 for none."""
     how: str
     committed_us: int
-    deed: Deed | None
+    deed: FaultRecord | None
 
 
 class ReaderEvents:
@@ -66,7 +66,7 @@ class ReaderEvents:
         self._deeds = deeds
         self._created: dict[str, int] = {}
         self._jumps: dict[_Key, tuple[Jump, ...]] = {}
-        self._left: dict[_Key, tuple[Left, ...]] = {}
+        self._left: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
         self._commits: dict[_Key, OffsetsCommitted] = {}
         self._expired: dict[_Key, OffsetsExpired] = {}
         """Committed offsets that have gone, until something is committed there once more."""
@@ -140,14 +140,14 @@ class ReaderEvents:
         commit = self._commits.get(key)
         committed, how, when = (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
         deeds = about(self._deeds.standing(), event.client, event.at_us)
-        fresh = Left(
+        fresh = UnprocessedRecords(
             event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed, how, when,
             deeds[-1] if deeds else None,
         )  # fmt: skip
         known = self._left.get(key, ())
         if known and known[-1].end == fresh.start and known[-1].at_us == fresh.at_us:
             last = known[-1]
-            fresh = Left(
+            fresh = UnprocessedRecords(
                 last.at_us, last.client, last.start, fresh.end, last.by, last.committed, last.how, last.committed_us,
                 last.deed,
             )  # fmt: skip
@@ -165,7 +165,7 @@ class ReaderEvents:
                     yield group, partition, jump, missed
                 rest = sorted([*rest, (jump.start, jump.end)])
 
-    def left(self) -> Iterator[tuple[str, str, Left]]:
+    def left(self) -> Iterator[tuple[str, str, UnprocessedRecords]]:
         """All abandoned ranges."""
         for (group, partition), known in self._left.items():
             for each in known:

@@ -19,7 +19,7 @@ TERMS: Final = ("sent", "acked", "failed", "unknown", "aborted")
 """The columns of the books, in order."""
 
 
-class Told(NamedTuple):
+class PartitionDeliveries(NamedTuple):
     """What one client was told of its records in one partition, each a list of ranges of numbers."""
 
     client: str
@@ -78,7 +78,7 @@ class Account:
         return account
 
 
-class Books:
+class DeliveryTracker:
     """Of all clients. ``totals``: client → [sent, acked, failed, unknown, aborted], in records.
 
     What an application hands over again, by the same numbers, counts again in the totals; by number the outcome of the
@@ -179,7 +179,7 @@ class Books:
             if account.blind.entries
         ]
 
-    def told(self) -> list[Told]:
+    def told(self) -> list[PartitionDeliveries]:
         """All of it, by client and partition."""
         found = []
         for client, accounts in sorted(self._accounts.items()):
@@ -187,7 +187,9 @@ class Books:
                 sent, acked, failed, unknown, aborted = [ranges.ranges() for ranges in account.ranges]
                 a, b, c, d, e = account.unnumbered
                 found.append(
-                    Told(client, partition, sent, acked, failed, unknown, aborted, account.pending(), (a, b, c, d, e))
+                    PartitionDeliveries(
+                        client, partition, sent, acked, failed, unknown, aborted, account.pending(), (a, b, c, d, e)
+                    )
                 )
         return found
 

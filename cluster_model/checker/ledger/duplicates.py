@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
 from cluster_model.broker.partition.producer_state import REMEMBERED
-from cluster_model.checker.history.fault_history import Deed, Deeds, about
+from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.observation.cluster_state import World
@@ -262,7 +262,7 @@ class Refusals(NamedTuple):
     broker: int
     times: tuple[int, ...]
     """When the client was told, or gave the answer up, ascending."""
-    deed: Deed | None = None
+    deed: FaultRecord | None = None
     """What stood against the client, or that broker, at the first."""
 
 
@@ -280,7 +280,7 @@ class Refusal(NamedTuple):
     at_us: int
     broker: int
     error: str
-    deed: Deed | None
+    deed: FaultRecord | None
 
 
 class Again(NamedTuple):
@@ -354,7 +354,7 @@ class Attempts:
         else:
             self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
 
-    def _against(self, client: str, broker: int, at_us: int) -> Deed | None:
+    def _against(self, client: str, broker: int, at_us: int) -> FaultRecord | None:
         """The newest deed on the client, or else on the broker, that was not over then."""
         if at_us < 0:
             return None

@@ -18,9 +18,9 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.broker.storage.log_manager import whole
 from cluster_model.broker.topic_configs import topic_of
-from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, RangeSet, Vouched
-from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, Books
+from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, DeliveryTracker
 from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
@@ -49,7 +49,7 @@ from cluster_model.util.ranges import Range, length, subtract, union
 # Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
 
 
-class Run(NamedTuple):
+class MissingRun(NamedTuple):
     """Consecutive records of one client and acks level in one stint that the leader's log does not hold."""
 
     stint: int
@@ -61,9 +61,9 @@ class Run(NamedTuple):
     committed: bool
 
 
-def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[Run]:
+def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
     """Cut ``[start, end)`` of a stint where client, acks or committed changes; ``committed`` ascends."""
-    found: list[Run] = []
+    found: list[MissingRun] = []
     at = first = start
     client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
     while at < end:
@@ -78,23 +78,28 @@ def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) 
         if at == start:
             client, sequence, acks, readable = batch.client, number, batch.acks, open_here
         elif (client, acks, readable, sequence + at - first) != (batch.client, batch.acks, open_here, number):
-            found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
+            found.append(MissingRun(lineage.id, first, at, client, sequence, acks, readable))
             first, client, sequence, acks, readable = at, batch.client, number, batch.acks, open_here
         at = stop
     if first < at:
-        found.append(Run(lineage.id, first, at, client, sequence, acks, readable))
+        found.append(MissingRun(lineage.id, first, at, client, sequence, acks, readable))
     return found
 
 
-class Trigger(NamedTuple):
-    """What made records go missing, and its place in the :class:`History`."""
+class LossTrigger(NamedTuple):
+    """What made records go missing, and its place in the :class:`ClusterHistory`."""
 
     event: TraceEvent
     moment: int
 
 
 def sentence(
-    history: History, partition: str, lineage: Lineage, run: Run, vouched_isr: tuple[int, ...], trigger: Trigger
+    history: ClusterHistory,
+    partition: str,
+    lineage: Lineage,
+    run: MissingRun,
+    vouched_isr: tuple[int, ...],
+    trigger: LossTrigger,
 ) -> str:
     """The cause of a run going missing: the point of no return as far as the leader's log goes.
 
@@ -104,7 +109,7 @@ def sentence(
     return f"{vouched}; {_dropped(history, partition, run, trigger)}"
 
 
-def _vouched(partition: str, lineage: Lineage, run: Run, isr: tuple[int, ...]) -> str:
+def _vouched(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, ...]) -> str:
     batch = lineage.batch_at(run.start)
     count = run.end - run.start
     where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
@@ -117,7 +122,7 @@ def _vouched(partition: str, lineage: Lineage, run: Run, isr: tuple[int, ...]) -
     )
 
 
-def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> str:
+def _dropped(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger) -> str:
     event = trigger.event
     if isinstance(event, RecordsAcked | Appended):
         election = history.last_election(partition, trigger.moment)
@@ -141,7 +146,7 @@ def _dropped(history: History, partition: str, run: Run, trigger: Trigger) -> st
     return "the leader's log does not hold what was vouched for"
 
 
-def _led(history: History, partition: str, run: Run, trigger: Trigger, broker: int, how: str) -> str:
+def _led(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str) -> str:
     cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
     if cut is not None:
         return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
@@ -265,11 +270,11 @@ class Doubt:
     __slots__ = ("_stints", "_unsure")
 
     def __init__(self) -> None:
-        self._stints: dict[str, dict[int, Trigger | None]] = {}
+        self._stints: dict[str, dict[int, LossTrigger | None]] = {}
         """Partition → stint → the newest cut of a log that took some of it, if any did."""
         self._unsure: dict[str, None] = {}
 
-    def note(self, partition: str, stints: Iterable[int], trigger: Trigger | None = None) -> None:
+    def note(self, partition: str, stints: Iterable[int], trigger: LossTrigger | None = None) -> None:
         """Records of these may be gone, by what ``trigger`` did if that is a cut."""
         known = self._stints.setdefault(partition, {})
         for stint in stints:
@@ -296,7 +301,7 @@ class Doubt:
         """Those that have any."""
         return self._stints
 
-    def cut_of(self, partition: str, stint: int) -> Trigger | None:
+    def cut_of(self, partition: str, stint: int) -> LossTrigger | None:
         """The newest cut that took records of a stint, None where none did."""
         return self._stints.get(partition, {}).get(stint)
 
@@ -339,7 +344,7 @@ class Ledger:
         "deletions", "exposed", "repeats", "vouched",
     )  # fmt: skip
 
-    def __init__(self, world: World, history: History, emit: Callable[[Event], None]) -> None:
+    def __init__(self, world: World, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
         self._world = world
         self._history = history
         self._emit = emit
@@ -347,11 +352,11 @@ class Ledger:
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         """As of the last change of a leader or of its log."""
         self._doubt = Doubt()
-        self._causes: dict[tuple[str, int], list[tuple[int, int, Trigger]]] = {}
+        self._causes: dict[tuple[str, int], list[tuple[int, int, LossTrigger]]] = {}
         """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
         self.vouched = Vouched()
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
-        self.books = Books()
+        self.books = DeliveryTracker()
         self.deletions = Deleted()
         self.exposed = Exposed(world, self._acked, self._vouch_rest)
         self.repeats = Repeats(world)
@@ -465,7 +470,7 @@ class Ledger:
             self._purge_taken(replica, event)
         if isinstance(event, Truncated):
             stints = [stint for stint, _start, _end in replica.log.cut]
-        self._doubted(partition, event.broker, stints, Trigger(event, self._history.moment))
+        self._doubted(partition, event.broker, stints, LossTrigger(event, self._history.moment))
 
     def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
         """What this takes goes with its topic, unless nobody could read it before."""
@@ -479,7 +484,7 @@ class Ledger:
         """Whether whatever a log loses now is deleted on purpose: its topic's deletion is committed."""
         return self._world.being_deleted(topic_of(partition))
 
-    def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: Trigger | None) -> None:
+    def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: LossTrigger | None) -> None:
         self._doubt.note(partition, stints, trigger)
         if broker == self._world.records[partition].leader:
             self._doubt.leader_cut(partition)
@@ -542,7 +547,7 @@ class Ledger:
     def _say_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
         committed = self._acked[partition].committed_in(stint)
-        did_it = Trigger(trigger, self._history.moment)
+        did_it = LossTrigger(trigger, self._history.moment)
         self._causes.setdefault((partition, stint), []).append((*fresh, did_it))
         for run in runs_of(lineage, *fresh, committed):
             isr = self.vouched.isr_at(partition, stint, run.start)
@@ -614,10 +619,10 @@ class Ledger:
             if (run.committed or not committed) and client in (None, run.client)
         )
 
-    def _lost_runs(self, partition: str) -> Iterator[tuple[int, Run]]:
+    def _lost_runs(self, partition: str) -> Iterator[tuple[int, MissingRun]]:
         return self._runs(partition, self.lost_in(partition))
 
-    def _runs(self, partition: str, intervals: Iterable[_Interval]) -> Iterator[tuple[int, Run]]:
+    def _runs(self, partition: str, intervals: Iterable[_Interval]) -> Iterator[tuple[int, MissingRun]]:
         for stint, start, end in intervals:
             lineage = self._world.lineages[partition].by_id[stint]
             for run in runs_of(lineage, start, end, self._acked[partition].committed_in(stint)):
@@ -653,7 +658,7 @@ class Ledger:
             cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
             self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
-    def _say_lost(self, now: int, partition: str, stint: int, run: Run) -> None:
+    def _say_lost(self, now: int, partition: str, stint: int, run: MissingRun) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
         cause = self.cause_of(partition, lineage, run)
         self._emit(
@@ -663,7 +668,7 @@ class Ledger:
             )
         )  # fmt: skip
 
-    def cause_of(self, partition: str, lineage: Lineage, run: Run) -> str:
+    def cause_of(self, partition: str, lineage: Lineage, run: MissingRun) -> str:
         """Why a run of missing or lost records is."""
         isr = self.vouched.isr_at(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):

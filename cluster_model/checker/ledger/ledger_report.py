@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from cluster_model.checker.anomalies.history_builder import Served, served_by
-from cluster_model.checker.ledger.delivery_tracker import Told
-from cluster_model.checker.ledger.ledger import Ledger, Run, runs_of
+from cluster_model.checker.ledger.delivery_tracker import PartitionDeliveries
+from cluster_model.checker.ledger.ledger import Ledger, MissingRun, runs_of
 from cluster_model.log.batch_store import Lineage
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.views import BookView
@@ -68,7 +68,7 @@ def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRan
         yield from _cut(ledger, name, lineage, rest, HELD)
 
 
-def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, Run]]:
+def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, MissingRun]]:
     """(place, partition, stint, run) of what is lost or missing, without a look at what is not."""
     for name in world.records:
         lost, missing = ledger.lost_in(name), ledger.missing_in(name)
@@ -90,7 +90,7 @@ def _cut(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place
             yield _row(ledger, name, lineage, run, place)
 
 
-def _row(ledger: Ledger, name: str, lineage: Lineage, run: Run, place: str) -> RecordRange:
+def _row(ledger: Ledger, name: str, lineage: Lineage, run: MissingRun, place: str) -> RecordRange:
     cause = ledger.cause_of(name, lineage, run) if place in (LOST, MISSING) else ""
     return RecordRange(
         name, run.client, run.sequence, run.end - run.start, run.acks, run.start, lineage.epoch, run.committed, place,
@@ -177,7 +177,7 @@ def _written(world: World, ledger: Ledger, client: str | None, outcome: str) -> 
     return count
 
 
-def _view(ledger: Ledger, told: Told, placed: list[RecordRange], held: list[Range]) -> BookView:
+def _view(ledger: Ledger, told: PartitionDeliveries, placed: list[RecordRange], held: list[Range]) -> BookView:
     where = (told.client, told.partition)
     lost = _numbers(each for each in placed if each.place == LOST)
     read = _numbers(each for each in placed if each.place == LOST and each.committed)

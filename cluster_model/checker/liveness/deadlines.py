@@ -29,7 +29,7 @@ NEVER_US: Final = 1 << 50
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LivenessDeadlines:
     """Microseconds, of one cluster."""
 
     controller_us: int
@@ -75,7 +75,7 @@ class Bounds:
     nobody that connections were dead."""
 
     @staticmethod
-    def of(spec: ClusterSpec) -> "Bounds":
+    def of(spec: ClusterSpec) -> "LivenessDeadlines":
         """For a cluster as it was built."""
         profile, config = spec.profile, BrokerConfig.of(spec.profile, spec.config)
         trip = 2 * (spec.network.latency_us + spec.network.jitter_us)
@@ -92,7 +92,7 @@ class Bounds:
         sweep_us = ControllerSettings.of(profile, spec.config).unclean_us if profile.kraft else 0
         proposal_us = told_us + 4 * SECOND + work if fetch < NEVER_US else NEVER_US
         rejoin_us = told_us + 3 * fetch
-        return Bounds(
+        return LivenessDeadlines(
             controller_us=controller_us,
             leader_us=leader_us,
             sweep_us=sweep_us,

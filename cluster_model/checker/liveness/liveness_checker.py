@@ -14,12 +14,12 @@ from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.liveness import properties
 from cluster_model.checker.liveness.deadlines import NEVER_US
 from cluster_model.checker.liveness.partition_state import (
+    LivenessContext,
+    LivenessProperty,
     OfCluster,
     OfPartition,
     Owed,
-    Property,
-    Scene,
-    Sight,
+    PartitionContext,
     scene_of,
 )
 from cluster_model.checker.liveness.properties import FailedFetchers
@@ -64,7 +64,7 @@ SELDOM_US: Final = 1_000_000
 QUIET_US: Final = 5_000_000
 """Between two looks while nothing disturbs anybody, and nothing falls due before."""
 
-PROPERTIES: Final[tuple[Property, ...]] = (
+PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
     properties.ACTIVE_CONTROLLER,
     properties.LEADER_ELECTED,
     properties.ISR_REJOINED,
@@ -118,7 +118,7 @@ class Liveness:
         "unjudged",
     )
 
-    def __init__(self, sight: Sight, emit: Callable[[Event], None]) -> None:
+    def __init__(self, sight: LivenessContext, emit: Callable[[Event], None]) -> None:
         self.sight = sight
         self._emit = emit
         self._failed = FailedFetchers()
@@ -140,7 +140,7 @@ class Liveness:
         """(property, partition, broker, token) → when it was first seen, of all that was owed at the last look."""
         self._reported: dict[tuple[Any, ...], None] = {}
         """Those of them that were reported."""
-        self._resting: dict[str, tuple[Scene, Replica, int]] = {}
+        self._resting: dict[str, tuple[PartitionContext, Replica, int]] = {}
         """Partitions that were at rest, with their leader and its log's end: only to look at fewer."""
         self._decided: dict[str, int] = {}
         """Partition → when something about it was last decided, or taken up."""
@@ -260,7 +260,7 @@ class Liveness:
                 for owed in properties.find_unpreferred_leaders(sight, scene):
                     yield properties.PREFERRED_LEADER.name, owed
 
-    def _owed_of(self, scene: Scene) -> Iterator[tuple[str, Owed]]:
+    def _owed_of(self, scene: PartitionContext) -> Iterator[tuple[str, Owed]]:
         for name, of_partition in self._of_partition.items():
             for owed in of_partition(self.sight, scene):
                 yield name, owed
@@ -271,7 +271,7 @@ class Liveness:
         known = sum(self._known.values()) if name is None else self._known.get(name, 0)
         return total - known if unexpected else total
 
-    def _resting_scene(self, partition: str) -> Scene | None:
+    def _resting_scene(self, partition: str) -> PartitionContext | None:
         """What a partition looks like, if nothing has happened to it since it was last seen at rest."""
         known = self._resting.get(partition)
         if known is None:
@@ -308,7 +308,7 @@ class Liveness:
         self._decided, self.sight.hw_moved = dict(decided), dict(moved)
 
 
-def _at_rest(scene: Scene) -> bool:
+def _at_rest(scene: PartitionContext) -> bool:
     """Whether nothing but its preferred leader can be owed of a partition: all in sync, nobody behind."""
     state, leader = scene.state, scene.leader
     if leader is None or len(state.isr) != len(state.replicas):

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replication_quota import names_replica
 from cluster_model.broker.partition.partition import Leadership, Replica
-from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.deadlines import LivenessDeadlines
 from cluster_model.checker.liveness.disturbances import Weather
 from cluster_model.controller.cluster_parts import Plane
 from cluster_model.observation.cluster_state import World
@@ -16,14 +16,14 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 
 
 @dataclass(slots=True)
-class Sight:
+class LivenessContext:
     """Eyes on one cluster; it changes nothing."""
 
     world: World
     plane: Plane
     brokers: Mapping[int, Broker]
     weather: Weather
-    bounds: Bounds
+    bounds: LivenessDeadlines
     voters: tuple[int, ...]
     """KRaft voters, or the servers of the ensemble."""
     imbalance_percentage: int = 0
@@ -87,7 +87,7 @@ class Sight:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PartitionContext:
     """A partition now."""
 
     state: PartitionState
@@ -118,7 +118,7 @@ class Scene:
         return self.following
 
 
-def scene_of(sight: Sight, name: str) -> Scene:
+def scene_of(sight: LivenessContext, name: str) -> PartitionContext:
     """What a partition looks like."""
     world = sight.world
     record = world.records[name]
@@ -132,7 +132,7 @@ def scene_of(sight: Sight, name: str) -> Scene:
     following = [
         (broker, replicas[broker]) for broker in state.replicas if broker != state.leader and broker in replicas
     ]
-    return Scene(state, replicas, leader, world.effective_min_isr(name), record.topic.unclean, following)
+    return PartitionContext(state, replicas, leader, world.effective_min_isr(name), record.topic.unclean, following)
 
 
 def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) -> bool:
@@ -150,7 +150,7 @@ def held_up(replica: Replica) -> bool:
     return following is not None and (following.failed or following.stuck_at >= 0)
 
 
-def never_told(sight: Sight, replica: Replica) -> str:
+def never_told(sight: LivenessContext, replica: Replica) -> str:
     """Why a follower may know of no leader: before KIP-380 nobody noticed a broker that was back too soon."""
     if sight.world.profile.kraft or sight.world.profile.bounce_detected or replica.following is not None:
         return ""
@@ -190,19 +190,19 @@ class Owed(NamedTuple):
 class OfPartition(Protocol):
     """A property of single partitions."""
 
-    def __call__(self, sight: Sight, scene: Scene) -> Iterator[Owed]:
+    def __call__(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
         """What is owed of a partition now."""
 
 
 class OfCluster(Protocol):
     """A property of the whole cluster, or of its brokers."""
 
-    def __call__(self, sight: Sight) -> Iterator[Owed]:
+    def __call__(self, sight: LivenessContext) -> Iterator[Owed]:
         """What is owed now."""
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class LivenessProperty:
     """One liveness property, in the words of its documentation."""
 
     name: str

@@ -7,10 +7,10 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.liveness.partition_state import (
+    LivenessContext,
+    LivenessProperty,
     Owed,
-    Property,
-    Scene,
-    Sight,
+    PartitionContext,
     held_up,
     never_told,
     scene_of,
@@ -22,7 +22,7 @@ from cluster_model.observation.views import Stuck
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 
-FETCHER_RESUMES: Final = Property(
+FETCHER_RESUMES: Final = LivenessProperty(
     "fetcher-resumes",
     "A partition that a follower's fetcher gave up (FENCED_LEADER_EPOCH) is fetched again when the follower hears of a "
     "newer leader epoch, never by itself.",
@@ -55,7 +55,7 @@ class FailedFetchers:
         self._failed: dict[tuple[str, int], _Failure] = {}
         """By partition and broker."""
 
-    def owed(self, sight: Sight, scene: Scene) -> Iterator[Owed]:
+    def owed(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
         """An obligation for each follower that failed in an older epoch than the committed one, or went on unasked."""
         if not sight.world.profile.kip_320:
             return
@@ -77,7 +77,7 @@ class FailedFetchers:
                 yield from self._unasked(sight, scene, replica, self._failed[key])
                 del self._failed[key]
 
-    def _late(self, sight: Sight, scene: Scene, replica: Replica, since: int) -> Iterator[Owed]:
+    def _late(self, sight: LivenessContext, scene: PartitionContext, replica: Replica, since: int) -> Iterator[Owed]:
         state, leader, broker = scene.state, scene.leader, replica.broker
         if leader is None or since >= state.leader_epoch or sight.controller == NOBODY or not sight.serves(broker):
             return
@@ -89,7 +89,9 @@ class FailedFetchers:
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
 
-    def _unasked(self, sight: Sight, scene: Scene, replica: Replica, failure: _Failure) -> Iterator[Owed]:
+    def _unasked(
+        self, sight: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
+    ) -> Iterator[Owed]:
         last, life = failure.last, sight.weather.life_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
@@ -119,7 +121,7 @@ class FailedFetchers:
         self._failed = {key: _Failure(*failure) for key, failure in saved}
 
 
-ACTIVE_CONTROLLER: Final = Property(
+ACTIVE_CONTROLLER: Final = LivenessProperty(
     "active-controller",
     "Somebody acts as the controller.",
     "KRaft: fetch timeout, a request's timeout and five elections. ZooKeeper: a new leader of the ensemble, two "
@@ -129,7 +131,7 @@ ACTIVE_CONTROLLER: Final = Property(
 )
 
 
-def find_missing_controller(sight: Sight) -> Iterator[Owed]:
+def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
     """One obligation, while a majority is there and nobody it knows of acts."""
     majorities = sight.majorities
     if sight.world.profile.kraft:
@@ -163,7 +165,7 @@ def _listed(nodes: tuple[int, ...]) -> str:
     return ", ".join(map(str, nodes))
 
 
-ALTER_PARTITION: Final = Property(
+ALTER_PARTITION: Final = LivenessProperty(
     "alter-partition",
     "What a leader proposes (AlterPartition; up to 2.6 its write to ZooKeeper) is confirmed, refused, or made void by "
     "newer metadata.",
@@ -174,7 +176,7 @@ ALTER_PARTITION: Final = Property(
 )
 
 
-def find_undecided_proposals(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_undecided_proposals(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for a leader with a proposal."""
     state, leader = scene.state, scene.leader
     if leader is None or sight.controller == NOBODY:
@@ -191,7 +193,7 @@ def find_undecided_proposals(sight: Sight, scene: Scene) -> Iterator[Owed]:
     )  # fmt: skip
 
 
-def _explain_known_retry(sight: Sight, scene: Scene) -> str:
+def _explain_known_retry(sight: LivenessContext, scene: PartitionContext) -> str:
     """Asking again after a lost answer, a ZooKeeper-mode controller finds its own write, and takes it for another's."""
     profile, leader = sight.world.profile, scene.leader
     if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
@@ -202,7 +204,7 @@ def _explain_known_retry(sight: Sight, scene: Scene) -> str:
     )
 
 
-CONVERGENCE: Final = Property(
+CONVERGENCE: Final = LivenessProperty(
     "convergence",
     "A follower's log is its leader's as far as both reach, and both have the same epochs for it; trailing epochs in "
     "which nothing was written may be known to one of them only.",
@@ -213,7 +215,7 @@ CONVERGENCE: Final = Property(
 )
 
 
-def find_divergent_followers(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for each follower that holds anything else than its leader."""
     state, leader = scene.state, scene.leader
     if leader is None:
@@ -263,7 +265,7 @@ def _epoch_at(cache: EpochCache, offset: int) -> int:
     return max((epoch for epoch, start in cache.entries if start <= offset), default=-1)
 
 
-FOLLOWER_HW: Final = Property(
+FOLLOWER_HW: Final = LivenessProperty(
     "follower-hw",
     "On an idle partition every in-sync follower that runs knows the leader's high watermark.",
     "two fetches of replica.fetch.wait.max.ms with a back-off each: a rising high watermark wakes no parked fetch.",
@@ -272,7 +274,7 @@ FOLLOWER_HW: Final = Property(
 )
 
 
-def find_stale_follower_watermarks(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_stale_follower_watermarks(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for each member of the ISR with another high watermark; whatever moves makes it another."""
     state, leader = scene.state, scene.leader
     if leader is None:
@@ -291,7 +293,7 @@ def find_stale_follower_watermarks(sight: Sight, scene: Scene) -> Iterator[Owed]
         )  # fmt: skip
 
 
-HW_REACHES_LEO: Final = Property(
+HW_REACHES_LEO: Final = LivenessProperty(
     "hw-reaches-leo",
     "On a partition that nobody writes to, everything in the leader's log is committed.",
     "until metadata is there, and three fetches with a back-off each; while there are followers out of the ISR "
@@ -302,7 +304,7 @@ HW_REACHES_LEO: Final = Property(
 )
 
 
-def find_uncommitted_tails(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_uncommitted_tails(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for a leader with records that are not committed; any new record makes it another."""
     state, leader = scene.state, scene.leader
     if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
@@ -329,7 +331,7 @@ def _written_us(log: ReplicaLog) -> int:
     return log.lineage_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
 
 
-ISR_REJOINED: Final = Property(
+ISR_REJOINED: Final = LivenessProperty(
     "isr-rejoined",
     "A follower that runs, is registered and hears its leader gets nearer to it, and is in the ISR once it has reached "
     "the leader's high watermark and the start of its epoch.",
@@ -341,7 +343,7 @@ ISR_REJOINED: Final = Property(
 )
 
 
-def find_followers_outside_isr(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_followers_outside_isr(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for each follower outside the ISR that could be in it."""
     state, leader = scene.state, scene.leader
     if leader is None or sight.controller == NOBODY or len(state.isr) == len(state.replicas):
@@ -369,7 +371,7 @@ def find_followers_outside_isr(sight: Sight, scene: Scene) -> Iterator[Owed]:
         )  # fmt: skip
 
 
-LEADER_ELECTED: Final = Property(
+LEADER_ELECTED: Final = LivenessProperty(
     "leader-elected",
     "A partition has a leader if a member of its ISR is alive, without any an eligible leader replica (KIP-966), or "
     "any replica where unclean.leader.election.enable is on; and who was elected leads.",
@@ -381,7 +383,7 @@ LEADER_ELECTED: Final = Property(
 )
 
 
-def find_missing_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """One obligation, while there is no leader and somebody who may be it, or the leader does not know."""
     state = scene.state
     if scene.leader is not None or sight.controller == NOBODY:
@@ -403,7 +405,7 @@ def find_missing_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
     )  # fmt: skip
 
 
-def may_lead(sight: Sight, scene: Scene) -> tuple[int, ...]:
+def may_lead(sight: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
     """Replicas that the rules let be elected without anybody's asking, in assignment order, alive or not."""
     state, profile = scene.state, sight.world.profile
     known = state.isr
@@ -416,7 +418,7 @@ def may_lead(sight: Sight, scene: Scene) -> tuple[int, ...]:
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
-def _to_be_told(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def _to_be_told(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Its leader runs and is alive, and has not taken office."""
     state = scene.state
     replica = scene.replicas.get(state.leader)
@@ -431,7 +433,7 @@ def _to_be_told(sight: Sight, scene: Scene) -> Iterator[Owed]:
     )  # fmt: skip
 
 
-DELAYED_REQUESTS_ANSWERED: Final = Property(
+DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
     "parked-requests",
     "A parked produce is answered when its request.timeout.ms is over and at once when the broker leads no more, a "
     "parked fetch when its fetch.max.wait.ms is over.",
@@ -440,7 +442,7 @@ DELAYED_REQUESTS_ANSWERED: Final = Property(
 )
 
 
-def find_unanswered_requests(sight: Sight) -> Iterator[Owed]:
+def find_unanswered_requests(sight: LivenessContext) -> Iterator[Owed]:
     """An obligation for the oldest request of each kind that waits too long for a partition at a broker.
 
     Those behind it wait for the same reason; followers' fetches show by their high watermarks.
@@ -451,7 +453,7 @@ def find_unanswered_requests(sight: Sight) -> Iterator[Owed]:
             yield from _fetches(sight, number, broker)
 
 
-def _produces(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
+def _produces(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
     told: dict[tuple[str, bool], None] = {}
     bound_us = sight.bounds.parked_us
     for token, produce in broker.purgatory.produces.items():
@@ -467,7 +469,7 @@ def _produces(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
         )  # fmt: skip
 
 
-def _fetches(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
+def _fetches(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
     told: dict[str, None] = {}
     bound_us = sight.bounds.parked_us
     for token, fetch in broker.purgatory.fetches.items():
@@ -481,7 +483,7 @@ def _fetches(sight: Sight, number: int, broker: Broker) -> Iterator[Owed]:
         )  # fmt: skip
 
 
-PREFERRED_LEADER: Final = Property(
+PREFERRED_LEADER: Final = LivenessProperty(
     "preferred-leader",
     "A partition's first replica leads it once it is alive and in the ISR; in ZooKeeper mode only where more than "
     "leader.imbalance.per.broker.percentage of a broker's partitions are led by others.",
@@ -492,7 +494,7 @@ PREFERRED_LEADER: Final = Property(
 )
 
 
-def find_unpreferred_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
+def find_unpreferred_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """An obligation for a partition that its preferred replica could lead, and does not."""
     state, bounds = scene.state, sight.bounds
     first = state.replicas[0]
@@ -513,7 +515,7 @@ def find_unpreferred_leaders(sight: Sight, scene: Scene) -> Iterator[Owed]:
 # It looks at how things are now and remembers nothing. What merely takes its time is not stuck.
 
 
-def stuck(sight: Sight) -> tuple[Stuck, ...]:
+def stuck(sight: LivenessContext) -> tuple[Stuck, ...]:
     """Everything that stands still now, the control plane first, then by partition, Kafka's own last."""
     lost = quorum_lost(sight)
     found: list[Stuck] = []
@@ -536,7 +538,7 @@ def stuck(sight: Sight) -> tuple[Stuck, ...]:
     return tuple(found)
 
 
-def quorum_lost(sight: Sight) -> bool:
+def quorum_lost(sight: LivenessContext) -> bool:
     """Whether no majority of voters runs whose members hear each other."""
     running = [voter for voter in sight.voters if sight.weather.runs(voter)]
     enough = len(sight.voters) // 2 + 1
@@ -544,7 +546,7 @@ def quorum_lost(sight: Sight) -> bool:
     return not any(all(hears(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
 
 
-def _leaderless(sight: Sight, scene: Scene, *, lost: bool) -> Iterator[Stuck]:
+def _leaderless(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
     state = scene.state
     if state.leader != NOBODY and sight.world.is_up(state.leader):
         return
@@ -564,7 +566,7 @@ def _leaderless(sight: Sight, scene: Scene, *, lost: bool) -> Iterator[Stuck]:
     )
 
 
-def _refusing(sight: Sight, scene: Scene) -> Iterator[Stuck]:
+def _refusing(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     state, needed = scene.state, scene.min_isr
     if len(state.isr) >= needed or scene.leader is None:
         return
@@ -585,7 +587,7 @@ def _refusing(sight: Sight, scene: Scene) -> Iterator[Stuck]:
         yield Stuck(scene.name, why, f"broker {_or(down)} back and in sync, or a lower min.insync.replicas")
 
 
-def _waiting(sight: Sight, scene: Scene, *, lost: bool) -> Iterator[Stuck]:
+def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
     state, leader = scene.state, scene.leader
     if leader is None:
         return
@@ -603,7 +605,7 @@ def _waiting(sight: Sight, scene: Scene, *, lost: bool) -> Iterator[Stuck]:
         yield Stuck(scene.name, why, "a newer leader epoch: another election, or the leader started again")
 
 
-def _following(sight: Sight, scene: Scene) -> Iterator[Stuck]:
+def _following(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     for broker, replica in scene.followers():
         following = replica.following
         if following is None or not sight.weather.runs(broker):

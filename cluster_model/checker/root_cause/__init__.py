@@ -18,9 +18,9 @@ from cluster_model.checker.root_cause.findings import (
     REORDERED,
     SKIPPED,
     UNDONE,
+    ChainEvent,
     Finding,
-    Link,
-    Place,
+    RecordBlock,
 )
 from cluster_model.checker.root_cause.loss_chain import lineage_of
 
@@ -34,8 +34,8 @@ __all__ = [
     "REORDERED",
     "SKIPPED",
     "UNDONE",
+    "ChainEvent",
     "Finding",
-    "Link",
-    "Place",
+    "RecordBlock",
     "lineage_of",
 ]

@@ -4,13 +4,13 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import Final
 
-from cluster_model.checker.history.fault_history import Deed, about, deed_words
-from cluster_model.checker.history.partition_history import History
-from cluster_model.checker.ledger.consumption import Jump, Left, ReaderEvents, Readings
+from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words
+from cluster_model.checker.history.partition_history import ClusterHistory
+from cluster_model.checker.ledger.consumption import Jump, ReaderEvents, Readings, UnprocessedRecords
 from cluster_model.checker.ledger.duplicates import Attempts, Refusal, Repeats, outran
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause import findings
-from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, Told, at, number, offsets
+from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, RangeExplanation, at, number, offsets
 from cluster_model.checker.root_cause.findings import (
     ABANDONED,
     DUPLICATE,
@@ -21,8 +21,8 @@ from cluster_model.checker.root_cause.findings import (
     SKIPPED,
     UNDONE,
     UNEXPLAINED,
-    Link,
-    Place,
+    ChainEvent,
+    RecordBlock,
 )
 from cluster_model.log.batch_store import Lineage
 from cluster_model.observation.cluster_state import World
@@ -45,13 +45,13 @@ BY_NUMBER: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
 class RepeatFindings:
     """What :class:`Repeats` counts, told with what the producers tried."""
 
-    def __init__(self, world: World, history: History, repeats: Repeats, attempts: Attempts) -> None:
+    def __init__(self, world: World, history: ClusterHistory, repeats: Repeats, attempts: Attempts) -> None:
         self._world = world
         self._history = history
         self._repeats = repeats
         self._attempts = attempts
 
-    def told(self) -> Iterator[Told]:
+    def told(self) -> Iterator[RangeExplanation]:
         """All of them, cut where what is known changes."""
         for client, partition, sequence, first, again, count in self._repeats.copies():
             for low, high in self._parts(client, partition, sequence, count):
@@ -70,14 +70,14 @@ class RepeatFindings:
     def _lineage(self, partition: str, stint: int) -> Lineage:
         return self._world.lineages[partition].by_id[stint]
 
-    def _place(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> Place:
+    def _place(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
         lineage = self._lineage(partition, where[0])
         batch = lineage.batch_at(where[1])
-        return Place(partition, client, sequence, count, where[1], lineage.epoch, batch.acks, committed=False)
+        return RecordBlock(partition, client, sequence, count, where[1], lineage.epoch, batch.acks, committed=False)
 
     def _duplicate(
         self, client: str, partition: str, sequence: int, count: int, first: tuple[int, int], again: tuple[int, int]
-    ) -> Told:
+    ) -> RangeExplanation:
         one, other = self._lineage(partition, first[0]), self._lineage(partition, again[0])
         tried = self._attempts.of(client, partition, sequence, other.appended_at(again[1]))
         refusal = None if tried is None else tried.refused_since(one.appended_at(first[1]))
@@ -109,7 +109,7 @@ class RepeatFindings:
             f"{who} sent {THEM} again, and broker {other.broker}{_unknown_to(cause)} wrote {THEM} again",
         )
         place = self._place(client, partition, sequence, count, again)
-        return Told(DUPLICATE, cause, _key(refusal, restart), place, None, clauses, tuple(links))
+        return RangeExplanation(DUPLICATE, cause, _key(refusal, restart), place, None, clauses, tuple(links))
 
     def _refused(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
         """Why a producer wrote again under another epoch."""
@@ -119,7 +119,9 @@ class RepeatFindings:
         many = outran(leader.log, before.producer_epoch, after, offset)
         return findings.TOO_MANY_IN_FLIGHT if many else findings.FORGOTTEN_STATE
 
-    def _reordered(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> Told:
+    def _reordered(
+        self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]
+    ) -> RangeExplanation:
         lineage = self._lineage(partition, where[0])
         tried = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
         refusal = None if tried is None else tried.last_refusal
@@ -135,50 +137,50 @@ class RepeatFindings:
             f"later ones were written meanwhile, and broker {lineage.broker} wrote {THEM} behind those",
         )
         place = self._place(client, partition, sequence, count, where)
-        return Told(REORDERED, cause, _key(refusal, None), place, None, clauses, tuple(links))
+        return RangeExplanation(REORDERED, cause, _key(refusal, None), place, None, clauses, tuple(links))
 
-    def _wrote(self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, how: str = "") -> Link:
+    def _wrote(self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, how: str = "") -> ChainEvent:
         words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} {THEM}{' ' * bool(how)}{how}"
         words += f" at {offsets(offset, offset + count)} of {partition}"
-        return Link(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, words)
+        return ChainEvent(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, words)
 
-    def _trouble(self, who: str, refusal: Refusal | None) -> list[Link]:
-        links: list[Link] = []
+    def _trouble(self, who: str, refusal: Refusal | None) -> list[ChainEvent]:
+        links: list[ChainEvent] = []
         if refusal is None:
             return links
         deed = refusal.deed
         if deed is not None:
             broker = -1 if who in deed.node.split(", ") else refusal.broker
-            links.append(Link(deed.at_us, deed.event_kind, "", broker, self._deed(refusal, deed, who)))
+            links.append(ChainEvent(deed.at_us, deed.event_kind, "", broker, self._deed(refusal, deed, who)))
         links.append(self._told(who, refusal))
         return links
 
     @staticmethod
-    def _told(who: str, refusal: Refusal) -> Link:
+    def _told(who: str, refusal: Refusal) -> ChainEvent:
         words = f"{who} got {refusal.error} from broker {refusal.broker}"
-        return Link(refusal.at_us, ProduceRefused.kind, "", -1, words)
+        return ChainEvent(refusal.at_us, ProduceRefused.kind, "", -1, words)
 
-    def _deed(self, refusal: Refusal, deed: Deed, who: str) -> str:
+    def _deed(self, refusal: Refusal, deed: FaultRecord, who: str) -> str:
         node = who if who in deed.node.split(", ") else f"broker {refusal.broker}"
         return deed_words(deed, node, self._history.deeds.step_of(deed.moment, deed.at_us))
 
-    def _clauses(self, who: str, refusal: Refusal | None, restart: Link | None) -> list[str]:
+    def _clauses(self, who: str, refusal: Refusal | None, restart: ChainEvent | None) -> list[str]:
         found = [] if restart is None else [restart.words]
         if refusal is not None:
             found += [self._deed(refusal, refusal.deed, who)] if refusal.deed is not None else []
             found.append(_clause(self._told(who, refusal)))
         return found
 
-    def _restart(self, client: str, since_us: int, until_us: int) -> Link | None:
+    def _restart(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
         """The producer's process ended between two writes."""
         for deed in about(self._history.deeds.standing(), client, since_us):
             if deed.event_kind == NodeDown.kind and since_us <= deed.at_us <= until_us:
                 who = self._history.deeds.step_of(deed.moment, deed.at_us)
-                return Link(deed.at_us, deed.event_kind, "", -1, deed_words(deed, client, who))
+                return ChainEvent(deed.at_us, deed.event_kind, "", -1, deed_words(deed, client, who))
         return None
 
 
-def _clause(link: Link) -> str:
+def _clause(link: ChainEvent) -> str:
     return f"{link.words}{at(link.at_us)}"
 
 
@@ -188,7 +190,7 @@ def _unknown_to(cause: str) -> str:
     return f", which did not know {THEM} by number," if cause == findings.NO_IDEMPOTENCE else ""
 
 
-def _key(refusal: Refusal | None, restart: Link | None) -> tuple[object, ...]:
+def _key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, ...]:
     if restart is not None:
         return ("restart", restart.at_us)
     if refusal is None:
@@ -202,13 +204,13 @@ def _key(refusal: Refusal | None, restart: Link | None) -> tuple[object, ...]:
 class ReaderFindings:
     """What :class:`Readings` counts, told with the resets and commits of the groups."""
 
-    def __init__(self, world: World, history: History, readings: Readings, events: ReaderEvents) -> None:
+    def __init__(self, world: World, history: ClusterHistory, readings: Readings, events: ReaderEvents) -> None:
         self._world = world
         self._history = history
         self._readings = readings
         self._events = events
 
-    def told(self, now_us: int) -> Iterator[Told]:
+    def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """All of them."""
         for group, partition, jump, missed in self._events.jumps():
             for low, high in missed:
@@ -228,19 +230,21 @@ class ReaderFindings:
                     yield self._abandoned(group, partition, left, (start, min(end, left.committed)))
         del now_us
 
-    def _place(self, group: str, partition: str, offsets: Range) -> Place:
-        return Place(partition, group, -1, offsets[1] - offsets[0], offsets[0], -1, 0, committed=True)
+    def _place(self, group: str, partition: str, offsets: Range) -> RecordBlock:
+        return RecordBlock(partition, group, -1, offsets[1] - offsets[0], offsets[0], -1, 0, committed=True)
 
-    def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> Told:
+    def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> RangeExplanation:
         moved = f"{jump.client} was moved to offset {jump.end} of {partition} by its reset policy"
-        links = [Link(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {THEM}")]
+        links = [ChainEvent(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {THEM}")]
         if cause == findings.RETENTION_OVERTOOK:
             why = f"retention had deleted everything below offset {jump.log_start} of {partition}"
-            links.insert(0, Link(jump.at_us, "log_start_moved", partition, -1, f"{why} by then"))
+            links.insert(0, ChainEvent(jump.at_us, "log_start_moved", partition, -1, f"{why} by then"))
             clauses = [f"group {group} had read up to offset {jump.start}", why, moved]
         elif cause == findings.PARTITIONS_ADDED:
             why = f"{partition} had been there since{at(jump.created_us).removeprefix(' at')}"
-            links.insert(0, Link(jump.created_us, PartitionCreated.kind, partition, -1, f"{partition} was created"))
+            links.insert(
+                0, ChainEvent(jump.created_us, PartitionCreated.kind, partition, -1, f"{partition} was created")
+            )
             clauses = [why, f"group {group} learned of it{at(jump.at_us)}", moved]
         elif jump.expired is not None:
             gone = jump.expired
@@ -248,7 +252,7 @@ class ReaderFindings:
             why = (
                 f"the committed offset {gone.log_offset} of {partition} expired{at(gone.at_us)}, {age} ({gone.detail})"
             )
-            links.insert(0, Link(gone.at_us, gone.kind, partition, gone.broker, why))
+            links.insert(0, ChainEvent(gone.at_us, gone.kind, partition, gone.broker, why))
             clauses = [why, moved]
         elif jump.uncommitted:
             clauses = [f"group {group} had read up to offset {jump.start}, and had no committed offset", moved]
@@ -257,16 +261,18 @@ class ReaderFindings:
             clauses = [why, moved]
         told = (*clauses, f"nobody of the group has been handed {THEM}")
         key = (cause, jump.at_us // 60_000_000)
-        return Told(SKIPPED, cause, key, self._place(group, partition, offsets), None, told, tuple(links), group)
+        return RangeExplanation(
+            SKIPPED, cause, key, self._place(group, partition, offsets), None, told, tuple(links), group
+        )
 
-    def _overwritten(self, group: str, partition: str, stint: int, offsets: Range) -> Told:
+    def _overwritten(self, group: str, partition: str, stint: int, offsets: Range) -> RangeExplanation:
         lineage = self._world.lineages[partition].by_id[stint]
         words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, wrote {THEM} where others had stood"
         written = lineage.appended_at(offsets[0])
-        links = [Link(written, Appended.kind, partition, lineage.broker, words)]
+        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, words)]
         for cut in self._history.cuts_at(partition, offsets, written):
             said = f"broker {cut.event.broker} cut its log back to offset {cut.event.log_offset} ({cut.event.rule})"
-            links.append(Link(cut.event.at_us, cut.event.kind, partition, cut.event.broker, said))
+            links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, said))
         links.sort(key=lambda link: link.at_us)
         clauses = (
             f"group {group} had been handed other records at these offsets",
@@ -275,21 +281,21 @@ class ReaderFindings:
         )
         key = ("stint", stint)
         place = self._place(group, partition, offsets)
-        return Told(SKIPPED, findings.TRUNCATION_SKIP, key, place, None, clauses, tuple(links), group)
+        return RangeExplanation(SKIPPED, findings.TRUNCATION_SKIP, key, place, None, clauses, tuple(links), group)
 
-    def _abandoned(self, group: str, partition: str, left: Left, offsets: Range) -> Told:
+    def _abandoned(self, group: str, partition: str, left: UnprocessedRecords, offsets: Range) -> RangeExplanation:
         committed = (
             f"offset {number(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
         )
         links = [
-            Link(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, beyond {THEM}"),
-            Link(left.at_us, RecordsAbandoned.kind, partition, -1, f"{left.client} left {THEM} ({left.by})"),
+            ChainEvent(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, beyond {THEM}"),
+            ChainEvent(left.at_us, RecordsAbandoned.kind, partition, -1, f"{left.client} left {THEM} ({left.by})"),
         ]
         happened = ""
         if left.deed is not None:
             who = self._history.deeds.step_of(left.deed.moment, left.deed.at_us)
             happened = deed_words(left.deed, left.client, who)
-            links.insert(1, Link(left.deed.at_us, left.deed.event_kind, "", -1, happened))
+            links.insert(1, ChainEvent(left.deed.at_us, left.deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         clauses = [
             f"group {group} had {THEM} in hand",
@@ -300,7 +306,7 @@ class ReaderFindings:
         key = left.deed.key if left.deed is not None else ("left", left.at_us)
         place = self._place(group, partition, offsets)
         told = tuple(each for each in clauses if each)
-        return Told(ABANDONED, findings.COMMIT_FIRST, key, place, None, told, tuple(links), group)
+        return RangeExplanation(ABANDONED, findings.COMMIT_FIRST, key, place, None, told, tuple(links), group)
 
 
 # Transactions whose log says otherwise than their producer was told, explained.
@@ -313,13 +319,13 @@ BEFORE_US = 60_000_000
 class TransactionFindings:
     """What :class:`Transacted` counts, told with what stood against the producers."""
 
-    def __init__(self, world: World, history: History, transacted: Transacted, attempts: Attempts) -> None:
+    def __init__(self, world: World, history: ClusterHistory, transacted: Transacted, attempts: Attempts) -> None:
         self._world = world
         self._history = history
         self._transacted = transacted
         self._attempts = attempts
 
-    def told(self, now_us: int) -> Iterator[Told]:
+    def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """All of them."""
         for partition, stint, batch, start, end, committed in self._transacted.contradicted():
             lineage = self._world.lineages[partition].by_id[stint]
@@ -327,7 +333,7 @@ class TransactionFindings:
 
     def _explain(
         self, partition: str, lineage: Lineage, batch: Batch, start: int, end: int, now_us: int, *, committed: bool
-    ) -> Told:
+    ) -> RangeExplanation:
         sequence = batch.sequence + start - batch.base
         written = lineage.appended_at(start)
         who = batch.client
@@ -339,23 +345,25 @@ class TransactionFindings:
         words = (
             f"broker {lineage.broker} wrote {THEM} at {offsets(start, end)} of {partition} in a transaction of {who}"
         )
-        links = [Link(written, Appended.kind, partition, lineage.broker, words)]
+        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, words)]
         happened = ""
         if deed is not None:
             happened = deed_words(deed, who, self._history.deeds.step_of(deed.moment, deed.at_us))
-            links.append(Link(deed.at_us, deed.event_kind, "", -1, happened))
+            links.append(ChainEvent(deed.at_us, deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         end_words = f"{who} was told {told}, and the leader's log says {stands}"
-        links.append(Link(now_us, SETTLED, partition, -1, end_words))
+        links.append(ChainEvent(now_us, SETTLED, partition, -1, end_words))
         late = "an end asked for earlier came late, and ended this transaction in the place of the one that it was for"
         late = late if cause == LATE_MARKER else ""
         clauses = [happened, late, end_words]
-        place = Place(partition, who, sequence, end - start, start, lineage.epoch, batch.acks, committed=committed)
+        place = RecordBlock(
+            partition, who, sequence, end - start, start, lineage.epoch, batch.acks, committed=committed
+        )
         key = deed.key if deed is not None else ("producer", who)
         kind = LEAKED if committed else UNDONE
-        return Told(kind, cause, key, place, None, tuple(each for each in clauses if each), tuple(links))
+        return RangeExplanation(kind, cause, key, place, None, tuple(each for each in clauses if each), tuple(links))
 
-    def _against(self, who: str, written_us: int) -> Deed | None:
+    def _against(self, who: str, written_us: int) -> FaultRecord | None:
         standing = about(self._history.deeds.standing(), who, written_us - BEFORE_US)
         before = [deed for deed in standing if deed.at_us <= written_us]
         return before[-1] if before else None

@@ -11,9 +11,9 @@ from cluster_model.checker.root_cause.findings import (
     LOST,
     MISSING,
     UNEXPLAINED,
+    ChainEvent,
     Finding,
-    Link,
-    Place,
+    RecordBlock,
 )
 
 # Words and small parts of the text of all findings.
@@ -34,7 +34,7 @@ LONG_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class AckGuarantee:
     """Who vouched for the records of a place."""
 
     broker: int
@@ -49,18 +49,18 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class RangeExplanation:
     """One range of records, explained."""
 
     kind: str
     cause: str
     key: tuple[object, ...]
     """What decided it: those with the same kind, cause and key are one finding."""
-    place: Place
-    promise: Promise | None
+    place: RecordBlock
+    promise: AckGuarantee | None
     clauses: tuple[str, ...]
     """What happened, who took over without it, where it was dropped."""
-    chain: tuple[Link, ...]
+    chain: tuple[ChainEvent, ...]
     group_id: str = ""
 
 
@@ -107,7 +107,7 @@ def acks_words(levels: Iterable[int]) -> str:
     return " and ".join(f"acks={'all' if each < 0 else each}" for each in sorted(set(levels), reverse=True))
 
 
-def whose(places: Sequence[Place]) -> str:
+def whose(places: Sequence[RecordBlock]) -> str:
     """`` of clicks``, `` of 3 producers``; nothing where no producer has a name."""
     clients = [each for each in dict.fromkeys(place.client for place in places) if each]
     if len(clients) > 2:
@@ -115,7 +115,7 @@ def whose(places: Sequence[Place]) -> str:
     return f" of {' and '.join(clients)}" if clients else ""
 
 
-def where(places: Sequence[Place]) -> str:
+def where(places: Sequence[RecordBlock]) -> str:
     """`` at offsets 3 to 9 of orders-0``, `` in 40 partitions``."""
     partitions = tuple(dict.fromkeys(place.partition for place in places))
     if len(partitions) > 2:
@@ -142,16 +142,16 @@ def with_number(words: str, count: int) -> str:
 _ORDER = {cause.code: place for place, cause in enumerate(CAUSES)}
 
 
-def grouped(told: Iterable[Told]) -> tuple[Finding, ...]:
+def grouped(told: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
     """One finding for each kind, cause, group and key, the gravest kinds first."""
-    groups: dict[tuple[object, ...], list[Told]] = {}
+    groups: dict[tuple[object, ...], list[RangeExplanation]] = {}
     for each in told:
         groups.setdefault((each.kind, each.cause, each.group_id, each.key), []).append(each)
     found = [_finding(group) for group in groups.values()]
     return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), _ORDER[each.cause], each.chain[0].at_us)))
 
 
-def _finding(group: list[Told]) -> Finding:
+def _finding(group: list[RangeExplanation]) -> Finding:
     group = sorted(group, key=lambda each: _order(each.place))
     places = merged([each.place for each in group])
     first = group[0]
@@ -171,11 +171,11 @@ def _finding(group: list[Told]) -> Finding:
     return Finding(first.kind, first.cause, sentence, places, chain, first.group_id)
 
 
-def _order(place: Place) -> tuple[str, int, int, int]:
+def _order(place: RecordBlock) -> tuple[str, int, int, int]:
     return (place.partition, place.leader_epoch, place.log_offset, place.sequence)
 
 
-def _held(group: list[Told]) -> str:
+def _held(group: list[RangeExplanation]) -> str:
     """Who still held which of them when another one came to lead: ``brokers 2 and 3 still held them``."""
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
@@ -191,13 +191,13 @@ def _held(group: list[Told]) -> str:
     return " and ".join(f"{who} {'held' if place else 'still held'} {what}" for place, (who, what) in enumerate(told))
 
 
-def merged(places: list[Place]) -> tuple[Place, ...]:
+def merged(places: list[RecordBlock]) -> tuple[RecordBlock, ...]:
     """Neighbours put together, in order of partition and offset."""
-    found: list[Place] = []
+    found: list[RecordBlock] = []
     for place in sorted(places, key=_order):
         if found and _continues(found[-1], place):
             last = found[-1]
-            found[-1] = Place(
+            found[-1] = RecordBlock(
                 last.partition, last.client, last.sequence, last.count + place.count, last.log_offset,
                 last.leader_epoch, last.acks, last.committed,
             )  # fmt: skip
@@ -206,7 +206,7 @@ def merged(places: list[Place]) -> tuple[Place, ...]:
     return tuple(found)
 
 
-def _continues(one: Place, other: Place) -> bool:
+def _continues(one: RecordBlock, other: RecordBlock) -> bool:
     same = (one.partition, one.client, one.leader_epoch, one.acks, one.committed) == (
         other.partition, other.client, other.leader_epoch, other.acks, other.committed,
     )  # fmt: skip
@@ -214,7 +214,7 @@ def _continues(one: Place, other: Place) -> bool:
     return same and dense and (one.sequence < 0 or one.sequence + one.count == other.sequence)
 
 
-def _subject(group: list[Told], places: tuple[Place, ...]) -> str:
+def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> str:
     first = group[0]
     count = sum(place.count for place in places)
     owner = f" that group {first.group_id} was to read" if first.group_id else whose(places)
@@ -237,7 +237,7 @@ def _subject(group: list[Told], places: tuple[Place, ...]) -> str:
     return f"{subject} had been acknowledged by {by} with {acks}{_isrs(vouched, places)}"
 
 
-def _isrs(vouched: list[Promise], places: tuple[Place, ...]) -> str:
+def _isrs(vouched: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
     """The ISR behind the promise: where it changed the first and the last."""
     isrs = [sorted(each.isr) for each in vouched]
     first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
@@ -249,7 +249,7 @@ def _isrs(vouched: list[Promise], places: tuple[Place, ...]) -> str:
     return f" and ISR {first}, later {last}" if first != last else f" and ISR {first}, {least} in between"
 
 
-def _chain(group: list[Told], places: tuple[Place, ...]) -> tuple[Link, ...]:
+def _chain(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
     """That of the largest range, with a promise that tells of all of them."""
     largest = max(group, key=lambda each: each.place.count)
     if len(group) == 1 or largest.promise is None:

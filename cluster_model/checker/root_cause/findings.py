@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 LOST: Final = "lost"
-"""Acknowledged, and in no log any more, or missing as the session ended; ``Place.committed`` tells the worse case."""
+"""Acknowledged, and in no log any more, or missing at the end; ``RecordBlock.committed`` tells the worse case."""
 DUPLICATE: Final = "duplicate"
 """At two offsets of the leader's log."""
 REORDERED: Final = "reordered"
@@ -29,7 +29,7 @@ KINDS: Final = (LOST, MISSING, DUPLICATE, REORDERED, SKIPPED, ABANDONED, UNDONE,
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class ChainEvent:
     """One event of a chain."""
 
     at_us: int
@@ -55,7 +55,7 @@ class Link:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RecordBlock:
     """One range of records of one client in one partition."""
 
     partition: str
@@ -96,8 +96,8 @@ class Finding:
     """A code of the closed list, see ``docs/causes.md``."""
     sentence: str
     """What was promised by whom, what happened, who took over without it, where it was dropped."""
-    places: tuple[Place, ...]
-    chain: tuple[Link, ...]
+    places: tuple[RecordBlock, ...]
+    chain: tuple[ChainEvent, ...]
     """In order; the first link is the promise, the last where the records were dropped."""
     group_id: str = ""
     """The group that was to read them, for what is skipped or abandoned."""

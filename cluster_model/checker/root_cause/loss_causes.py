@@ -8,7 +8,12 @@ from dataclasses import dataclass
 from typing import Final
 
 from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
-from cluster_model.checker.history.partition_history import Cut, History, Scene, Witness
+from cluster_model.checker.history.partition_history import (
+    ClusterHistory,
+    LogTruncation,
+    MissingRecords,
+    PartitionSnapshot,
+)
 from cluster_model.checker.root_cause import findings
 from cluster_model.controller.rules.partition_change import LAST_KNOWN
 from cluster_model.log.batch_store import Lineage
@@ -27,7 +32,7 @@ _BY_RULE: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class LossCase:
     """One range of lost records, and what is known of it."""
 
     partition: str
@@ -39,9 +44,9 @@ class Case:
     """As it was committed when the client was told; its leader may have gone by an older one and asked more of them."""
     min_isr: int
     """In-sync replicas without which acks=all is refused."""
-    witness: Witness | None
-    scene: Scene
-    cut: Cut | None
+    witness: MissingRecords | None
+    scene: PartitionSnapshot
+    cut: LogTruncation | None
     """By which the replica that took over lost its copy; without a witness, that of the last copy."""
     leader: int
     """Who took over, or leads again, without the records; -1 nobody."""
@@ -76,7 +81,7 @@ class Case:
 
 
 def case_of(
-    history: History,
+    history: ClusterHistory,
     partition: str,
     lineage: Lineage,
     offsets: Range,
@@ -86,7 +91,7 @@ def case_of(
     min_isr: int,
     committed: bool,
     leader: int,
-) -> Case:
+) -> LossCase:
     """Gather what is known. ``leader`` leads now."""
     witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
     cuts = history.cuts_of(partition, lineage.id, offsets)
@@ -96,7 +101,7 @@ def case_of(
         late = None if late is None else _of_its_leader(late, scene.election, cuts)
         cut = late or (cuts[-1] if cuts else None)
         leader = leader if late is None else late.event.broker
-        return Case(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
+        return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
     scene, trigger = witness.scene, witness.trigger
     if isinstance(trigger, LeaderElected):
         leader = trigger.leader
@@ -108,10 +113,10 @@ def case_of(
         leader = trigger.broker
     own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
     cut = own[-1] if own else None
-    return Case(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
+    return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
 
 
-def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
+def _lost_later(witness: MissingRecords, cuts: Sequence[LogTruncation]) -> LogTruncation | None:
     """By which the one that was elected without them lost them: it got them before it heard that it leads."""
     election = witness.scene.election
     if election is None:
@@ -120,7 +125,7 @@ def _lost_later(witness: Witness, cuts: Sequence[Cut]) -> Cut | None:
     return later[-1] if later else None
 
 
-def _of_its_leader(cut: Cut, election: LeaderElected | None, cuts: Sequence[Cut]) -> Cut:
+def _of_its_leader(cut: LogTruncation, election: LeaderElected | None, cuts: Sequence[LogTruncation]) -> LogTruncation:
     """By which its leader lost them, where it only followed a leader that had lost its own copy before."""
     if election is None or cut.event.leader_epoch != election.leader_epoch:
         return cut
@@ -128,7 +133,7 @@ def _of_its_leader(cut: Cut, election: LeaderElected | None, cuts: Sequence[Cut]
     return own[-1] if own else cut
 
 
-def cause_of(case: Case, history: History, profile: Profile) -> str:
+def cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """One code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
@@ -155,7 +160,7 @@ def _of_unclean(election: LeaderElected) -> str:
     return findings.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else findings.UNCLEAN_ELECTION
 
 
-def _nowhere(case: Case, history: History) -> str:
+def _nowhere(case: LossCase, history: ClusterHistory) -> str:
     """Nobody leads, and nobody cut them off."""
     start, end = case.offsets
     gone = [event for _moment, event in history.removed(case.partition).values()]
@@ -163,7 +168,7 @@ def _nowhere(case: Case, history: History) -> str:
     return findings.REPLICA_DELETED if took else findings.UNEXPLAINED
 
 
-def _of_cut(case: Case, history: History, profile: Profile) -> str:
+def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """The replica that leads without them had lost its copy, or the last copy was lost."""
     assert case.cut is not None
     rule = case.cut.event.rule
@@ -188,7 +193,7 @@ def _of_cut(case: Case, history: History, profile: Profile) -> str:
     return findings.UNKNOWN_EPOCH if unknown else findings.UNEXPLAINED
 
 
-def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
+def _never_had(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """A clean election of a replica that had never had them."""
     counted = case.leader in case.isr or (case.leader in case.scene.isr and case.acks < 0)
     if case.committed and counted and not profile.kip_320:
@@ -200,7 +205,7 @@ def _never_had(case: Case, witness: Witness, profile: Profile) -> str:
     return findings.UNREPLICATED_TAIL
 
 
-def _counted_wrongly(case: Case, witness: Witness, profile: Profile) -> str:
+def _counted_wrongly(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """It counted for what it did not have: it had something else there, or was of another epoch."""
     if witness.instead > case.lineage.epoch and not profile.kip_279:
         return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cluster_model.checker.history.fault_history import Deed, about, deed_words, on_node
-from cluster_model.checker.history.partition_history import Cut, History
+from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words, on_node
+from cluster_model.checker.history.partition_history import ClusterHistory, LogTruncation
 from cluster_model.checker.ledger.ledger import Ledger, cut_words
 from cluster_model.checker.ledger.ledger_report import LOST as LOST_PLACE
 from cluster_model.checker.ledger.ledger_report import in_doubt
@@ -15,8 +15,8 @@ from cluster_model.checker.root_cause.finding_text import (
     PROMISE,
     SETTLED,
     THEM,
-    Promise,
-    Told,
+    AckGuarantee,
+    RangeExplanation,
     acks_words,
     at,
     brokers,
@@ -25,8 +25,8 @@ from cluster_model.checker.root_cause.finding_text import (
     records,
     span,
 )
-from cluster_model.checker.root_cause.findings import ACKS_0, LOST, MISSING, Link, Place
-from cluster_model.checker.root_cause.loss_causes import Case, case_of, cause_of
+from cluster_model.checker.root_cause.findings import ACKS_0, LOST, MISSING, ChainEvent, RecordBlock
+from cluster_model.checker.root_cause.loss_causes import LossCase, case_of, cause_of
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.crash_recovery import DISK_LOSS, POWER_LOSS
 from cluster_model.observation.cluster_state import World
@@ -41,25 +41,25 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
 
-_Placed = tuple[int, int, Link]
+_Placed = tuple[int, int, ChainEvent]
 """(at_us, order within it, link)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class ChainExplanation:
     """A chain, and what of it makes the sentence."""
 
     key: tuple[object, ...]
     clauses: tuple[str, ...]
-    links: tuple[Link, ...]
+    links: tuple[ChainEvent, ...]
     holders: tuple[int, ...]
     """Who still had the records when somebody came to lead without them."""
 
 
-class Chain:
+class LossChain:
     """The chain of one case, link by link."""
 
-    def __init__(self, world: World, history: History, case: Case, now_us: int) -> None:
+    def __init__(self, world: World, history: ClusterHistory, case: LossCase, now_us: int) -> None:
         self._world = world
         self._history = history
         self._case = case
@@ -68,7 +68,7 @@ class Chain:
         self._gone: list[str] = []
         """Who deleted a replica that had them, in words."""
 
-    def explained(self) -> Explained:
+    def explained(self) -> ChainExplanation:
         """All of it."""
         case = self._case
         root = self._root()
@@ -91,10 +91,10 @@ class Chain:
         clauses = [*left_out, *first, damage, took_over, dropped, *(self._gone if own is None else ())]
         self._links.sort(key=lambda placed: placed[:2])
         links = tuple(dict.fromkeys(link for _at, _order, link in self._links))
-        return Explained(self._key(root), tuple(dict.fromkeys(each for each in clauses if each)), links, holders)
+        return ChainExplanation(self._key(root), tuple(dict.fromkeys(each for each in clauses if each)), links, holders)
 
     def _add(self, at_us: int, moment: int, kind: str, broker: int, words: str, *, partition: bool = True) -> None:
-        link = Link(at_us, kind, self._case.partition if partition else "", broker, words)
+        link = ChainEvent(at_us, kind, self._case.partition if partition else "", broker, words)
         self._links.append((at_us, moment * 2, link))
 
     # -- the promise ------------------------------------------------------------------------------------------------
@@ -108,12 +108,12 @@ class Chain:
             f"{acks_words([case.acks])} and ISR {sorted(case.isr)}"
         )
         order = case.scene.moment * 2 + 1 if case.in_vain else -1
-        link = Link(case.written_us, PROMISE, case.partition, case.voucher, words)
+        link = ChainEvent(case.written_us, PROMISE, case.partition, case.voucher, words)
         self._links.append((case.written_us, order, link))
 
     # -- what happened ----------------------------------------------------------------------------------------------
 
-    def _root(self) -> Deed | None:
+    def _root(self) -> FaultRecord | None:
         """What was done to the replica that lost its copy, else to the leader that was deposed."""
         case = self._case
         scene = case.scene
@@ -143,12 +143,12 @@ class Chain:
         election = self._case.election
         return election is not None and election.at_us == 0
 
-    def _striking(self, broker: int, moment: int) -> Deed | None:
+    def _striking(self, broker: int, moment: int) -> FaultRecord | None:
         """What did something to a broker's disk at a moment: its event is right before or after that of the damage."""
         deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
         return min(deeds, key=lambda deed: abs(deed.moment - moment), default=None)
 
-    def _against(self, broker: int, until: int) -> Deed | None:
+    def _against(self, broker: int, until: int) -> FaultRecord | None:
         """The newest that stood against a broker at a moment; else the newest since the records were written.
 
         If it was given up for its silence, it is one that stood when its silence began.
@@ -173,22 +173,22 @@ class Chain:
             return -1
         return max(fenced[-1].at_us - self._world.session_us(), -1)
 
-    def _node_of(self, deed: Deed) -> str:
+    def _node_of(self, deed: FaultRecord) -> str:
         cut, case = self._case.cut, self._case
         for broker in (case.leader, case.scene.deposed, -1 if cut is None else cut.event.broker):
             if f"broker {broker}" in deed.node.split(", "):
                 return f"broker {broker}"
         return deed.node
 
-    def _words(self, deed: Deed, node: str) -> str:
+    def _words(self, deed: FaultRecord, node: str) -> str:
         who = self._history.deeds.step_of(deed.moment, deed.at_us)
         return deed_words(deed, node, who)
 
-    def _deed(self, deed: Deed, node: str) -> None:
+    def _deed(self, deed: FaultRecord, node: str) -> None:
         broker = int(node.removeprefix("broker ")) if node.startswith("broker ") else -1
         self._add(deed.at_us, deed.moment, deed.event_kind, broker, self._words(deed, node), partition=False)
 
-    def _key(self, root: Deed | None) -> tuple[object, ...]:
+    def _key(self, root: FaultRecord | None) -> tuple[object, ...]:
         if root is not None:
             return root.key
         election = self._case.election
@@ -247,7 +247,7 @@ class Chain:
         self._add(event.at_us, join.moment, IsrChanged.kind, case.leader, words)
         return [words]
 
-    def _before(self, node: str, moment: int, event: IsrChanged) -> Deed | None:
+    def _before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
         """What was done to a node, stood as the ISR changed, and was done before that."""
         deeds = about(self._case.scene.deeds, node, event.at_us)
         found = [deed for deed in deeds if deed.moment < moment]
@@ -307,7 +307,7 @@ class Chain:
 
     # -- where each copy went ---------------------------------------------------------------------------------------
 
-    def _copies(self) -> tuple[list[Cut], list[int]]:
+    def _copies(self) -> tuple[list[LogTruncation], list[int]]:
         """The cuts that took copies, in order, and who has one still."""
         case = self._case
         name, stint, (start, end) = case.partition, case.lineage.id, case.offsets
@@ -323,7 +323,7 @@ class Chain:
         replicas = self._world.replicas.get(name, {})
         return cuts, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
 
-    def _holders(self, cuts: list[Cut], held: list[int]) -> tuple[int, ...]:
+    def _holders(self, cuts: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
         """Who had them when the one that leads without them came to lead."""
         later = [cut.event.broker for cut in cuts if cut.moment > self._case.scene.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
@@ -342,7 +342,7 @@ class Chain:
         self._add(event.at_us, moment, event.kind, event.broker, words)
         return words
 
-    def _dropped(self, cuts: list[Cut], held: list[int], damage: str) -> str:
+    def _dropped(self, cuts: list[LogTruncation], held: list[int], damage: str) -> str:
         """Where they were dropped from the last log; or who has them still as the session ends."""
         case = self._case
         held = [broker for broker in held if not (damage and broker == case.leader)]
@@ -356,7 +356,7 @@ class Chain:
             down = [broker for broker in held if not self._world.is_up(broker)]
             state = ", down," if down == held else ""
             words = f"{brokers(held)}{state} still had {THEM} as the session ended, and the leader did not"
-            link = Link(self._now_us, SETTLED, case.partition, held[0], words + tail)
+            link = ChainEvent(self._now_us, SETTLED, case.partition, held[0], words + tail)
             self._links.append((self._now_us, self._history.moment * 2 + 2, link))
             return words
         if not cuts:
@@ -367,21 +367,21 @@ class Chain:
             return ""
         return f"broker {last.event.broker} {self._cut(last)}{at(last.event.at_us)}"
 
-    def _cut(self, cut: Cut) -> str:
+    def _cut(self, cut: LogTruncation) -> str:
         """As anywhere, but a chain has the power loss itself as a link of its own."""
         if cut.event.rule == POWER_LOSS:
             return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
         return cut_words(cut.event, committed=self._case.committed)
 
-    def _note(self, cut: Cut, words: str) -> None:
+    def _note(self, cut: LogTruncation, words: str) -> None:
         """Add to the words of a cut's link."""
         for place, (at_us, order, link) in enumerate(self._links):
             if link.event_kind == cut.event.kind and order == cut.moment * 2:
-                noted = Link(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {words}")
+                noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {words}")
                 self._links[place] = (at_us, order, noted)
 
 
-def _newest(deeds: Sequence[Deed]) -> Deed | None:
+def _newest(deeds: Sequence[FaultRecord]) -> FaultRecord | None:
     """The newest by which a process ended or paused, else the newest of all."""
     stops = [deed for deed in deeds if deed.is_stop]
     return (stops or deeds)[-1] if deeds else None
@@ -404,16 +404,16 @@ def lineage_of(world: World, partition: str, epoch: int, offset: int, client: st
 class LostFindings:
     """What the ledger misses, told with the history."""
 
-    def __init__(self, world: World, history: History, ledger: Ledger) -> None:
+    def __init__(self, world: World, history: ClusterHistory, ledger: Ledger) -> None:
         self._world = world
         self._history = history
         self._ledger = ledger
 
-    def told(self, now_us: int) -> Iterator[Told]:
+    def told(self, now_us: int) -> Iterator[RangeExplanation]:
         """Lost and missing ranges of the partitions that are there."""
         for there, partition, lineage, run in in_doubt(self._world, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
-            place = Place(
+            place = RecordBlock(
                 partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
                 run.committed,
             )  # fmt: skip
@@ -431,7 +431,7 @@ class LostFindings:
                 found.append((name, intervals, [books.committed_in(stint) for stint in stints]))
         return tuple(found)
 
-    def of_place(self, kind: str, place: Place, now_us: int) -> Iterator[Told]:
+    def of_place(self, kind: str, place: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """One range, cut where what is known of it changes."""
         lineage = lineage_of(
             self._world, place.partition, place.leader_epoch, place.log_offset, place.client, place.sequence
@@ -442,7 +442,7 @@ class LostFindings:
         bounds = {place.log_offset, end, *self._bounds(place.partition, lineage)}
         inside = sorted(bound for bound in bounds if place.log_offset <= bound <= end)
         for low, high in pairwise(inside):
-            part = Place(
+            part = RecordBlock(
                 place.partition, place.client, place.sequence + low - place.log_offset, high - low, low,
                 place.leader_epoch, place.acks, place.committed,
             )  # fmt: skip
@@ -460,7 +460,7 @@ class LostFindings:
         found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, lineage.id)]
         return found
 
-    def _explain(self, kind: str, place: Place, lineage: Lineage, now_us: int) -> Told:
+    def _explain(self, kind: str, place: RecordBlock, lineage: Lineage, now_us: int) -> RangeExplanation:
         span = (place.log_offset, place.log_offset + place.count)
         isr = self._ledger.vouched.isr_at(place.partition, lineage.id, span[0])
         case = case_of(
@@ -469,36 +469,38 @@ class LostFindings:
             leader=self._history.leader_of(place.partition),
         )  # fmt: skip
         cause = cause_of(case, self._history, self._world.profile)
-        explained = Chain(self._world, self._history, case, now_us).explained()
+        explained = LossChain(self._world, self._history, case, now_us).explained()
         batch = lineage.batch_at(span[0])
         names = batch.name[span[0] - batch.base :]
         last_us = lineage.appended_at(span[1] - 1)
-        promise = Promise(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
-        return Told(kind, cause, explained.key, place, promise, explained.clauses, explained.links)
+        promise = AckGuarantee(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
+        return RangeExplanation(kind, cause, explained.key, place, promise, explained.clauses, explained.links)
 
-    def unplaced(self, lost: RecordsLost) -> Told:
+    def unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Records of acks=0 that reached no leader."""
         history = self._history
         who = lost.client or "a client"
-        place = Place(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
+        place = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
         words = f"{who} counted {records(lost.count)} for {lost.partition} as sent (acks=0): nobody answers those"
-        links = [Link(0, PROMISE, lost.partition, -1, words)]
+        links = [ChainEvent(0, PROMISE, lost.partition, -1, words)]
         scene = history.scene(lost.partition)
         happened = elected = ""
         deed = _newest(about(scene.deeds, f"broker {scene.deposed}", 0))
         if deed is not None:
             happened = deed_words(deed, f"broker {scene.deposed}", history.deeds.step_of(deed.moment, deed.at_us))
-            links.append(Link(deed.at_us, deed.event_kind, "", scene.deposed, happened))
+            links.append(ChainEvent(deed.at_us, deed.event_kind, "", scene.deposed, happened))
         if scene.election is not None and happened:
             election = scene.election
             elected = f"broker {election.leader} was elected in its place in epoch {election.leader_epoch}"
-            links.append(Link(election.at_us, LeaderElected.kind, lost.partition, election.leader, elected))
+            links.append(ChainEvent(election.at_us, LeaderElected.kind, lost.partition, election.leader, elected))
         links.sort(key=lambda link: link.at_us)
         end = f"{counted(lost.count, 'record')} had reached no leader as the session ended"
-        links.append(Link(lost.at_us, SETTLED, lost.partition, -1, end))
+        links.append(ChainEvent(lost.at_us, SETTLED, lost.partition, -1, end))
         elected += at(scene.election.at_us) if elected and scene.election is not None else ""
         clauses = [happened, elected, "they reached no leader, and nobody was told"]
-        return Told(LOST, ACKS_0, ("acks=0",), place, None, tuple(each for each in clauses if each), tuple(links))
+        return RangeExplanation(
+            LOST, ACKS_0, ("acks=0",), place, None, tuple(each for each in clauses if each), tuple(links)
+        )
 
 
 def _written_since(lineage: Lineage, start: int, end: int, at_us: int) -> int:

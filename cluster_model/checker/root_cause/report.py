@@ -6,14 +6,14 @@ How many there are is kept until something happens that may change it: a conditi
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.consumption import ReaderEvents, Readings
 from cluster_model.checker.ledger.duplicates import Attempts
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause.delivery_findings import ReaderFindings, RepeatFindings, TransactionFindings
-from cluster_model.checker.root_cause.finding_text import Told, grouped
-from cluster_model.checker.root_cause.findings import LOST, Finding, Place
+from cluster_model.checker.root_cause.finding_text import RangeExplanation, grouped
+from cluster_model.checker.root_cause.findings import LOST, Finding, RecordBlock
 from cluster_model.checker.root_cause.loss_chain import LostFindings
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import RecordsLost
@@ -29,7 +29,7 @@ class Casebook:
     )  # fmt: skip
 
     def __init__(
-        self, world: World, history: History, ledger: Ledger, readings: Readings, transacted: Transacted
+        self, world: World, history: ClusterHistory, ledger: Ledger, readings: Readings, transacted: Transacted
     ) -> None:
         self._history, self._ledger, self._transactions = history, ledger, transacted
         self._lost = LostFindings(world, history, ledger)
@@ -40,7 +40,7 @@ class Casebook:
         self.readers = ReaderEvents(world, history.deeds)
         self._readings = readings
         self._read = ReaderFindings(world, history, readings, self.readers)
-        self._decided: tuple[Told, ...] = ()
+        self._decided: tuple[RangeExplanation, ...] = ()
         """Losses that cannot be told later: of deleted partitions, and of acks=0."""
         self._counted: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {}
         """Sort of findings → (what they went by, the cause of each)."""
@@ -52,7 +52,7 @@ class Casebook:
 
     def buried(self, event: RecordsLost) -> None:
         """The verdict on lost records of a partition that is being deleted."""
-        place = Place(
+        place = RecordBlock(
             event.partition, event.client, event.sequence, event.count, event.log_offset, event.leader_epoch,
             event.acks, event.committed,
         )  # fmt: skip
@@ -96,7 +96,9 @@ class Casebook:
         overwritten = length(part for *_where, part in self.readers.overwritten(group))
         return deleted + overwritten + sum(length(union(each)) for each in ranges.values())
 
-    def _causes(self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[Told]]) -> tuple[str, ...]:
+    def _causes(
+        self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[RangeExplanation]]
+    ) -> tuple[str, ...]:
         """Those of one sort of findings, no kind of which is also of another sort."""
         state = (self._history.moment, *state)
         known = self._counted.get(sort)

@@ -14,15 +14,15 @@ from typing import Any, Final
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
 from cluster_model.clients.consumer.coordinator import Coordination
-from cluster_model.clients.consumer.fetcher import Fetcher, Handed
+from cluster_model.clients.consumer.fetcher import Fetcher, PolledRecords
 from cluster_model.clients.consumer.membership import topic_of
-from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABLE, SYNC, Outcome
+from cluster_model.clients.consumer.offset_commits import ASYNC, CLOSE, RETRIABLE, SYNC, CommitOutcome
 from cluster_model.clients.consumer.record_handler import CRASH, GONE_BACK, RETRY, THROWN, DeadLetters, Handling, InHand
 from cluster_model.clients.consumer.subscription_state import Positions, reset_policy
 from cluster_model.clients.metadata import Metadata
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream, uuid
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.configs import ConsumerConfig
@@ -46,7 +46,7 @@ from cluster_model.spec.internal_topics import INTERNAL
 
 
 def coordination_of(
-    port: Port,
+    port: NodeContext,
     named: tuple[str, str],
     profile: Profile,
     settings: GroupSettings,
@@ -111,7 +111,7 @@ class Consumer:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         name: str,
         group: str,
         profile: Profile,
@@ -317,7 +317,7 @@ class Consumer:
             self._hand_out(handed, now)
         return bool(handed)
 
-    def _hand_out(self, handed: list[Handed], now: int) -> None:
+    def _hand_out(self, handed: list[PolledRecords], now: int) -> None:
         name, group = self.name, self.group
         for key, source, epoch, *_records, appended, stint in handed:
             for start, end, count, appended_us in appended:
@@ -407,7 +407,7 @@ class Consumer:
             self._phase = COMMITTING
             self.coordination.commits.commit(SYNC, self.coordination.commits.consumed(), now)
 
-    def _commit_ended(self, outcome: Outcome) -> None:
+    def _commit_ended(self, outcome: CommitOutcome) -> None:
         """The application's commitSync returned. What was to be processed after it is not, if it threw."""
         if outcome.kind == ASYNC and outcome.error == RETRIABLE and self.handling.application.commit == ASYNC_RETRY:
             self._refused += (outcome.offsets,)

@@ -9,13 +9,13 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.coordinator import InGroup, Telling
+from cluster_model.clients.consumer.coordinator import InGroup, RebalanceEventListener
 from cluster_model.clients.consumer.membership import STABLE, UNJOINED, exception
 from cluster_model.clients.consumer.offset_commits import PREPARE
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
 from cluster_model.protocol.group_messages import (
@@ -236,7 +236,7 @@ class ModernCoordination(InGroup[ModernMember]):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         named: tuple[str, str],
         profile: Profile,
         settings: GroupSettings,
@@ -249,7 +249,7 @@ class ModernCoordination(InGroup[ModernMember]):
     ) -> None:
         """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
         super().__init__(
-            port, named, profile, settings, metadata, positions, Telling(port, named, "epoch", emit),
+            port, named, profile, settings, metadata, positions, RebalanceEventListener(port, named, "epoch", emit),
             lambda link: ModernMember(named, settings, link, subscribe, pattern, draw_id),
         )  # fmt: skip
         self._towards: tuple[str, ...] | None = None

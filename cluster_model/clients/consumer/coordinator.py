@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, Generic, Protocol, TypeVar
 
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.membership import STABLE, UNJOINED, Membership, topic_of
-from cluster_model.clients.consumer.offset_commits import CLOSE, PREPARE, Commits, Committer, Outcome
+from cluster_model.clients.consumer.membership import STABLE, UNJOINED, ConsumerMembership, topic_of
+from cluster_model.clients.consumer.offset_commits import CLOSE, PREPARE, CommitOutcome, Commits, Committer
 from cluster_model.clients.consumer.subscription_state import Positions
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.events import (
     CommitFailed,
     Event,
@@ -42,12 +42,12 @@ from cluster_model.protocol.versions import Profile
 Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
 
 
-class Telling:
+class RebalanceEventListener:
     """The listener of one member, as events."""
 
     __slots__ = ("_committed", "_emit", "_named", "_port", "_word")
 
-    def __init__(self, port: Port, named: tuple[str, str], word: str, emit: Callable[[Event], None]) -> None:
+    def __init__(self, port: NodeContext, named: tuple[str, str], word: str, emit: Callable[[Event], None]) -> None:
         """``named``: the member's and the group's name; ``word`` is what its protocol calls a generation."""
         self._port = port
         self._named = named
@@ -63,7 +63,7 @@ class Telling:
             words = (f"{self._word} {generation}: " if generation >= 0 else "") + ", ".join(names)
             self._emit(kind(self._port.now, *self._named, len(names), words))
 
-    def done(self, outcome: Outcome) -> None:
+    def done(self, outcome: CommitOutcome) -> None:
         """A commit came to its end; of offsets that were committed before nothing is said."""
         now = self._port.now
         if outcome.error:
@@ -117,13 +117,13 @@ class InGroup(Generic[Member]):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         named: tuple[str, str],
         profile: Profile,
         settings: GroupSettings,
         metadata: Metadata,
         positions: Positions,
-        telling: Telling,
+        telling: RebalanceEventListener,
         make_member: Callable[[CoordinatorLink], Member],
     ) -> None:
         """``named``: the member's and the group's name."""
@@ -134,7 +134,7 @@ class InGroup(Generic[Member]):
         self.link = CoordinatorLink(port, metadata, named[1], (settings.backoff_us, settings.request_timeout_us))
         self.member = make_member(self.link)
         self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
-        self.on_outcome: Callable[[Outcome], None] = _nothing
+        self.on_outcome: Callable[[CommitOutcome], None] = _nothing
         """Told how the application's own commits end."""
         self._polled_at = 0
 
@@ -143,7 +143,7 @@ class InGroup(Generic[Member]):
         """What the consumer's configuration says of its group."""
         return self._settings
 
-    def _done(self, outcome: Outcome) -> None:
+    def _done(self, outcome: CommitOutcome) -> None:
         """A commit came to its end."""
         self._telling.done(outcome)
         self.on_outcome(outcome)
@@ -189,18 +189,18 @@ class InGroup(Generic[Member]):
         return self.link.overdue(now)
 
 
-def _nothing(_outcome: Outcome) -> None:
+def _nothing(_outcome: CommitOutcome) -> None:
     """Nobody wants to know."""
 
 
-class Coordination(InGroup[Membership]):
+class Coordination(InGroup[ConsumerMembership]):
     """A member's side of its group."""
 
     __slots__ = ("_emit", "_last", "_named", "_preparing")
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         named: tuple[str, str],
         profile: Profile,
         settings: GroupSettings,
@@ -212,8 +212,9 @@ class Coordination(InGroup[Membership]):
     ) -> None:
         """``named``: the member's and the group's name."""
         super().__init__(
-            port, named, profile, settings, metadata, positions, Telling(port, named, "generation", emit),
-            lambda link: Membership(named, settings, link, metadata, subscribe, rack),
+            port, named, profile, settings, metadata, positions,
+            RebalanceEventListener(port, named, "generation", emit),
+            lambda link: ConsumerMembership(named, settings, link, metadata, subscribe, rack),
         )  # fmt: skip
         self._named = named
         self._emit = emit

@@ -129,7 +129,7 @@ _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The one error after which metadata is not asked for: the broker is behind, not the client."""
 
 
-class Handed(NamedTuple):
+class PolledRecords(NamedTuple):
     """Records of one stint that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
 
     partition: str
@@ -307,13 +307,13 @@ class Fetcher:
             return data._replace(records=records, error=KafkaError.CORRUPT_MESSAGE)
         return data._replace(records=records)
 
-    def collect(self, most: int) -> list[Handed]:
+    def collect(self, most: int) -> list[PolledRecords]:
         """Up to ``most`` records, oldest first (``collectFetch``).
 
         An error that the application must be told of ends it; where there are records already, the next poll throws.
         """
         positions = self._positions
-        handed: list[Handed] = []
+        handed: list[PolledRecords] = []
         kept: list[_Buffered] = []
         while self._buffered and most > 0 and not positions.failure:
             entry = self._buffered[0]
@@ -340,7 +340,7 @@ class Fetcher:
         self._buffered += kept
         return handed
 
-    def _take(self, entry: _Buffered, most: int) -> list[Handed]:
+    def _take(self, entry: _Buffered, most: int) -> list[PolledRecords]:
         data = entry.data
         records = data.records
         if self._lineages[data.partition].any_transactional(records.extents):
@@ -355,7 +355,7 @@ class Fetcher:
         self._positions.advance(data.partition, end, lineages[newest].epoch)
         return self._handed(entry, start, end)
 
-    def _take_readable(self, entry: _Buffered, most: int) -> list[Handed]:
+    def _take_readable(self, entry: _Buffered, most: int) -> list[PolledRecords]:
         """Of an answer with transactions in it: what is neither a marker nor, by isolation, aborted.
 
         Behind the last record of all the position goes on to the end of the answer.
@@ -380,13 +380,13 @@ class Fetcher:
         self._positions.advance(data.partition, end, lineages.by_id[newest].epoch)
         return handed
 
-    def _handed(self, entry: _Buffered, start: int, end: int) -> list[Handed]:
+    def _handed(self, entry: _Buffered, start: int, end: int) -> list[PolledRecords]:
         """What compaction left of ``[start, end)``, by the stints that wrote it."""
         extents = entry.data.records.extents
         first, stint = extents[-1]
         if first <= start:
             return self._of_stint(entry, start, end, stint)
-        handed: list[Handed] = []
+        handed: list[PolledRecords] = []
         for index, (first, stint) in enumerate(extents):
             low = max(first, start)
             high = min(extents[index + 1][0], end) if index + 1 < len(extents) else end
@@ -394,13 +394,13 @@ class Fetcher:
                 handed += self._of_stint(entry, low, high, stint)
         return handed
 
-    def _of_stint(self, entry: _Buffered, start: int, end: int, stint: int) -> list[Handed]:
+    def _of_stint(self, entry: _Buffered, start: int, end: int, stint: int) -> list[PolledRecords]:
         data = entry.data
         appended = appended_together(self._lineages[data.partition].by_id[stint], data.records, start, end)
         if not appended:
             return []
         count, last = sum([each.records for each in appended]), appended[-1].end - 1
-        return [Handed(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
+        return [PolledRecords(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
 
     def _refused(self, data: FetchData) -> None:
         """``handleInitializeErrors``."""

@@ -8,7 +8,7 @@ UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTA
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from cluster_model.assignors.base import Member, TopicPartition, Topics
+from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
 from cluster_model.assignors.registry import CLIENT_ASSIGNORS
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.coordinator_connection import CoordinatorLink
@@ -78,7 +78,7 @@ def assign(
     """
     found = CLIENT_ASSIGNORS[protocol].assign(
         [
-            Member(
+            MemberSubscription(
                 id=member.member_id,
                 topics=member.metadata.topics,
                 instance=member.group_instance_id,
@@ -189,7 +189,7 @@ _JOIN_MARGIN_US: Final = 5_000_000
 """A JoinGroup is waited for so much longer than the rebalance may last."""
 
 
-class Membership:
+class ConsumerMembership:
     """One member. What becomes of its partitions is told to ``listener``."""
 
     __slots__ = (

@@ -79,7 +79,7 @@ _MEMBERS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
 """Of an OffsetFetch in a member's name (KIP-848): its heartbeats will say the same."""
 
 
-class Outcome(NamedTuple):
+class CommitOutcome(NamedTuple):
     """How a commit ended; ``error`` is an exception's name, empty for success."""
 
     kind: str
@@ -102,7 +102,7 @@ class Commits:
         link: CoordinatorLink,
         member: Committer,
         positions: Positions,
-        done: Callable[[Outcome], None],
+        done: Callable[[CommitOutcome], None],
     ) -> None:
         self._settings = settings
         self._link = link
@@ -150,7 +150,7 @@ class Commits:
     def commit(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, timeout_us: int = -1) -> None:
         """Start a commit. Kinds that wait for their end are repeated for ``timeout_us``."""
         if not offsets:
-            self._done(Outcome(kind, "", ()))
+            self._done(CommitOutcome(kind, "", ()))
             return
         deadline = now + (self._settings.api_timeout_us if timeout_us < 0 else timeout_us)
         self._send(kind, offsets, now, deadline)
@@ -159,7 +159,7 @@ class Commits:
         member = self._member
         if member.state != STABLE:
             error = REBALANCING if member.rebalancing else COMMIT_FAILED
-            self._done(Outcome(kind, error, offsets))
+            self._done(CommitOutcome(kind, error, offsets))
         elif not self._link.known:
             self._retriable(kind, offsets, now, deadline)
         else:
@@ -174,9 +174,9 @@ class Commits:
         if kind in (AUTO, ASYNC):
             if kind == AUTO:
                 self.auto_at = now + self._settings.backoff_us
-            self._done(Outcome(kind, RETRIABLE, offsets))
+            self._done(CommitOutcome(kind, RETRIABLE, offsets))
         elif now + self._settings.backoff_us > deadline:
-            self._done(Outcome(kind, TIMED_OUT, offsets))
+            self._done(CommitOutcome(kind, TIMED_OUT, offsets))
         else:
             self._repeat = (kind, offsets, now + self._settings.backoff_us, deadline)
 
@@ -189,7 +189,7 @@ class Commits:
     def _ended(self, correlation: int, error: KafkaError, now: int) -> None:
         kind, offsets, deadline = self._pending.pop(correlation)
         if error is KafkaError.NONE:
-            self._done(Outcome(kind, "", offsets))
+            self._done(CommitOutcome(kind, "", offsets))
         elif error in _COORDINATOR_GONE:
             self._link.unknown()
             self._retriable(kind, offsets, now, deadline)
@@ -197,24 +197,24 @@ class Commits:
             self._retriable(kind, offsets, now, deadline)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
             self._member.request_rejoin()
-            self._done(Outcome(kind, REBALANCING, offsets))
+            self._done(CommitOutcome(kind, REBALANCING, offsets))
         elif error in (KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID):
             self._member.refused(error, now)
-            self._done(Outcome(kind, COMMIT_FAILED, offsets))
+            self._done(CommitOutcome(kind, COMMIT_FAILED, offsets))
         elif error is KafkaError.STALE_MEMBER_EPOCH:
             self._stale(kind, offsets, now, deadline)
         elif error is KafkaError.FENCED_INSTANCE_ID:
             self._member.refused(error, now)
-            self._done(Outcome(kind, exception(error), offsets))
+            self._done(CommitOutcome(kind, exception(error), offsets))
         else:
-            self._done(Outcome(kind, exception(error), offsets))
+            self._done(CommitOutcome(kind, exception(error), offsets))
 
     def _stale(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
         """The member has another epoch by now (KIP-848): what the client commits by itself goes again with that."""
         if kind in (PREPARE, CLOSE):
             self._retriable(kind, offsets, now, deadline)
         else:
-            self._done(Outcome(kind, COMMIT_FAILED, offsets))
+            self._done(CommitOutcome(kind, COMMIT_FAILED, offsets))
 
     def auto(self, now: int) -> None:
         """The automatic commit of a poll, if its time has come."""

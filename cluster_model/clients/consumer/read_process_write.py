@@ -13,11 +13,11 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.clients.consumer.consumer import CLOSED, CLOSING, DELIVERING, NO_RACKS, POLLING, STARTING, Consumer
-from cluster_model.clients.consumer.fetcher import Handed
+from cluster_model.clients.consumer.fetcher import PolledRecords
 from cluster_model.clients.consumer.membership import STABLE
 from cluster_model.clients.consumer.record_handler import RETRY
 from cluster_model.clients.producer.application_producers import FATAL, WRITTEN, Output, TransactionalOutput
-from cluster_model.clients.producer.transaction_manager import GroupOffsets
+from cluster_model.clients.producer.transaction_manager import TransactionOffsets
 from cluster_model.protocol.events import ConsumerFailed
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import Failing
@@ -71,7 +71,7 @@ class ReadProcessWrite(Consumer):
         if member is not None and member.state == STABLE:
             self._identity = (member.generation, member.member_id)
 
-    def _hand_out(self, handed: list[Handed], now: int) -> None:
+    def _hand_out(self, handed: list[PolledRecords], now: int) -> None:
         ends = self._positions.offsets
         self._offsets = tuple([(each.partition, ends[each.partition]) for each in handed])
         super()._hand_out(handed, now)
@@ -90,16 +90,16 @@ class ReadProcessWrite(Consumer):
         self._phase = DELIVERING
         self.output.write(self.handling.processed, self._group_offsets())
 
-    def _group_offsets(self) -> GroupOffsets:
+    def _group_offsets(self) -> TransactionOffsets:
         coordination = self.coordination
         if coordination is None:
-            return GroupOffsets(self.group, ())
+            return TransactionOffsets(self.group, ())
         settings = coordination.settings
         if settings.modern:
             # The thread in the background keeps the epoch up to date between polls.
             self._learn_identity()
         offsets = coordination.commits.named(dict(self._offsets))
-        return GroupOffsets(self.group, offsets, *self._identity, settings.instance)
+        return TransactionOffsets(self.group, offsets, *self._identity, settings.instance)
 
     def _told(self, outcome: str) -> None:
         """What became of the output; empty: it is ready for the first."""

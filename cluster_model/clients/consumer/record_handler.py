@@ -8,10 +8,10 @@ the record, and fails every time; otherwise every attempt is drawn anew. What th
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final, NamedTuple
 
-from cluster_model.clients.consumer.fetcher import Handed
+from cluster_model.clients.consumer.fetcher import PolledRecords
 from cluster_model.clients.producer.application_producers import DrivenProducer
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAbandoned
@@ -41,7 +41,7 @@ class LetterProducer(DrivenProducer):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -154,7 +154,7 @@ class InHand:
         self._polled: tuple[Left, ...] = ()
         self._queued: tuple[tuple[int, Left], ...] = ()
 
-    def take(self, handed: Iterable[Handed]) -> None:
+    def take(self, handed: Iterable[PolledRecords]) -> None:
         """A poll has ended with these."""
         self._polled = tuple([(each.partition, each.start, each.records) for each in handed])
 
@@ -210,7 +210,7 @@ GONE_BACK: Final = "handler failed"
 WHOLE: Final = 1_000_000
 
 
-class Trouble(NamedTuple):
+class HandlerFault(NamedTuple):
     """What a fault does to a handler: it fails for ``share_ppm`` in a million records, for the same ones if poison."""
 
     share_ppm: int
@@ -238,7 +238,7 @@ class Handling:
         self.slower_us = 0
         """... and to every record's time, which is first multiplied by so many millionths."""
         self.factor_ppm = WHOLE
-        self.troubles: tuple[Trouble, ...] = ()
+        self.troubles: tuple[HandlerFault, ...] = ()
         self.failing: tuple[Failing, ...] = ()
         """Records that it gives up as it is configured to."""
         self.skipped: tuple[Failing, ...] = ()
@@ -251,7 +251,7 @@ class Handling:
         self._by_rule = 0
         self._more_us = 0
 
-    def take(self, handed: Sequence[Handed], number: int) -> None:
+    def take(self, handed: Sequence[PolledRecords], number: int) -> None:
         """Find out what will become of a poll's records; ``number`` were handed out before, in all lives."""
         self.skipped, self.broke, self.left, self._more_us = (), "", (), 0
         self._taken = sum(each.records for each in handed)
@@ -263,10 +263,10 @@ class Handling:
         self._by_rule = sum(count for _partition, _first, count in found)
         self.failing = (*found, *failed)
 
-    def _strike(self, handed: Sequence[Handed], number: int, failed: list[Failing]) -> list[Handed]:
+    def _strike(self, handed: Sequence[PolledRecords], number: int, failed: list[Failing]) -> list[PolledRecords]:
         """What comes of faults; the records that it gets to before it breaks off, if it does."""
         skipped: list[Failing] = []
-        reached: list[Handed] = []
+        reached: list[PolledRecords] = []
         for index, each in enumerate(handed):
             for offset in range(each.start, each.last + 1):
                 number += 1
@@ -302,7 +302,7 @@ class Handling:
                     return USUAL, 0
         return "", 0
 
-    def _retried_in_vain(self, trouble: Trouble, partition: str, offset: int, number: int) -> bool:
+    def _retried_in_vain(self, trouble: HandlerFault, partition: str, offset: int, number: int) -> bool:
         """The application tries again as often as it is configured to, and that takes time."""
         application = self.application
         attempt = 1
@@ -313,7 +313,7 @@ class Handling:
             attempt += 1
         return True
 
-    def _fails(self, trouble: Trouble, partition: str, offset: int, number: int, attempt: int) -> bool:
+    def _fails(self, trouble: HandlerFault, partition: str, offset: int, number: int, attempt: int) -> bool:
         if trouble.poison:
             drawn = mixed(number_of(self._group + partition) + offset)
         else:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.metadata import Metadata
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import ConsumerReset, Event, TruncationDetected
 from cluster_model.protocol.messages import (
@@ -93,7 +93,7 @@ class Positions:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         named: tuple[str, str],
         profile: Profile,
         policy: ResetPolicy,

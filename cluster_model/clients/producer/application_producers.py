@@ -10,10 +10,10 @@ from typing import Any, Final
 
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.producer import Producer
-from cluster_model.clients.producer.transaction_manager import GroupOffsets, State
+from cluster_model.clients.producer.transaction_manager import ProducerTransactionState, TransactionOffsets
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.events import Event
@@ -85,7 +85,7 @@ class PlainOutput(DrivenProducer):
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -108,7 +108,7 @@ class PlainOutput(DrivenProducer):
         """Whether the application may begin to poll."""
         return True
 
-    def write(self, count: int, _offsets: GroupOffsets) -> None:
+    def write(self, count: int, _offsets: TransactionOffsets) -> None:
         """Send so many records, and wait for all of them; not before the last call has its outcome."""
         self._stage = _SENDING
         self._left = count
@@ -147,7 +147,7 @@ class TransactionalOutput(TransactionalProducer):
     def __init__(
         self,
         profile: Profile,
-        port: Port,
+        port: NodeContext,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -165,7 +165,7 @@ class TransactionalOutput(TransactionalProducer):
         self._stage = _OPENING
         """At first a call of ``initTransactions``, with nothing to write."""
         self._left = 0
-        self._offsets: GroupOffsets | None = None
+        self._offsets: TransactionOffsets | None = None
         self._ended = ""
         """How the transaction ended, until that has been told."""
 
@@ -179,7 +179,7 @@ class TransactionalOutput(TransactionalProducer):
         """Whether ``initTransactions`` has returned: what a process before it left open has been aborted."""
         return self._offsets is not None or self._stage != _OPENING
 
-    def write(self, count: int, offsets: GroupOffsets) -> None:
+    def write(self, count: int, offsets: TransactionOffsets) -> None:
         """Write so many records in one transaction with the offsets; not before the last call has its outcome."""
         self._stage = _OPENING
         self._left = count
@@ -204,7 +204,7 @@ class TransactionalOutput(TransactionalProducer):
     def _advance(self) -> None:
         manager = self._tx.manager
         if self._stage == _OPENING:
-            if manager.state is not State.READY:
+            if manager.state is not ProducerTransactionState.READY:
                 return
             if self._offsets is None:
                 self._stage = _IDLE
@@ -213,16 +213,20 @@ class TransactionalOutput(TransactionalProducer):
             self.transacting.open()
             self._stage = _SENDING
         if self._stage == _SENDING:
-            while self._left and not self._held and manager.state is State.IN_TRANSACTION:
+            while self._left and not self._held and manager.state is ProducerTransactionState.IN_TRANSACTION:
                 count = min(self._left, BATCH)
                 self._left -= count
                 self._hand_over(count, self._port.now)
-            if not self._left and not self._held and manager.state is State.IN_TRANSACTION:
+            if not self._left and not self._held and manager.state is ProducerTransactionState.IN_TRANSACTION:
                 assert self._offsets is not None
                 self._stage = _OFFSETS
                 manager.send_offsets(self._offsets)
                 self._pump()
-        if self._stage == _OFFSETS and manager.state is State.IN_TRANSACTION and not manager.sends_offsets:
+        if (
+            self._stage == _OFFSETS
+            and manager.state is ProducerTransactionState.IN_TRANSACTION
+            and not manager.sends_offsets
+        ):
             self._stage = _ENDING
             self.transacting.finish()
 

@@ -20,7 +20,7 @@ DIED: Final = "process died"
 """Why a record has no outcome whose application was killed; no error of Kafka's."""
 
 
-class Books:
+class DeliveryStats:
     """Records *acked*, *failed* (proven not to be written) and *unknown* (may be written) are never mixed."""
 
     __slots__ = ("_acks", "_emit", "_name", "_pace", "aborted", "acked", "failed", "last_error", "refused", "sent",

@@ -6,7 +6,7 @@ from typing import Any, Final
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
 from cluster_model.clients.producer.partitioners import (
-    Latencies,
+    NodeLatencies,
     Placement,
     Queue,
     Topic,
@@ -45,7 +45,7 @@ class Destinations:
         metadata: Metadata,
         accumulator: Accumulator,
         sizes: RecordSizes,
-        latencies: Latencies,
+        latencies: NodeLatencies,
         keys: ProducerKeys | None = None,
     ) -> None:
         """``stream`` is the partitioner's own; ``keys`` are those of the records, None for records without."""

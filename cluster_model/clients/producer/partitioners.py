@@ -66,7 +66,7 @@ class Partitioner(Protocol):
         """Undo of :meth:`save`."""
 
 
-class Rule:
+class BasePartitioner:
     """What most partitioners do not care about; a base for them."""
 
     __slots__ = ()
@@ -116,7 +116,7 @@ def load_table(queues: Sequence[Queue], total: int) -> LoadTable | None:
     return LoadTable(tuple(queue.partition for queue in picked), tuple(sums))
 
 
-class Latencies:
+class NodeLatencies:
     """For how long brokers have kept a producer waiting (``RecordAccumulator.updateNodeLatencyStats``)."""
 
     __slots__ = ("_seen", "_timeout_us")
@@ -168,7 +168,7 @@ def after(counter: int) -> int:
     return (counter + 1 + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
-class RoundRobinDefault(Rule):
+class RoundRobinDefault(BasePartitioner):
     """The default up to 2.3 (``DefaultPartitioner``): keys by their hash, the rest in turn from a random number on."""
 
     __slots__ = ("_counter", "_stream")
@@ -200,7 +200,7 @@ class RoundRobinDefault(Rule):
         (self._counter,) = saved
 
 
-class RoundRobinPartitioner(Rule):
+class RoundRobinPartitioner(BasePartitioner):
     """``RoundRobinPartitioner`` (KIP-369), which a producer's config names: every record in turn, keys or not.
 
     Before 4.0 a record that needs a new batch is placed twice and so takes two turns: with a batch per record and an
@@ -236,7 +236,7 @@ class RoundRobinPartitioner(Rule):
 # longest, so that it gets the most: what KIP-794 mended.
 
 
-class StickyPartitioner(Rule):
+class StickyPartitioner(BasePartitioner):
     """``DefaultPartitioner`` of those versions; with ``ignore_keys``, ``UniformStickyPartitioner``."""
 
     __slots__ = ("_ignore_keys", "_stream", "_stuck_to")
@@ -285,7 +285,7 @@ class StickyPartitioner(Rule):
 # Uniform sticky: one partition for ``batch.size`` bytes, the default since 3.3 (KIP-794, ``BuiltInPartitioner``).
 
 
-class UniformPartitioner(Rule):
+class UniformPartitioner(BasePartitioner):
     """Records without a key stick to a partition for ``batch.size`` bytes, up to twice as many while a batch is open.
 
     The next partition is drawn by how short the queues are, if they differ and ``adaptive``

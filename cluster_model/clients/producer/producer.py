@@ -14,15 +14,15 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import Books
+from cluster_model.clients.producer.delivery_stats import DeliveryStats
 from cluster_model.clients.producer.partition_selector import Destinations
-from cluster_model.clients.producer.partitioners import Latencies
+from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.record_accumulator import Accumulator
 from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
 from cluster_model.connections.network_client import READY, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.record_keys import Hot, ProducerKeys
 from cluster_model.protocol.errors import KafkaError
@@ -48,7 +48,7 @@ UNSERIALIZED: Final = "SerializationException"
 """The error of a record that the serializer refuses; it is thrown, and Kafka gives it no code."""
 
 
-class Chain:
+class ProducerInterceptors:
     """A producer's interceptors. Of every so many records of a partition the last is the one that one throws at."""
 
     __slots__ = ("_client", "_emit", "_failing", "interceptors", "most")
@@ -81,12 +81,12 @@ FOREVER_US: Final = 1 << 53
 """``close()`` without a timeout waits for so long, at least."""
 
 
-class Ending:
+class ProducerClose:
     """Of one producer. Its one application thread sends nothing while it flushes, so that waits for all there is."""
 
     __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
 
-    def __init__(self, port: Port, accumulator: Accumulator, sender: Sender, books: Books) -> None:
+    def __init__(self, port: NodeContext, accumulator: Accumulator, sender: Sender, books: DeliveryStats) -> None:
         self._port = port
         self._accumulator = accumulator
         self._sender = sender
@@ -180,7 +180,7 @@ class Producer:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -203,20 +203,20 @@ class Producer:
         """-1 for all."""
         self._pace = pacing_of(port, spec)
         self._sizes = sizes_of(spec, seed)
-        self._chain = Chain(spec.name, spec.interceptors, emit) if spec.interceptors else None
+        self._chain = ProducerInterceptors(spec.name, spec.interceptors, emit) if spec.interceptors else None
         self._most = (spec.record_bytes if spec.sizes is None else LARGEST) + (self._chain.most if self._chain else 0)
         """No record has more bytes."""
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
         self._books = self._make_books(emit)
         self._accumulator = Accumulator(config.batch_bytes, self._sizes)
-        latencies = Latencies(config.availability_us)
+        latencies = NodeLatencies(config.availability_us)
         self._sender = self._make_sender(
             (port, spec, config, brokers, self._accumulator, self._books, jitter, self._sizes, latencies)
         )  # fmt: skip
         if self._io is not None:
             self._io.join(self._sender, self._books)
-        self._ending = Ending(port, self._accumulator, self._sender, self._books)
+        self._ending = ProducerClose(port, self._accumulator, self._sender, self._books)
         self._metadata: Metadata = self._sender.metadata
         self._places = Destinations(
             spec, config, partitioning, self._metadata, self._accumulator, self._sizes, latencies, keys
@@ -389,8 +389,8 @@ class Producer:
         """Whether it has been closed, and has nothing more to do."""
         return self._ending.closed
 
-    def _make_books(self, emit: Callable[[Event], None]) -> Books:
-        return (BooksWithCallbacks if self._io else Books)(self._spec.name, self._config.acks, emit, self._pace)
+    def _make_books(self, emit: Callable[[Event], None]) -> DeliveryStats:
+        return (BooksWithCallbacks if self._io else DeliveryStats)(self._spec.name, self._config.acks, emit, self._pace)
 
     def _make_sender(self, parts: tuple[Any, ...]) -> Sender:
         return Sender(*parts)

@@ -111,7 +111,7 @@ class Outgoing:
         return batch
 
 
-class Line:
+class PartitionBatches:
     """One partition's batches, and its numbering."""
 
     __slots__ = (
@@ -147,7 +147,7 @@ class Line:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Line":
+    def loaded(cls, saved: tuple[Any, ...]) -> "PartitionBatches":
         """Undo of :meth:`save`."""
         line = cls(saved[0])
         (
@@ -168,8 +168,8 @@ class Accumulator:
 
     def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None) -> None:
         """``sizes`` are those of the records, 200 bytes unless given."""
-        self.lines: dict[str, Line] = {}
-        self.busy: dict[str, Line] = {}
+        self.lines: dict[str, PartitionBatches] = {}
+        self.busy: dict[str, PartitionBatches] = {}
         self.waiting = 0
         """Batches that are not under way."""
         self.unsettled = 0
@@ -179,11 +179,11 @@ class Accumulator:
         self._batch_bytes = batch_bytes
         self._sizes = OneSize(200) if sizes is None else sizes
 
-    def line(self, partition: str) -> Line:
+    def line(self, partition: str) -> PartitionBatches:
         """The line of a partition."""
         line = self.lines.get(partition)
         if line is None:
-            line = self.lines[partition] = Line(partition)
+            line = self.lines[partition] = PartitionBatches(partition)
         return line
 
     def _memory(self, partition: str, number: int, records: int) -> int:
@@ -227,7 +227,7 @@ class Accumulator:
         """Put records into the last batch if it still has room, else into a new one; returns their first number."""
         line = self.lines.get(partition)
         if line is None:
-            line = self.lines[partition] = Line(partition)
+            line = self.lines[partition] = PartitionBatches(partition)
         number = line.next_number
         line.next_number = number + records
         waiting = line.waiting
@@ -266,7 +266,7 @@ class Accumulator:
         batch.in_flight = False
         self._insert(line, batch)
 
-    def _insert(self, line: Line, batch: Outgoing) -> None:
+    def _insert(self, line: PartitionBatches, batch: Outgoing) -> None:
         waiting = line.waiting
         place = 0
         if batch.producer_id >= 0:
@@ -325,7 +325,7 @@ class Accumulator:
         lines, busy, self.unsettled, self.used = saved
         self.lines = {}
         for state, waiting, _drained in lines:
-            line = Line.loaded(state)
+            line = PartitionBatches.loaded(state)
             line.waiting = [Outgoing.loaded(batch) for batch in waiting]
             self.lines[line.name] = line
         self.busy = {name: self.lines[name] for name in busy}
@@ -363,7 +363,7 @@ class Expiry:
         self.bounds_flights = config.client.delivery_timeout
         """Whether a batch under way can expire, too."""
 
-    def waiting(self, line: Line) -> int:
+    def waiting(self, line: PartitionBatches) -> int:
         """When the head of a line is given up; those behind it never go before it."""
         config = self._config
         head = line.waiting[0]
@@ -420,11 +420,11 @@ class Readiness:
         """Bytes of its records, not compressed."""
         return self._sizes.of(batch.partition, batch.sequence, batch.records)
 
-    def any_of(self, lines: list[Line], now: int) -> bool:
+    def any_of(self, lines: list[PartitionBatches], now: int) -> bool:
         """Whether the head of any line is ready."""
         return any(line.waiting and not line.muted and self.at(line) <= now for line in lines)
 
-    def at(self, line: Line) -> int:
+    def at(self, line: PartitionBatches) -> int:
         """When the head of a line is ready to be sent."""
         batch = line.waiting[0]
         config = self._config
@@ -436,12 +436,12 @@ class Readiness:
         at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
         return max(at, self._packed_at(batch))
 
-    def along_at(self, line: Line) -> int:
+    def along_at(self, line: PartitionBatches) -> int:
         """When it may go along with another that is ready: that it lingers does not matter then."""
         head = line.waiting[0]
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
 
-    def _backs_off_until(self, line: Line, batch: Outgoing) -> int:
+    def _backs_off_until(self, line: PartitionBatches, batch: Outgoing) -> int:
         """A new leader epoch ends the pause."""
         if self._config.client.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
             return 0
@@ -450,7 +450,7 @@ class Readiness:
     def _packed_at(self, batch: Outgoing) -> int:
         return batch.newest_us + self._config.codec.cost_us(self.size(batch))
 
-    def next(self, nodes: dict[int, list[Line]], now: int) -> int:
+    def next(self, nodes: dict[int, list[PartitionBatches]], now: int) -> int:
         """When the next batch that now waits for nothing but time becomes ready, -1 for none."""
         wake = -1
         for lines in nodes.values():

@@ -5,15 +5,22 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import Books
-from cluster_model.clients.producer.partitioners import Latencies
-from cluster_model.clients.producer.record_accumulator import NEVER, Accumulator, Expiry, Line, Outgoing, Readiness
+from cluster_model.clients.producer.delivery_stats import DeliveryStats
+from cluster_model.clients.producer.partitioners import NodeLatencies
+from cluster_model.clients.producer.record_accumulator import (
+    NEVER,
+    Accumulator,
+    Expiry,
+    Outgoing,
+    PartitionBatches,
+    Readiness,
+)
 from cluster_model.clients.producer.sequence_numbers import GAP, Sequences
 from cluster_model.clients.producer.transaction_manager import IdRequest
 from cluster_model.clients.workload import RecordSizes
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.process import Node
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.errors import INVALID_METADATA, PROVES_NOT_WRITTEN, WHILE_WAITING_TOO, KafkaError
@@ -31,7 +38,7 @@ Flight = tuple[int, int, Outgoing, int]
 Answer = tuple[int, Outgoing, ProduceResponse]
 
 
-class InFlight:
+class InFlightRequests:
     """Message number → flight, oldest first."""
 
     __slots__ = ("_held", "counts", "flights", "left")
@@ -137,10 +144,10 @@ class Sender:
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: Accumulator,
-        books: Books,
+        books: DeliveryStats,
         jitter: Stream,
         sizes: RecordSizes,
-        latencies: Latencies,
+        latencies: NodeLatencies,
     ) -> None:
         self._latencies = latencies
         self._port = port
@@ -149,7 +156,7 @@ class Sender:
         self._accumulator = accumulator
         self._books = books
         self._jitter = jitter
-        self._flight = InFlight()
+        self._flight = InFlightRequests()
         self._expiry = Expiry(config, sizes, port.wall)
         self.metadata = Metadata(
             port,
@@ -190,7 +197,7 @@ class Sender:
         self._ready.hurry = on
 
     @property
-    def flight(self) -> InFlight:
+    def flight(self) -> InFlightRequests:
         """What is under way."""
         return self._flight
 
@@ -236,7 +243,7 @@ class Sender:
         if sequences.unsettled:
             sequences.settle()
         lost = False
-        nodes: dict[int, list[Line]] = {}
+        nodes: dict[int, list[PartitionBatches]] = {}
         for line in tuple(self._accumulator.busy.values()):
             while line.waiting and sequences.is_of_the_past(line.waiting[0]):
                 self._give_up(line.waiting[0], GAP, for_good=False)
@@ -266,13 +273,13 @@ class Sender:
     def _can_take(self, leader: int) -> bool:
         return self._flight.count(leader) < self._config.max_in_flight
 
-    def _request(self, leader: int, lines: list[Line], now: int) -> bool:
+    def _request(self, leader: int, lines: list[PartitionBatches], now: int) -> bool:
         """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
         if not self._ready.any_of(lines, now):
             return False
         begin = self._next_line.pop(leader, "")
         first = next((index for index, line in enumerate(lines) if line.name == begin), 0)
-        chosen: list[Line] = []
+        chosen: list[PartitionBatches] = []
         size = 0
         for line in lines[first:] + lines[:first]:
             if not line.waiting or line.muted:
@@ -292,7 +299,7 @@ class Sender:
             self._send(leader, chosen, now)
         return bool(chosen)
 
-    def _send_one(self, leader: int, line: Line, now: int) -> None:
+    def _send_one(self, leader: int, line: PartitionBatches, now: int) -> None:
         """A request with the head of one line."""
         batch = self._depart(leader, line)
         if self.acks:
@@ -303,7 +310,7 @@ class Sender:
             self._accumulator.settle(batch)
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
-    def _depart(self, leader: int, line: Line) -> Outgoing:
+    def _depart(self, leader: int, line: PartitionBatches) -> Outgoing:
         config = self._config
         accumulator = self._accumulator
         waiting = line.waiting
@@ -331,7 +338,7 @@ class Sender:
         line.muted = self._muting
         return batch
 
-    def _send(self, leader: int, lines: list[Line], now: int) -> None:
+    def _send(self, leader: int, lines: list[PartitionBatches], now: int) -> None:
         """A request with the heads of several."""
         first = self._correlation + 1
         batches = [self._depart(leader, line) for line in lines]
@@ -506,7 +513,7 @@ class Sender:
             self._books.gave_up(now, batch, error)
         for line in self._accumulator.lines.values():
             line.drained.clear()
-        self._flight = InFlight()
+        self._flight = InFlightRequests()
 
     def _give_up(self, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         self._accumulator.drop(batch)
@@ -561,7 +568,7 @@ class IoThread:
 
     sender: Sender
 
-    def __init__(self, port: Port, callback_us: int) -> None:
+    def __init__(self, port: NodeContext, callback_us: int) -> None:
         """``callback_us`` is what one record's takes."""
         self._port = port
         self._callback_us = callback_us
@@ -570,7 +577,7 @@ class IoThread:
         self._messages: list[Waiting] = []
         self._timers: list[Payload] = []
 
-    def join(self, sender: Sender, books: Books) -> None:
+    def join(self, sender: Sender, books: DeliveryStats) -> None:
         """What it stalls, and whom it hears of outcomes from."""
         self.sender = sender
         if isinstance(books, BooksWithCallbacks):
@@ -624,7 +631,7 @@ class IoThread:
         self.sender.stall(on=self.busy)
 
 
-class BooksWithCallbacks(Books):
+class BooksWithCallbacks(DeliveryStats):
     """Every outcome is followed by the callbacks of the records."""
 
     __slots__ = ("io",)

@@ -5,7 +5,7 @@ The identity is (producer id, epoch). Each partition numbers its records for its
 
 from typing import Any, Final
 
-from cluster_model.clients.producer.record_accumulator import Line, Outgoing
+from cluster_model.clients.producer.record_accumulator import Outgoing, PartitionBatches
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.versions import ClientProfile
 
@@ -28,9 +28,9 @@ class Sequences:
         self.producer_id = -1
         """-1: none yet, or not any more."""
         self.epoch = -1
-        self._rewrite: dict[str, Line] = {}
+        self._rewrite: dict[str, PartitionBatches] = {}
         """Partitions for which a new epoch has been asked for."""
-        self._unresolved: dict[str, Line] = {}
+        self._unresolved: dict[str, PartitionBatches] = {}
         self.unsettled = False
         """Whether :meth:`settle` may have something to do."""
 
@@ -51,7 +51,7 @@ class Sequences:
             self._unresolved.pop(line.name, None)
         self._rewrite.clear()
 
-    def allows(self, line: Line, head: Outgoing) -> bool:
+    def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
         """Whether the head of a line may be sent now (``shouldStopDrainBatchesForPartition``)."""
         if not self.on:
             return True
@@ -63,7 +63,7 @@ class Sequences:
             return line.unresolved < 0 and not (stale and drained)
         return not drained or drained[0] is head
 
-    def stamp(self, line: Line, batch: Outgoing) -> None:
+    def stamp(self, line: PartitionBatches, batch: Outgoing) -> None:
         """Number a batch at its first attempt."""
         if line.producer_id != self.producer_id or line.epoch != self.epoch:
             self._begin(line)
@@ -71,7 +71,7 @@ class Sequences:
         line.next_sequence = (line.next_sequence + batch.records) % SEQUENCES
         line.drained.append(batch)
 
-    def _begin(self, line: Line) -> None:
+    def _begin(self, line: PartitionBatches) -> None:
         """Number a line from 0 under the present identity (``startSequencesAtBeginning``)."""
         line.producer_id, line.epoch = self.producer_id, self.epoch
         line.next_sequence = 0
@@ -81,7 +81,7 @@ class Sequences:
             batch.renumbered = True
             line.next_sequence += batch.records
 
-    def acked(self, line: Line, batch: Outgoing, offset: int) -> None:
+    def acked(self, line: PartitionBatches, batch: Outgoing, offset: int) -> None:
         """A batch is in the log."""
         drained = line.drained
         if drained and drained[0] is batch:
@@ -95,7 +95,7 @@ class Sequences:
             if offset > line.last_offset:
                 line.last_offset = offset
 
-    def may_retry(self, line: Line, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
+    def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
         """Whether an attempt is followed by another, as far as the error goes (``TransactionManager.canRetry``)."""
         if error is FORGOTTEN and self.on:
             return self._may_retry_forgotten(line, batch, log_start)
@@ -110,7 +110,7 @@ class Sequences:
             return True
         return error in RETRIABLE
 
-    def _may_retry_forgotten(self, line: Line, batch: Outgoing, log_start: int) -> bool:
+    def _may_retry_forgotten(self, line: PartitionBatches, batch: Outgoing, log_start: int) -> bool:
         """The broker has forgotten the producer: because retention took what it knew, if the log begins behind it."""
         if log_start == -1 or batch.renumbered:
             return True
@@ -122,11 +122,11 @@ class Sequences:
             return True
         return False
 
-    def _want_epoch(self, line: Line) -> None:
+    def _want_epoch(self, line: PartitionBatches) -> None:
         self._rewrite[line.name] = line
         self.unsettled = True
 
-    def gave_up(self, line: Line, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+    def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         """A batch has failed. ``for_good``: the broker refused it, so its sequence is free (``handleFailedBatch``).
 
         Otherwise it ran out of time or retries, and if it was ever sent its sequence may be taken.
@@ -178,7 +178,7 @@ class Sequences:
         """All state but the lines'."""
         return (self.producer_id, self.epoch, tuple(self._rewrite), tuple(self._unresolved), self.unsettled)
 
-    def load(self, saved: tuple[Any, ...], lines: dict[str, Line]) -> None:
+    def load(self, saved: tuple[Any, ...], lines: dict[str, PartitionBatches]) -> None:
         """Undo of :meth:`save`; the lines are loaded first."""
         self.producer_id, self.epoch, rewrite, unresolved, self.unsettled = saved
         self._rewrite = {name: lines[name] for name in rewrite}

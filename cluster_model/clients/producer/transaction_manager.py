@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.record_accumulator import Line, Outgoing
+from cluster_model.clients.producer.record_accumulator import Outgoing, PartitionBatches
 from cluster_model.clients.producer.sequence_numbers import FORGOTTEN, GAP, SEQUENCES, Sequences
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import RETRIABLE, KafkaError
 from cluster_model.protocol.group_messages import (
     GROUP,
@@ -47,7 +47,7 @@ _UNKNOWN_ID: Final = (E.UNKNOWN_PRODUCER_ID, E.INVALID_PRODUCER_ID_MAPPING)
 _NOT_A_MEMBER: Final = (E.FENCED_INSTANCE_ID, E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GENERATION)
 
 
-class State(IntEnum):
+class ProducerTransactionState(IntEnum):
     """Kafka's states."""
 
     UNINITIALIZED = 0
@@ -60,7 +60,7 @@ class State(IntEnum):
     FATAL_ERROR = 7
 
 
-S = State
+S = ProducerTransactionState
 
 INIT: Final = "init producer id"
 ADD: Final = "add partitions"
@@ -85,7 +85,7 @@ class Rules(NamedTuple):
     """Of Produce, EndTxn and TxnOffsetCommit."""
 
 
-class GroupOffsets(NamedTuple):
+class TransactionOffsets(NamedTuple):
     """What is to be committed with a transaction, in the name of a member of a group."""
 
     group: str
@@ -95,12 +95,12 @@ class GroupOffsets(NamedTuple):
     instance: str = ""
 
 
-class Ask(NamedTuple):
+class TransactionRequest(NamedTuple):
     """A request that is to be made: by its kind, and as far as it depends on it, by what it is about."""
 
     kind: str
     partitions: tuple[str, ...] = ()
-    offsets: GroupOffsets | None = None
+    offsets: TransactionOffsets | None = None
     committed: bool = False
     expected: bool = False
     """Of INIT: as whoever has the present epoch."""
@@ -141,11 +141,11 @@ class TransactionManager:
         """The coordinator does not know the id: there is nothing to abort there."""
         self.error = E.NONE
         """What led to the present error state."""
-        self.asking: Ask | None = None
+        self.asking: TransactionRequest | None = None
         """Under way."""
         self.lost_coordinator = ""
         """"own" or a group's name after an answer by which another coordinator is to be found, else empty."""
-        self._queue: list[Ask] = []
+        self._queue: list[TransactionRequest] = []
         self._retry_at = 0
 
     @property
@@ -164,7 +164,7 @@ class TransactionManager:
     def initialize(self) -> None:
         """``initTransactions``: have an epoch that fences whoever had the id before."""
         self.state = S.INITIALIZING
-        self._enqueue(Ask(INIT))
+        self._enqueue(TransactionRequest(INIT))
 
     def begin(self) -> None:
         """``beginTransaction``: nobody else is told before something is written."""
@@ -181,19 +181,19 @@ class TransactionManager:
         elif self.asking is None or self.asking.kind != ADD or partition not in self.asking.partitions:
             self._adding[partition] = None
 
-    def send_offsets(self, offsets: GroupOffsets) -> None:
+    def send_offsets(self, offsets: TransactionOffsets) -> None:
         """``sendOffsetsToTransaction``."""
         self._require(S.IN_TRANSACTION)
         if not self._rules.members:
-            offsets = GroupOffsets(offsets.group, offsets.offsets)
-        self._enqueue(Ask(COMMIT if self._rules.epochs else OFFSETS, offsets=offsets))
+            offsets = TransactionOffsets(offsets.group, offsets.offsets)
+        self._enqueue(TransactionRequest(COMMIT if self._rules.epochs else OFFSETS, offsets=offsets))
         self.started = self.started or self._rules.epochs
 
     def commit(self) -> None:
         """``commitTransaction``, once; its end is READY or an error."""
         self._require(S.IN_TRANSACTION)
         self.state = S.COMMITTING
-        self._enqueue(Ask(END, committed=True))
+        self._enqueue(TransactionRequest(END, committed=True))
 
     def abort(self) -> None:
         """``abortTransaction``, once; its end is READY or a fatal error."""
@@ -203,29 +203,29 @@ class TransactionManager:
         self._adding.clear()
         self._queue.clear()
         if not self.unmapped:
-            self._enqueue(Ask(END))
+            self._enqueue(TransactionRequest(END))
         else:
             self._complete()
 
-    def _require(self, *states: State) -> None:
+    def _require(self, *states: ProducerTransactionState) -> None:
         if self.state not in states:
             raise ValueError(f"{self._id}: {self.state.name}, not {' or '.join(state.name for state in states)}")
 
     # -- what to ask ------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, ask: Ask) -> None:
+    def _enqueue(self, ask: TransactionRequest) -> None:
         """Behind all that goes before it or came before it."""
         place = len(self._queue)
         while place and _PRIORITY[self._queue[place - 1].kind] > _PRIORITY[ask.kind]:
             place -= 1
         self._queue.insert(place, ask)
 
-    def next(self, now: int, *, idle: bool) -> Ask | None:
+    def next(self, now: int, *, idle: bool) -> TransactionRequest | None:
         """What to ask now; ``idle``: no batch is without an outcome. The caller sends it, and says so."""
         if self.asking is not None or self.state is S.FATAL_ERROR:
             return None
         if self._adding and self.state is not S.ABORTABLE_ERROR:
-            self._enqueue(Ask(ADD, tuple(self._adding)))
+            self._enqueue(TransactionRequest(ADD, tuple(self._adding)))
             self._adding.clear()
         while self._queue:
             head = self._queue[0]
@@ -244,7 +244,7 @@ class TransactionManager:
         """When something may be asked again that has to wait, -1 for never."""
         return self._retry_at if self._queue and self.asking is None and self._retry_at > now else -1
 
-    def sent(self, ask: Ask) -> Any:
+    def sent(self, ask: TransactionRequest) -> Any:
         """The head of the queue is asked: the request, without its correlation."""
         self._queue.remove(ask)
         self.asking = ask
@@ -297,12 +297,12 @@ class TransactionManager:
             self._refused(ask, error)
 
     @staticmethod
-    def _comes_too_early(ask: Ask, error: KafkaError) -> bool:
+    def _comes_too_early(ask: TransactionRequest, error: KafkaError) -> bool:
         if error is E.UNKNOWN_TOPIC_OR_PARTITION:
             return ask.kind in (ADD, COMMIT)
         return error is E.CONCURRENT_TRANSACTIONS
 
-    def _granted(self, ask: Ask, producer_id: int, epoch: int) -> None:
+    def _granted(self, ask: TransactionRequest, producer_id: int, epoch: int) -> None:
         if ask.kind == INIT:
             self.producer_id, self.epoch = producer_id, epoch
             self.state = S.READY
@@ -325,11 +325,11 @@ class TransactionManager:
         self.started = self.end_sent = False
         if self.bump_wanted or self.unmapped:
             self.state = S.INITIALIZING
-            self._enqueue(Ask(INIT, expected=True))
+            self._enqueue(TransactionRequest(INIT, expected=True))
         else:
             self.state = S.READY
 
-    def _refused(self, ask: Ask, error: KafkaError) -> None:
+    def _refused(self, ask: TransactionRequest, error: KafkaError) -> None:
         if error in _FENCED:
             self.fail(E.PRODUCER_FENCED)
         elif error is E.TRANSACTION_ABORTABLE or (ask.kind == COMMIT and error in _NOT_A_MEMBER):
@@ -396,7 +396,7 @@ class TransactionManager:
             state, self.producer_id, self.epoch, partitions, adding, self.started, self.end_sent, self.bump_wanted,
             self.unmapped, error, self.asking, self.lost_coordinator, queue, self._retry_at,
         ) = saved  # fmt: skip
-        self.state, self.error = State(state), KafkaError(error)
+        self.state, self.error = ProducerTransactionState(state), KafkaError(error)
         self.partitions, self._adding = dict.fromkeys(partitions), dict.fromkeys(adding)
         self._queue = list(queue)
 
@@ -409,7 +409,7 @@ class IdRequest:
 
     __slots__ = ("_alarm", "_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us")
 
-    def __init__(self, port: Port, metadata: Metadata, *, backoff_us: int, timeout_us: int) -> None:
+    def __init__(self, port: NodeContext, metadata: Metadata, *, backoff_us: int, timeout_us: int) -> None:
         self._port = port
         self._metadata = metadata
         self._backoff_us = backoff_us
@@ -491,14 +491,18 @@ class TransactionalSequences(Sequences):
         super().__init__(client, on=True)
         self._manager = manager
 
-    def allows(self, line: Line, head: Outgoing) -> bool:
+    def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
         """Only to partitions of the transaction (``isSendToPartitionAllowed``), and not beside another request."""
         manager = self._manager
-        if manager.state is State.FATAL_ERROR or manager.asking is not None or line.name not in manager.partitions:
+        if (
+            manager.state is ProducerTransactionState.FATAL_ERROR
+            or manager.asking is not None
+            or line.name not in manager.partitions
+        ):
             return False
         return super().allows(line, head)
 
-    def may_retry(self, line: Line, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
+    def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
         """``TransactionManager.canRetry``."""
         if error is FORGOTTEN:
             if log_start == -1 or batch.renumbered:
@@ -511,10 +515,10 @@ class TransactionalSequences(Sequences):
             return line.unresolved < 0 and (batch.renumbered or batch.first != line.last_acked + 1)
         return error in RETRIABLE
 
-    def gave_up(self, line: Line, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
+    def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
         """A batch has failed, and the transaction with it."""
         self._manager.batch_failed(error)
-        if batch not in line.drained or self._manager.state is State.FATAL_ERROR:
+        if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
             return
         place = line.drained.index(batch)
         del line.drained[place]
@@ -568,12 +572,14 @@ def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
     )
 
 
-class Transactions:
+class TransactionRequestSender:
     """Asks one thing after the other."""
 
     __slots__ = ("_alarm", "_groups", "_link", "_metadata", "_port", "_timing", "manager")
 
-    def __init__(self, port: Port, config: ProducerConfig, metadata: Metadata, manager: TransactionManager) -> None:
+    def __init__(
+        self, port: NodeContext, config: ProducerConfig, metadata: Metadata, manager: TransactionManager
+    ) -> None:
         self._port = port
         self._metadata = metadata
         self._timing = (config.backoff_us, config.request_timeout_us)

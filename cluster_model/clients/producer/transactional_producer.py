@@ -5,24 +5,24 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import DIED, Books
-from cluster_model.clients.producer.partitioners import Latencies
+from cluster_model.clients.producer.delivery_stats import DIED, DeliveryStats
+from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
 from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing, SentTogether
 from cluster_model.clients.producer.sender import IoThread, Sender
 from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
     IdRequest,
-    State,
+    ProducerTransactionState,
     TransactionalSequences,
     TransactionManager,
-    Transactions,
+    TransactionRequestSender,
     rules_of,
 )
 from cluster_model.clients.workload import Pacing, RecordSizes
 from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.record_keys import ProducerKeys
 from cluster_model.protocol.errors import KafkaError
@@ -71,7 +71,7 @@ class _Written(NamedTuple):
     stint: int = -1
 
 
-class TransactionalBooks(Books):
+class TransactionalBooks(DeliveryStats):
     """Books in which outcomes come by transactions."""
 
     __slots__ = ("_refused", "_wants", "_written", "io", "open_records")
@@ -228,7 +228,7 @@ class Transacting:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         name: str,
         plan: TransactionPlan,
         config: ProducerConfig,
@@ -275,7 +275,7 @@ class Transacting:
     def open(self) -> bool:
         """Whether records can be handed over now; begins a transaction if it is time for one."""
         manager = self._manager
-        if manager.state is State.READY and not self._wanted and not self.hanging:
+        if manager.state is ProducerTransactionState.READY and not self._wanted and not self.hanging:
             manager.begin()
             self.begun += 1
             now = self._port.now
@@ -284,12 +284,12 @@ class Transacting:
             self._emit(TransactionBegun(now, self._name, detail))
             if self._plan.every_us:
                 self._alarm.want(now + self._plan.every_us)
-        return manager.state is State.IN_TRANSACTION and not self.hanging
+        return manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging
 
     @property
     def idle(self) -> bool:
         """Whether nothing is left to be ended."""
-        return not self._wanted and (self.hanging or self._manager.state is not State.IN_TRANSACTION)
+        return not self._wanted and (self.hanging or self._manager.state is not ProducerTransactionState.IN_TRANSACTION)
 
     @property
     def waiting(self) -> bool:
@@ -302,7 +302,7 @@ class Transacting:
 
     def finish(self) -> None:
         """The application ends: what is open is ended, unless it is to hang."""
-        if self._manager.state is State.IN_TRANSACTION and not self.hanging and not self._wanted:
+        if self._manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging and not self._wanted:
             self._end()
 
     def look(self) -> None:
@@ -310,15 +310,20 @@ class Transacting:
         manager = self._manager
         if self.ended:
             return
-        if manager.state is State.FATAL_ERROR:
+        if manager.state is ProducerTransactionState.FATAL_ERROR:
             self._die()
             return
-        if manager.state is State.ABORTABLE_ERROR:
+        if manager.state is ProducerTransactionState.ABORTABLE_ERROR:
             self._reason = manager.error.name
             self._call(ABORT)
-        elif self._wanted and manager.state is State.READY:
+        elif self._wanted and manager.state is ProducerTransactionState.READY:
             self._over()
-        elif not self._wanted and manager.state is State.IN_TRANSACTION and not self.hanging and self._is_due():
+        elif (
+            not self._wanted
+            and manager.state is ProducerTransactionState.IN_TRANSACTION
+            and not self.hanging
+            and self._is_due()
+        ):
             self._end()
         if self._wanted and not self._overdue and self._port.now >= self._asked_at + self._block_us:
             self._overdue = True
@@ -430,10 +435,10 @@ class TransactionalSender(Sender):
         config: ProducerConfig,
         brokers: tuple[int, ...],
         accumulator: Accumulator,
-        books: Books,
+        books: DeliveryStats,
         jitter: Stream,
         sizes: RecordSizes,
-        latencies: Latencies,
+        latencies: NodeLatencies,
     ) -> None:
         """``profile`` is the cluster's version; the others are the parameters of every sender."""
         super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
@@ -441,7 +446,7 @@ class TransactionalSender(Sender):
         self.manager = TransactionManager(
             config.transactional_id, config.transaction_timeout_us, config.backoff_us, rules
         )  # fmt: skip
-        self.control = Transactions(self._port, config, self.metadata, self.manager)
+        self.control = TransactionRequestSender(self._port, config, self.metadata, self.manager)
         self._id_request = _NoRequest(
             self._port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
@@ -459,9 +464,9 @@ class TransactionalSender(Sender):
         if sequences.unsettled:
             sequences.settle()
         why = manager.error.name if manager.error else BY_WISH
-        if manager.state in (State.ABORTABLE_ERROR, State.ABORTING):
+        if manager.state in (ProducerTransactionState.ABORTABLE_ERROR, ProducerTransactionState.ABORTING):
             self._abandon(why)
-        elif manager.state is State.FATAL_ERROR:
+        elif manager.state is ProducerTransactionState.FATAL_ERROR:
             self.abort(why)
         self.control.pump(idle=self._accumulator.unsettled == 0)
         if (manager.producer_id, manager.epoch) != (sequences.producer_id, sequences.epoch):
@@ -533,7 +538,7 @@ class TransactionalProducer(Producer):
     def __init__(
         self,
         profile: Profile,
-        port: Port,
+        port: NodeContext,
         spec: ProducerSpec,
         config: ProducerConfig,
         brokers: tuple[int, ...],
@@ -567,7 +572,7 @@ class TransactionalProducer(Producer):
         self._tx.manager.wants(partition)
 
     def _refused(self, error: KafkaError) -> None:
-        if self._tx.manager.state is State.IN_TRANSACTION:
+        if self._tx.manager.state is ProducerTransactionState.IN_TRANSACTION:
             self._tx.manager.batch_failed(error)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:

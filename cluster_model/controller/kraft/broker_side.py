@@ -9,7 +9,7 @@ from enum import IntEnum
 from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.control_plane_client import Decisions, Handlers, Listening
+from cluster_model.broker.control_plane_client import Handlers, ListenerState, MetadataUpdate
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.committed_state import Holdback
 from cluster_model.controller.kraft.controller_channel import (
@@ -29,7 +29,7 @@ from cluster_model.controller.kraft.metadata import Base, MetadataImage, Metadat
 from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import EnvelopeResponse
 from cluster_model.protocol.config_defs import ConfigValue
@@ -69,7 +69,7 @@ class BrokerState(IntEnum):
     SHUTTING_DOWN = 7
 
 
-class Living(Protocol):
+class LifecycleOwner(Protocol):
     """Whose life it is."""
 
     def registered_as(self, epoch: int) -> None:
@@ -95,14 +95,14 @@ class BrokerLifecycle:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         rack: str,
         channel: ControllerChannel,
         times: BrokerConfig,
         settings: ControllerSettings,
         jitter: Stream,
         metadata_offset: Callable[[], int],
-        living: Living,
+        living: LifecycleOwner,
     ) -> None:
         """``metadata_offset`` tells the offset of the last record that the broker has replayed.
 
@@ -298,8 +298,8 @@ HELD: Final = "kraft held metadata"
 PROPOSALS: Final = "alter partition channel"
 FORWARDED: Final = "forwarding channel"
 
-PeerOf = Callable[[Port, MetadataListener, ProcessConnections], QuorumPeer]
-ControllerOf = Callable[[Port, QuorumPeer, MetadataImage], QuorumController]
+PeerOf = Callable[[NodeContext, MetadataListener, ProcessConnections], QuorumPeer]
+ControllerOf = Callable[[NodeContext, QuorumPeer, MetadataImage], QuorumController]
 Told = Callable[[int, tuple[Record, ...]], None]
 """What the observer is told of a committed batch: its offset and records."""
 
@@ -331,7 +331,7 @@ class KraftControl:
     def __init__(
         self,
         broker: Broker,
-        port: Port,
+        port: NodeContext,
         rack: str,
         base: Base,
         profile: Profile,
@@ -385,16 +385,16 @@ class KraftControl:
         return self._lifecycle.epoch
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListenerState:
         """Acceptors start when the image is published (``BrokerServer.startup``), since 3.5 when it is unfenced too.
 
         Before 3.5 the port is bound when the process starts, long before (KAFKA-14658).
         """
         lifecycle = self._lifecycle
         if lifecycle.unfenced if self._late_port else lifecycle.ready:
-            return Listening.OPEN
+            return ListenerState.OPEN
         early = not self._late_port and lifecycle.state is not BrokerState.NOT_RUNNING
-        return Listening.SILENT if early else Listening.CLOSED
+        return ListenerState.SILENT if early else ListenerState.CLOSED
 
     @property
     def image(self) -> MetadataImage:
@@ -574,7 +574,7 @@ class KraftControl:
 
     # -- news for the broker ------------------------------------------------------------------------------------------
 
-    def take(self, decisions: Decisions) -> None:
+    def take(self, decisions: MetadataUpdate) -> None:
         """Lead, follow and know what was decided."""
         self._broker.take(decisions)
 

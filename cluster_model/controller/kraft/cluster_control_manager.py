@@ -35,7 +35,7 @@ from cluster_model.protocol.versions import Profile
 NEVER: Final = -1
 
 
-class Session:
+class BrokerSession:
     """A broker's contact with the controller."""
 
     __slots__ = ("contact", "fenced", "metadata_offset", "shutdown_offset")
@@ -56,12 +56,12 @@ class HeartbeatManager:
     __slots__ = ("_session_us", "sessions")
 
     def __init__(self, session_us: int) -> None:
-        self.sessions: dict[int, Session] = {}
+        self.sessions: dict[int, BrokerSession] = {}
         self._session_us = session_us
 
     def activate(self, brokers: dict[int, Registration], now: int) -> None:
         """Begin with what the log knows; everybody counts as heard of now."""
-        self.sessions = {broker: Session(now, fenced=known.fenced) for broker, known in brokers.items()}
+        self.sessions = {broker: BrokerSession(now, fenced=known.fenced) for broker, known in brokers.items()}
 
     def clear(self) -> None:
         """No longer the active controller."""
@@ -76,7 +76,7 @@ class HeartbeatManager:
         """Heard of a broker; ``fenced`` is how it stands from here on."""
         session = self.sessions.get(broker)
         if session is None:
-            session = self.sessions[broker] = Session(now, fenced=fenced)
+            session = self.sessions[broker] = BrokerSession(now, fenced=fenced)
         session.contact = now
         session.fenced = fenced
         session.metadata_offset = metadata_offset
@@ -153,7 +153,7 @@ class HeartbeatManager:
         """Undo of :meth:`save`."""
         self.sessions = {}
         for broker, contact, fenced, metadata_offset, shutdown_offset in saved:
-            session = self.sessions[broker] = Session(contact, fenced=fenced)
+            session = self.sessions[broker] = BrokerSession(contact, fenced=fenced)
             session.metadata_offset, session.shutdown_offset = metadata_offset, shutdown_offset
 
 

@@ -30,10 +30,10 @@ from cluster_model.controller.kraft.quorum_controller import QuorumController
 from cluster_model.controller.raft.raft import Role
 from cluster_model.controller.raft.raft_client import MetadataListener, QuorumPeer, form_quorum
 from cluster_model.controller.raft.raft_log import QuorumStore
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import MIN_ISR
 from cluster_model.protocol.control_plane_settings import ControllerSettings, QuorumConfig
@@ -52,7 +52,7 @@ class ControllerNode:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         base: Base,
         peer_of: PeerOf,
         controller_of: ControllerOf,
@@ -141,7 +141,7 @@ class ControllerNode:
 # What a KRaft cluster has committed, for omniscient observers: as soon as a quorum node sees it.
 
 
-class Truth:
+class KraftStatePublisher:
     """Follows the log's committed records; the first node to see them tells it."""
 
     __slots__ = ("_emit", "_now", "_registry", "image")
@@ -164,7 +164,7 @@ class Truth:
             self.image.replay(offset, (record,))
             self._after(record, records)
             for partition in cleared:
-                change = Change(self.image.partitions[partition], f"{MIN_ISR} changed")
+                change = PartitionChange(self.image.partitions[partition], f"{MIN_ISR} changed")
                 self._registry.committed.commit(change, self._now())
 
     def _before(self, record: Record) -> None:
@@ -174,7 +174,7 @@ class Truth:
     def _after(self, record: Record, records: tuple[Record, ...]) -> None:
         now = self._now()
         if isinstance(record, PartitionChangeRecord):
-            self._registry.committed.commit(Change(record.state, record.by, record.clean), now)
+            self._registry.committed.commit(PartitionChange(record.state, record.by, record.clean), now)
         elif isinstance(record, PartitionRecord):
             self._created(record.state, now)
         elif isinstance(record, BrokerRegistrationChangeRecord):
@@ -236,7 +236,7 @@ class KraftPlane:
         self,
         spec: ClusterSpec,
         parts: Parts,
-        port_of: Callable[[int], Port],
+        port_of: Callable[[int], NodeContext],
         streams: Streams,
         emit: Callable[[Event], None],
     ) -> None:
@@ -249,7 +249,7 @@ class KraftPlane:
         self._store = QuorumStore()
         self._emit = emit
         self._clock = clock = port_of(spec.voters[0]).clock
-        self._truth = Truth(self._base, parts.registry, lambda: clock.now, emit)
+        self._truth = KraftStatePublisher(self._base, parts.registry, lambda: clock.now, emit)
         self._controls: dict[int, KraftControl] = {}
         self._nodes = {
             node: ControllerNode(
@@ -267,7 +267,7 @@ class KraftPlane:
         """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
         self._store.whole = other._store
 
-    def _peer(self, port: Port, listener: MetadataListener, connections: ProcessConnections) -> QuorumPeer:
+    def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> QuorumPeer:
         """A member of the quorum, and its connections (``KafkaRaftManager.buildNetworkClient``)."""
         stream = self._streams.named(f"raft:{port.node_id}")
         channel = connections.open(self._quorum.request_timeout_us, asks_versions=True)
@@ -278,7 +278,7 @@ class KraftPlane:
     def _draw(self, topic: str) -> Draw:
         return self._streams.named(f"placement:{topic}").below
 
-    def _controller(self, port: Port, peer: QuorumPeer, committed: MetadataImage) -> QuorumController:
+    def _controller(self, port: NodeContext, peer: QuorumPeer, committed: MetadataImage) -> QuorumController:
         return QuorumController(
             port, peer, committed, self._base, self._parts.profile, self._settings, self._spec.config, self._draw,
             self._began,
@@ -293,7 +293,7 @@ class KraftPlane:
     def _name(self, node: int) -> str:
         return f"broker {node}" if node in self._controls else f"controller {node}"
 
-    def join(self, broker: Broker, port: Port, rack: str) -> KraftControl:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> KraftControl:
         """A broker's side, a controller in it where the broker is one."""
         control = KraftControl(
             broker,

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
 from cluster_model.controller.kraft.quorum_controller import REQUESTS
 from cluster_model.controller.raft.raft_client import MetadataLog
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import EnvelopeRequest, EnvelopeResponse
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
@@ -22,7 +22,7 @@ RECONNECT_US: Final = 50_000
 """Pause before another try (``reconnect.backoff.ms``)."""
 
 
-class InFlight(NamedTuple):
+class PendingControllerRequest(NamedTuple):
     """A request that was sent, to whom, and when it will have taken too long."""
 
     target: int
@@ -35,7 +35,7 @@ class ControllerChannel:
 
     __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "flying")
 
-    def __init__(self, port: Port, name: str, log: MetadataLog, timeout_us: int) -> None:
+    def __init__(self, port: NodeContext, name: str, log: MetadataLog, timeout_us: int) -> None:
         """``name`` is that of its timer; a request is given up after ``timeout_us`` without an answer, and repeated."""
         self._port = port
         self._name = name
@@ -44,7 +44,7 @@ class ControllerChannel:
         self._alarm = Alarm(port, name)
         self._queue: list[Any] = []
         self._ready_at = 0
-        self.flying: InFlight | None = None
+        self.flying: PendingControllerRequest | None = None
 
     @property
     def busy(self) -> bool:
@@ -67,7 +67,7 @@ class ControllerChannel:
             self._alarm.want(now + POLL_US)
         else:
             request = self._queue.pop(0)
-            self.flying = InFlight(leader, request, now + self._timeout_us)
+            self.flying = PendingControllerRequest(leader, request, now + self._timeout_us)
             self._port.send(leader, request)
             self._alarm.want(now + self._timeout_us)
 
@@ -150,7 +150,7 @@ class AlterPartitionManager:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         channel: ControllerChannel,
         broker_epoch: Callable[[], int],
         take: Callable[[AlterPartitionResponse], None],
@@ -234,7 +234,7 @@ class Forwarding:
 
     REQUESTS: Final = REQUESTS
 
-    def __init__(self, port: Port, channel: ControllerChannel) -> None:
+    def __init__(self, port: NodeContext, channel: ControllerChannel) -> None:
         self.channel = channel
         self._port = port
         self._correlation = 0

@@ -7,7 +7,7 @@ by what it has decided and the quorum has yet to take. The same records give the
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple, Protocol
 
-from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
@@ -289,7 +289,7 @@ _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, Unre
 class Publishes(Protocol):
     """What the broker does with news; see ``Broker``."""
 
-    def take(self, decisions: Decisions) -> None:
+    def take(self, decisions: MetadataUpdate) -> None:
         """Lead, follow and know what was decided."""
 
     def forget(self, partition: str) -> None:
@@ -353,7 +353,7 @@ class MetadataLoader:
         live = [known for known in self.image.brokers.values() if known.active]
         racks = tuple(known.rack for known in live)
         self._publisher.take(
-            Decisions(
+            MetadataUpdate(
                 states,
                 tuple(known.broker for known in live),
                 tuple(known.epoch for known in live),

@@ -29,7 +29,7 @@ from cluster_model.controller.kraft.replication_control_manager import (
 from cluster_model.controller.raft.raft_client import MetadataLog
 from cluster_model.controller.rules.replica_placement import Draw
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import (
     AdminRequest,
     AdminResponse,
@@ -149,7 +149,7 @@ class QuorumController:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         log: MetadataLog,
         committed: MetadataImage,
         base: Base,

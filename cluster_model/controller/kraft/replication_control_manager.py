@@ -28,7 +28,7 @@ from cluster_model.controller.rules.admin_rules import (
 )
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
 from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
-from cluster_model.controller.rules.partition_change import Change, Election, created
+from cluster_model.controller.rules.partition_change import ElectionMode, PartitionChange, created
 from cluster_model.controller.rules.replica_placement import Draw, Usable, check_replication, place_striped
 from cluster_model.protocol.admin_messages import (
     DEFAULT,
@@ -168,7 +168,7 @@ class ConfigurationControl:
 Placement = tuple[tuple[int, ...], ...]
 
 
-class Refused(Exception):  # noqa: N818 - as Kafka names the answer, not the failure
+class ApiError(Exception):
     """A request that cannot be granted: Kafka's error and a sentence."""
 
     def __init__(self, error: KafkaError, message: str = "") -> None:
@@ -205,23 +205,23 @@ class TopicControl:
         for topic in request.topics:
             try:
                 if names.count(topic.name) > 1:
-                    raise Refused(KafkaError.INVALID_REQUEST, "The topic is named twice.")
+                    raise ApiError(KafkaError.INVALID_REQUEST, "The topic is named twice.")
                 made, answer = self._create(topic, end + len(records))
                 records.extend(made)
                 answers.append(answer)
-            except Refused as refused:
+            except ApiError as refused:
                 answers.append(CreatableTopicResult(topic.name, refused.error, refused.message))
         return records, CreateTopicsResponse(request.correlation, tuple(answers))
 
     def _create(self, topic: CreatableTopic, offset: int) -> tuple[list[Record], CreatableTopicResult]:
         if not is_legal(topic.name):
-            raise Refused(KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
+            raise ApiError(KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
         if topic.name in self._image.topics:
-            raise Refused(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
+            raise ApiError(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
         try:
             config = tuple((key, typed("topic", self._profile, key, text)) for key, text in topic.config)
         except ModelError as wrong:
-            raise Refused(KafkaError.INVALID_CONFIG, str(wrong)) from None
+            raise ApiError(KafkaError.INVALID_CONFIG, str(wrong)) from None
         placement = self._placement(topic)
         topic_id = self._last_id + offset
         records: list[Record] = [TopicRecord(topic.name, topic_id)]
@@ -236,17 +236,17 @@ class TopicControl:
             state = created(f"{topic}-{number}", replicas, self._image.active)._replace(topic_id=topic_id)
             if not state.isr:
                 error = KafkaError.INVALID_REPLICA_ASSIGNMENT if given else KafkaError.INVALID_REPLICATION_FACTOR
-                raise Refused(error, f"All brokers of partition {number} are fenced or in controlled shutdown.")
+                raise ApiError(error, f"All brokers of partition {number} are fenced or in controlled shutdown.")
             records.append(PartitionRecord(state))
         return records
 
     def _placement(self, topic: CreatableTopic) -> Placement:
         if topic.assignment:
             if topic.partitions != DEFAULT or topic.replication != DEFAULT:
-                raise Refused(KafkaError.INVALID_REQUEST, "An assignment rules out both numbers.")
+                raise ApiError(KafkaError.INVALID_REQUEST, "An assignment rules out both numbers.")
             return self._given(topic.assignment, len(topic.assignment[0]))
         if topic.partitions != DEFAULT and topic.partitions <= 0:
-            raise Refused(KafkaError.INVALID_PARTITIONS, "The number of partitions must be above 0.")
+            raise ApiError(KafkaError.INVALID_PARTITIONS, "The number of partitions must be above 0.")
         own = Configured("broker", self._profile.number, self._defaults)
         partitions = own.number("num.partitions") if topic.partitions == DEFAULT else topic.partitions
         replication = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
@@ -256,9 +256,9 @@ class TopicControl:
         for replicas in assignment:
             error = check_target(replicas, lambda broker: broker in self._image.brokers)
             if error is not KafkaError.NONE:
-                raise Refused(error, "Replicas must be registered brokers, each once.")
+                raise ApiError(error, "Replicas must be registered brokers, each once.")
             if len(replicas) != replication:
-                raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, "All partitions must have as many replicas.")
+                raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, "All partitions must have as many replicas.")
         return assignment
 
     def _spread(self, topic: str, partitions: int, replication: int, existing: Placement) -> Placement:
@@ -269,7 +269,7 @@ class TopicControl:
         ]
         error = check_replication(usable, replication)
         if error is not KafkaError.NONE:
-            raise Refused(error, f"Replication factor {replication}, with {len(usable)} brokers registered.")
+            raise ApiError(error, f"Replication factor {replication}, with {len(usable)} brokers registered.")
         return place_striped(usable, partitions, replication, self._draw(topic), existing)
 
     def delete(self, request: DeleteTopicsRequest) -> tuple[list[Record], DeleteTopicsResponse]:
@@ -295,22 +295,22 @@ class TopicControl:
             try:
                 records.extend(self._add(wanted))
                 answers.append(AdminError(wanted.topic, KafkaError.NONE))
-            except Refused as refused:
+            except ApiError as refused:
                 answers.append(AdminError(wanted.topic, refused.error, refused.message))
         return records, CreatePartitionsResponse(request.correlation, tuple(answers))
 
     def _add(self, wanted: NewPartitions) -> list[Record]:
         image, topic = self._image, wanted.topic
         if topic not in image.topics:
-            raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+            raise ApiError(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
         existing = tuple(image.partitions[name].replicas for name in image.partitions_of(topic))
         more = wanted.total - len(existing)
         if more <= 0:
             message = f"The topic has {len(existing)} partitions, which is not fewer than {wanted.total}."
-            raise Refused(KafkaError.INVALID_PARTITIONS, message)
+            raise ApiError(KafkaError.INVALID_PARTITIONS, message)
         replication = len(existing[0])
         if wanted.assignment and len(wanted.assignment) != more:
-            raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, f"{more} partitions need as many assignments.")
+            raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, f"{more} partitions need as many assignments.")
         placement = (
             self._given(wanted.assignment, replication)
             if wanted.assignment
@@ -324,10 +324,10 @@ class TopicControl:
 # Sans-IO: it looks at the controller's image, and returns records; whoever calls applies and appends them.
 
 
-Decide = Callable[[PartitionState, TopicConfig], Change | None]
+Decide = Callable[[PartitionState, TopicConfig], PartitionChange | None]
 
 
-def recorded(change: Change) -> PartitionChangeRecord:
+def recorded(change: PartitionChange) -> PartitionChangeRecord:
     """A decision as it goes into the log."""
     return PartitionChangeRecord(change.state, change.by, change.clean)
 
@@ -440,7 +440,7 @@ class ReplicationControl:
         )
         return (change, []) if isinstance(change, KafkaError) else (KafkaError.NONE, [recorded(change)])
 
-    def _elected(self, state: PartitionState, election: Election, by: str) -> Change | None:
+    def _elected(self, state: PartitionState, election: ElectionMode, by: str) -> PartitionChange | None:
         topic = self.topic_config(topic_of(state.partition))
         return build(
             state, active=self._image.active, profile=self._profile, topic=topic, election=election, by=by
@@ -450,7 +450,7 @@ class ReplicationControl:
         """Give partitions back to their preferred leaders, as many as one round does; True: some may be left."""
         image = self._image
         found = imbalanced_kraft(image.partitions.values(), active=image.active)
-        changes = [self._elected(image.partitions[name], Election.PREFERRED, "preferred leader") for name in found]
+        changes = [self._elected(image.partitions[name], ElectionMode.PREFERRED, "preferred leader") for name in found]
         return [recorded(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
 
     def elect_unclean(self) -> list[Record]:
@@ -458,7 +458,7 @@ class ReplicationControl:
         records: list[Record] = []
         for state in self._image.partitions.values():
             if state.leader == NOBODY and self.topic_config(topic_of(state.partition)).unclean:
-                change = self._elected(state, Election.ONLINE, "unclean election timer")
+                change = self._elected(state, ElectionMode.ONLINE, "unclean election timer")
                 if change is not None and change.state.leader != NOBODY:
                     records.append(recorded(change))
         return records

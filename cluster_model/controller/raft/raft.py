@@ -32,7 +32,7 @@ FETCH_WAIT_US: Final = 500 * MS
 # Connections to peers: one request at a time to each, and pauses after failures (``RequestManager``).
 
 
-class Connection(NamedTuple):
+class PeerConnection(NamedTuple):
     """Request ``number`` is under way since ``sent_at``, -1 for none; no other before ``ready_at``."""
 
     number: int = 0
@@ -41,7 +41,7 @@ class Connection(NamedTuple):
     failures: int = 0
 
 
-FRESH = Connection()
+FRESH = PeerConnection()
 
 
 class Connections:
@@ -51,7 +51,7 @@ class Connections:
 
     def __init__(self, config: QuorumConfig) -> None:
         self._config = config
-        self._peers: dict[int, Connection] = {}
+        self._peers: dict[int, PeerConnection] = {}
 
     def ready_at(self, peer: int) -> int:
         """From when on it can be asked: after a pause, or once a request has waited for its timeout."""
@@ -77,14 +77,14 @@ class Connections:
 
     def refused(self, peer: int, now: int) -> None:
         """It was answered by an error, or not in time: pause for ``retry.backoff.ms``."""
-        self._peers[peer] = Connection(ready_at=now + self._config.retry_backoff_us)
+        self._peers[peer] = PeerConnection(ready_at=now + self._config.retry_backoff_us)
 
     def broke(self, peer: int, now: int) -> None:
         """The connection broke: pause, longer each time in a row; one with no request under way needs none."""
         known = self._peers.get(peer, FRESH)
         if known.sent_at >= 0:
             pause = max(min(RECONNECT_US << min(known.failures, 8), RECONNECT_MAX_US), self._config.retry_backoff_us)
-            self._peers[peer] = Connection(ready_at=now + pause, failures=known.failures + 1)
+            self._peers[peer] = PeerConnection(ready_at=now + pause, failures=known.failures + 1)
 
     def clear(self) -> None:
         """Forget everything."""
@@ -96,7 +96,7 @@ class Connections:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._peers = {peer: Connection(*known) for peer, known in saved}
+        self._peers = {peer: PeerConnection(*known) for peer, known in saved}
 
 
 # A candidate: votes asked for and received, and the back-off after a failure.
@@ -106,7 +106,7 @@ _BACKOFF_US: Final = 100_000
 _MOST_DOUBLINGS: Final = 20
 
 
-class Election:
+class EpochElection:
     """One round of votes, of a candidate or a prospective one."""
 
     __slots__ = ("_voters", "_votes", "backing_off", "retries")
@@ -148,7 +148,7 @@ class Election:
         return (tuple(self._votes.items()), self.retries, self.backing_off)
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "Election":
+    def loaded(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "EpochElection":
         """Undo of :meth:`save`."""
         votes, retries, backing_off = saved
         election = cls(me, voters, retries)
@@ -194,7 +194,7 @@ class ReplicaProgress(NamedTuple):
         return ReplicaProgress(offset, max(self.fetched_at, at), caught_up_at, leader_end)
 
 
-class Leading:
+class LeaderState:
     """One epoch's leadership of one voter."""
 
     __slots__ = (
@@ -266,7 +266,7 @@ class Leading:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "Leading":
+    def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "LeaderState":
         """Undo of :meth:`save`."""
         epoch_start, since, ends, heard, high_watermark, unaware, pending, write_at, progress = saved
         leading = cls(others, epoch_start, since, config)
@@ -330,8 +330,8 @@ class RaftNode:
         """When its role has lasted long enough: the election, fetch or back-off timeout."""
         self.heard = False
         """A follower: whether the leader has answered a fetch."""
-        self.leading: Leading | None = None
-        self.election: Election | None = None
+        self.leading: LeaderState | None = None
+        self.election: EpochElection | None = None
         self.unaware: dict[int, None] = {}
         """A resigned leader: voters that have not acknowledged that."""
         self.successors: tuple[int, ...] = ()
@@ -354,7 +354,7 @@ class RaftNode:
             self._follow(self.epoch, self.leader, now)
         elif self.voted == self.id:
             self.role = Role.CANDIDATE
-            self.election = Election(self.id, self.voters)
+            self.election = EpochElection(self.id, self.voters)
             self.due_at = now + self._election_timeout()
         else:
             self.due_at = now + self._election_timeout()
@@ -442,7 +442,7 @@ class RaftNode:
             leader = self.leader
             self._leave(Role.PROSPECTIVE)
             self.leader = leader
-            self.election = Election(self.id, self.voters)
+            self.election = EpochElection(self.id, self.voters)
             self.due_at = now + self._election_timeout()
             return
         self._become_candidate(now)
@@ -454,7 +454,7 @@ class RaftNode:
         self.epoch += 1
         self.voted = self.id
         self.leader = NOBODY
-        self.election = Election(self.id, self.voters, retries)
+        self.election = EpochElection(self.id, self.voters, retries)
         self.due_at = now + self._election_timeout()
         for voter in self.others:
             self.connections.answered(voter)
@@ -465,7 +465,7 @@ class RaftNode:
         self._leave(Role.LEADER)
         self.leader = self.id
         self.due_at = NEVER
-        self.leading = Leading(self.others, self.log.end, now, self._config)
+        self.leading = LeaderState(self.others, self.log.end, now, self._config)
         self.log.write(self.epoch, self.id, (), control=True)
         self._commit()
 
@@ -574,7 +574,7 @@ class RaftNode:
             self._leave(Role.UNATTACHED)
             self.due_at = now + self._election_timeout()
 
-    def _hold_back(self, election: Election, now: int) -> None:
+    def _hold_back(self, election: EpochElection, now: int) -> None:
         election.backing_off = True
         self.due_at = now + election.backoff_us(self._config, self._draw)
 
@@ -626,8 +626,8 @@ class RaftNode:
             unaware, self.successors, connections, log, self._number,
         ) = saved  # fmt: skip
         self.role = Role(role)
-        self.leading = Leading.loaded(leading, self.others, self._config) if leading else None
-        self.election = Election.loaded(election, self.id, self.voters) if election else None
+        self.leading = LeaderState.loaded(leading, self.others, self._config) if leading else None
+        self.election = EpochElection.loaded(election, self.id, self.voters) if election else None
         self.unaware = dict.fromkeys(unaware)
         self.connections.load(connections)
         self.log.load(log)

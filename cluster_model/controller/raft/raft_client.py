@@ -34,7 +34,7 @@ from cluster_model.controller.raft.raft import (
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.long_poll import Exchange
-from cluster_model.kernel.node_context import LateAlarm, Port
+from cluster_model.kernel.node_context import LateAlarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse
 from cluster_model.protocol.control_plane_settings import QuorumConfig
@@ -110,7 +110,7 @@ WAIT: Final = "raft wait"
 """Name of the timer of a fetch's wait."""
 
 
-class Session:
+class FetchConnection:
     """One asker's connection. ``parked`` is the request that waits here, None while none does."""
 
     __slots__ = ("_arrived", "_woken", "armed", "asker", "exchange", "node", "parked")
@@ -185,7 +185,7 @@ class Parking:
 
     __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
 
-    def __init__(self, port: Port, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
+    def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
         """``woken``: deadlines have changed."""
         self._port = port
         self._node = node
@@ -193,7 +193,7 @@ class Parking:
         self._patience_us = config.patience_us
         """No fetch may take this long without notice."""
         self._woken = woken
-        self._sessions: dict[int, Session] = {}
+        self._sessions: dict[int, FetchConnection] = {}
         self.wake_at = NEVER
         """When the leader's next NoOp record would wake those that were not told the HW."""
 
@@ -202,11 +202,11 @@ class Parking:
         session = self._sessions.get(asker)
         return session is not None and session.exchange.asleep
 
-    def _session(self, asker: int) -> Session:
+    def _session(self, asker: int) -> FetchConnection:
         session = self._sessions.get(asker)
         if session is None:
             exchange = self._port.asked(asker, EXCHANGE)
-            session = self._sessions[asker] = Session(asker, exchange, self._node, self._woken)
+            session = self._sessions[asker] = FetchConnection(asker, exchange, self._node, self._woken)
         return session
 
     def wake(self) -> None:
@@ -249,7 +249,7 @@ class Parking:
                     leading.note_fetch(session.asker, parked.offset, self._node.log.end, now)
                 session.send(parked, answer(self._node, parked))
 
-    def _wait(self, session: Session, request: QuorumFetchRequest, now: int) -> None:
+    def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
         told = request.high_watermark == told_high_watermark(self._node)
         if not told or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
             session.park(request, now)
@@ -336,7 +336,7 @@ class Fetching:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         node: RaftNode,
         config: QuorumConfig,
         draw: Callable[[int], int],
@@ -558,7 +558,7 @@ class QuorumPeer:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         voters: tuple[int, ...],
         store: QuorumStore,
         config: QuorumConfig,
@@ -571,7 +571,7 @@ class QuorumPeer:
         ``requests`` is what its requests are sent by (``KafkaNetworkChannel``); None: all connections stand, always.
         """
         self._port = port
-        self._requests: Port = requests or port
+        self._requests: NodeContext = requests or port
         self._listener = listener
         self.node = RaftNode(port.node_id, voters, QuorumLog(store), config, stream.below)
         self._parking = Parking(port, self.node, config, self._arm)

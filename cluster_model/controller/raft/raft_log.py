@@ -17,7 +17,7 @@ from cluster_model.controller.raft.messages import Extent
 # save.
 
 
-class Batch(NamedTuple):
+class MetadataBatch(NamedTuple):
     """Records written together. A control batch (LeaderChange) holds one record that is nobody else's business."""
 
     base: int
@@ -40,14 +40,14 @@ class Stint:
         self.epoch = epoch
         self.leader = leader
         self.start = start
-        self.batches: list[Batch] = []
+        self.batches: list[MetadataBatch] = []
 
     @property
     def end(self) -> int:
         """Offset behind everything written."""
         return self.batches[-1].end if self.batches else self.start
 
-    def between(self, start: int, end: int) -> Iterator[Batch]:
+    def between(self, start: int, end: int) -> Iterator[MetadataBatch]:
         """The batches that lie in ``[start, end)``."""
         index = bisect_right(self.batches, start, key=lambda batch: batch.base) - 1
         while 0 <= index < len(self.batches) and self.batches[index].base < end:
@@ -64,7 +64,7 @@ class QuorumStore:
         self.stints: dict[int, Stint] = {}
         self.whole = whole
 
-    def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> Batch:
+    def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> MetadataBatch:
         """Write a batch as that epoch's leader.
 
         Raises:
@@ -77,7 +77,7 @@ class QuorumStore:
             raise ValueError(
                 f"{leader} writes at {base} in epoch {epoch}, which {stint.leader} wrote up to {stint.end}"
             )
-        batch = Batch(base, epoch, records, control)
+        batch = MetadataBatch(base, epoch, records, control)
         stint.batches.append(batch)
         return batch
 
@@ -118,7 +118,7 @@ class QuorumLog:
         """Epoch of the last record, 0 for an empty log."""
         return self._starts[-1][0] if self._starts else 0
 
-    def write(self, epoch: int, leader: int, records: tuple[Any, ...], *, control: bool = False) -> Batch:
+    def write(self, epoch: int, leader: int, records: tuple[Any, ...], *, control: bool = False) -> MetadataBatch:
         """Append a batch as the leader of ``epoch``."""
         batch = self._store.append(epoch, leader, self.end, records, control=control)
         self._grow(epoch, batch.base, batch.end)
@@ -149,7 +149,7 @@ class QuorumLog:
                 found.append((epoch, max(first, start), min(last, end)))
         return tuple(found)
 
-    def batches(self, start: int, end: int) -> Iterator[Batch]:
+    def batches(self, start: int, end: int) -> Iterator[MetadataBatch]:
         """The batches in ``[start, end)``, both ends of which lie between batches."""
         for epoch, first, last in self.extents(start, end):
             yield from self._store.stints[epoch].between(first, last)

@@ -13,8 +13,8 @@ from typing import Final
 from cluster_model.controller.rules.kraft_partition_changes import build
 from cluster_model.controller.rules.partition_change import (
     Brokers,
-    Change,
-    Election,
+    ElectionMode,
+    PartitionChange,
     offline_election,
     preferred_election,
 )
@@ -54,7 +54,7 @@ def begin_kraft(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """Phase A; the whole of it where all of ``new`` is in sync already. None if it would change nothing.
 
     A reassignment under way gives way to it: whoever was being added and is not wanted now leaves like any other.
@@ -76,7 +76,7 @@ def cancel_kraft(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | KafkaError:
+) -> PartitionChange | KafkaError:
     """Back to the replicas it had (``PartitionReassignmentRevert``), or why not.
 
     If none of them is in sync the first one takes over uncleanly, where the topic allows it.
@@ -90,7 +90,8 @@ def cancel_kraft(
         return KafkaError.INVALID_REPLICA_ASSIGNMENT
     change = build(
         state, target_isr=isr or replicas[:1], target_replicas=replicas, target_adding=(), target_removing=(),
-        election=Election.ONLINE if clean else Election.UNCLEAN, active=active, profile=profile, topic=topic, by=by,
+        election=ElectionMode.ONLINE if clean else ElectionMode.UNCLEAN, active=active, profile=profile, topic=topic,
+        by=by,
         elr=elr,
     )  # fmt: skip
     if change is None:
@@ -110,18 +111,18 @@ def asked_kraft(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | KafkaError:
+) -> PartitionChange | KafkaError:
     """An election of the preferred replica, or of any active one for a partition without a leader; or why not."""
     if not _is_needed(state, unclean=unclean):
         return KafkaError.ELECTION_NOT_NEEDED
-    election = Election.UNCLEAN if unclean else Election.PREFERRED
+    election = ElectionMode.UNCLEAN if unclean else ElectionMode.PREFERRED
     change = build(state, election=election, active=active, profile=profile, topic=topic, by=by, elr=elr)
     return change if change is not None and change.state.leader != NOBODY else _nobody(unclean=unclean)
 
 
 def asked_zk(
     state: PartitionState, *, unclean: bool, live: Brokers, profile: Profile, topic: TopicConfig, by: str
-) -> Change | KafkaError:
+) -> PartitionChange | KafkaError:
     """The same in ZooKeeper mode, where the leader may also be one that has just died."""
     if not _is_needed(state, unclean=unclean) and (not unclean or live(state.leader)):
         return KafkaError.ELECTION_NOT_NEEDED

@@ -6,7 +6,7 @@
 from collections.abc import Mapping
 
 from cluster_model.controller.rules.kraft_partition_changes import build
-from cluster_model.controller.rules.partition_change import LEADER, Brokers, Change
+from cluster_model.controller.rules.partition_change import LEADER, Brokers, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, PartitionState
@@ -97,7 +97,7 @@ def accept_kraft(
     profile: Profile,
     topic: TopicConfig,
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """The change of a proposal that was found good; it may complete a reassignment. None if it changes nothing."""
     return build(
         state, target_isr=request.isr, target_recovering=request.recovering, active=active, profile=profile,
@@ -105,15 +105,17 @@ def accept_kraft(
     )  # fmt: skip
 
 
-def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> Change | None:
+def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> PartitionChange | None:
     """The same in ZooKeeper mode, for a leader's own write up to 2.6, too: the leader epoch stays as it is."""
     if changes_nothing(state, request):
         return None
     epoch = state.partition_epoch + 1
-    return Change(state._replace(isr=request.isr, partition_epoch=epoch, recovering=request.recovering), LEADER)
+    return PartitionChange(
+        state._replace(isr=request.isr, partition_epoch=epoch, recovering=request.recovering), LEADER
+    )
 
 
-def answer_error(change: Change | None, request: AlterPartitionRequest) -> KafkaError:
+def answer_error(change: PartitionChange | None, request: AlterPartitionRequest) -> KafkaError:
     """What the proposer is told of a change that stands: NEW_LEADER_ELECTED where it is not the leader any more."""
     lost = change is not None and change.state.leader != request.leader
     return KafkaError.NEW_LEADER_ELECTED if lost else KafkaError.NONE

@@ -8,7 +8,7 @@ shrinks.
 
 from dataclasses import dataclass
 
-from cluster_model.controller.rules.partition_change import LAST_KNOWN, Brokers, Change, Election
+from cluster_model.controller.rules.partition_change import LAST_KNOWN, Brokers, ElectionMode, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
@@ -43,10 +43,10 @@ def build(
     target_adding: tuple[int, ...] | None = None,
     target_removing: tuple[int, ...] | None = None,
     target_recovering: bool | None = None,
-    election: Election = Election.ONLINE,
+    election: ElectionMode = ElectionMode.ONLINE,
     unclean_shutdown: tuple[int, ...] = (),
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """The change that leads to the targets (None: as it is), or None if nothing would be another.
 
     ``active`` brokers may lead: registered, unfenced, not shutting down. ``unclean_shutdown`` are brokers that came
@@ -70,8 +70,8 @@ def build(
     return _changed(state, target, profile, by, elr_on=elr_on)
 
 
-def _may_be_unclean(election: Election, topic: TopicConfig) -> bool:
-    return election is Election.UNCLEAN or (election is Election.ONLINE and topic.unclean)
+def _may_be_unclean(election: ElectionMode, topic: TopicConfig) -> bool:
+    return election is ElectionMode.UNCLEAN or (election is ElectionMode.ONLINE and topic.unclean)
 
 
 def _complete_reassignment(target: _Target) -> None:
@@ -97,17 +97,17 @@ def _populate_elr(target: _Target, state: PartitionState, minimum: int, unclean_
     )
 
 
-def _elect(target: _Target, active: Brokers, election: Election, *, elr_on: bool, may_be_unclean: bool) -> None:
+def _elect(target: _Target, active: Brokers, election: ElectionMode, *, elr_on: bool, may_be_unclean: bool) -> None:
     def valid(broker: int) -> bool:
         known = broker in target.isr or (elr_on and not target.isr and broker in target.elr)
         return known and active(broker)
 
-    if election is Election.PREFERRED and valid(target.replicas[0]):
+    if election is ElectionMode.PREFERRED and valid(target.replicas[0]):
         target.leader = target.replicas[0]
     elif not valid(target.leader):
         target.leader = next((broker for broker in target.replicas if valid(broker)), NOBODY)
     if target.leader == NOBODY:
-        if election is not Election.PREFERRED:
+        if election is not ElectionMode.PREFERRED:
             _elect_unclean(target, active, elr_on=elr_on, may_be_unclean=may_be_unclean)
     elif target.leader in target.elr and not target.isr:
         target.isr = (target.leader,)
@@ -124,7 +124,9 @@ def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unc
         target.unclean = target.leader != NOBODY
 
 
-def _changed(state: PartitionState, target: _Target, profile: Profile, by: str, *, elr_on: bool) -> Change | None:
+def _changed(
+    state: PartitionState, target: _Target, profile: Profile, by: str, *, elr_on: bool
+) -> PartitionChange | None:
     """The record, with its epochs."""
     isr = state.isr
     if target.unclean:
@@ -151,7 +153,9 @@ def _changed(state: PartitionState, target: _Target, profile: Profile, by: str, 
         return None
     epoch, partition_epoch = state.leader_epoch + sets_leader, state.partition_epoch + 1
     why = f"{by}, {LAST_KNOWN}" if target.led_last else by
-    return Change(found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean)
+    return PartitionChange(
+        found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean
+    )
 
 
 # Changes of one partition after an event (``ReplicationControlManager``).
@@ -166,7 +170,7 @@ def broker_gone(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """A broker is fenced, or begins its controlled shutdown: it leaves the ISR, and somebody else leads.
 
     It does not count as active any more, whatever ``active`` says. Nothing if it is not in the ISR.
@@ -189,7 +193,7 @@ def broker_back(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """A broker is unfenced: a partition without a leader may have found one. It counts as active.
 
     Every such partition is looked at, also where that broker has no replica: before the timer of 3.9 such an event
@@ -211,7 +215,7 @@ def unclean_shutdown(
     topic: TopicConfig,
     by: str,
     elr: bool | None = None,
-) -> Change | None:
+) -> PartitionChange | None:
     """A broker registers that had not stopped in good order: its log may be short, so it leaves ISR and ELR (KIP-966).
 
     Also for a broker that is unregistered for good. Only where KIP-966 is on.

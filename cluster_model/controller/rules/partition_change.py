@@ -66,7 +66,7 @@ Brokers = Callable[[int], bool]
 """Whether a broker is one of those meant: live, active, shutting down."""
 
 
-class Election(Enum):
+class ElectionMode(Enum):
     """How a leader is looked for (``PartitionChangeBuilder.Election``)."""
 
     ONLINE = "online"
@@ -77,7 +77,7 @@ class Election(Enum):
     """As ONLINE, and unclean whatever the topic says."""
 
 
-class Change(NamedTuple):
+class PartitionChange(NamedTuple):
     """The state that a partition is to have next."""
 
     state: PartitionState
@@ -97,7 +97,7 @@ def created(partition: str, replicas: tuple[int, ...], live: Brokers) -> Partiti
     return PartitionState(partition, isr[0] if isr else NOBODY, 0, isr, 0, replicas)
 
 
-# How a ZooKeeper-mode controller decides (``PartitionStateMachine``, ``ReplicaStateMachine``, ``Election``).
+# How a ZooKeeper-mode controller decides (``PartitionStateMachine``, ``ReplicaStateMachine``, ``ElectionMode``).
 #
 # The order of the assignment decides, never that of the ISR, and never the longest log. Each of these changes is one
 # write of the partition's state node, whose version is the partition epoch, and each raises the leader epoch, even if
@@ -106,7 +106,7 @@ def created(partition: str, replicas: tuple[int, ...], live: Brokers) -> Partiti
 
 def _written(
     state: PartitionState, leader: int, isr: tuple[int, ...], by: str, *, clean: bool = True, recovering: bool = False
-) -> Change:
+) -> PartitionChange:
     written = state._replace(
         leader=leader,
         isr=isr,
@@ -114,12 +114,12 @@ def _written(
         partition_epoch=state.partition_epoch + 1,
         recovering=recovering or state.recovering,
     )
-    return Change(written, by, clean)
+    return PartitionChange(written, by, clean)
 
 
 def offline_election(
     state: PartitionState, *, live: Brokers, profile: Profile, topic: TopicConfig, by: str, unclean: bool = False
-) -> Change | None:
+) -> PartitionChange | None:
     """For a partition without a live leader: the first live replica in the ISR, whose live members stay.
 
     Else, if the topic allows it or the caller insists, the first live replica alone; else None, nothing is written.
@@ -134,19 +134,23 @@ def offline_election(
     return _written(state, leader, (leader,), by, clean=False, recovering=profile.recovery_state)
 
 
-def reassign_election(state: PartitionState, target: tuple[int, ...], *, live: Brokers, by: str) -> Change | None:
+def reassign_election(
+    state: PartitionState, target: tuple[int, ...], *, live: Brokers, by: str
+) -> PartitionChange | None:
     """The first replica of a reassignment's target that is live and in the ISR; the ISR stays as it is."""
     leader = _first(target, state.isr, live)
     return None if leader == NOBODY else _written(state, leader, state.isr, by)
 
 
-def preferred_election(state: PartitionState, *, live: Brokers, by: str) -> Change | None:
+def preferred_election(state: PartitionState, *, live: Brokers, by: str) -> PartitionChange | None:
     """The first replica of the assignment if it is live and in the ISR and does not lead yet."""
     leader = _first(state.replicas[:1], state.isr, live)
     return None if leader in (NOBODY, state.leader) else _written(state, leader, state.isr, by)
 
 
-def controlled_shutdown_election(state: PartitionState, *, live: Brokers, stopping: Brokers, by: str) -> Change | None:
+def controlled_shutdown_election(
+    state: PartitionState, *, live: Brokers, stopping: Brokers, by: str
+) -> PartitionChange | None:
     """The leader is shutting down: the first replica in the ISR that is not takes over, and the ISR is without those.
 
     None if there is no such replica: the leader keeps the partition until it is gone. ``live`` counts the brokers that
@@ -159,7 +163,7 @@ def controlled_shutdown_election(state: PartitionState, *, live: Brokers, stoppi
 
 def remove_from_isr(
     state: PartitionState, broker: int, *, profile: Profile, topic: TopicConfig, by: str
-) -> Change | None:
+) -> PartitionChange | None:
     """A replica is offline: it leaves the ISR, and the lead if it had it (``removeReplicasFromIsr``).
 
     The last member stays; up to 1.0 only where unclean election is off. Written even if that leaves all as it was.
@@ -172,7 +176,7 @@ def remove_from_isr(
     return _written(state, NOBODY if state.leader == broker else state.leader, isr, by)
 
 
-def same_leader(state: PartitionState, *, by: str) -> Change:
+def same_leader(state: PartitionState, *, by: str) -> PartitionChange:
     """A new leader epoch and nothing else, so that every replica hears of a new assignment (``updateLeaderEpoch``)."""
     return _written(state, state.leader, state.isr, by)
 

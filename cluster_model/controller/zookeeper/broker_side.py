@@ -10,11 +10,11 @@ from collections.abc import Callable, Generator, Mapping
 from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.control_plane_client import Handlers, Listening
+from cluster_model.broker.control_plane_client import Handlers, ListenerState
 from cluster_model.connections.blocking_connection import BlockingConnection, Connector
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
 from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
 from cluster_model.controller.zookeeper.delayed_topic_operations import DELAYED, DelayedTopicOperations
 from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
@@ -24,8 +24,8 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONFIG_CHANGES,
     CONTROLLER,
     TOPIC_CONFIGS,
-    Answer,
     BrokerNode,
+    ZkResponse,
     broker_config_path,
     broker_path,
     config_path,
@@ -44,8 +44,8 @@ from cluster_model.controller.zookeeper.messages import (
 )
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
@@ -75,10 +75,10 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.messages import (
     ClientPong,
-    Closed,
+    ConnectionClosed,
     ConnectResponse,
-    Reply,
-    Result,
+    OpResult,
+    ServerReply,
     WatchEvent,
     WatchKind,
     ZkError,
@@ -87,7 +87,7 @@ from cluster_model.zookeeper.messages import (
 # A broker's own tasks in ZooKeeper: to register, to read configurations, to find the controller.
 
 
-Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
+Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
 REGISTER_AGAIN = "register again"
 EVERYBODY = "<default>"
 """Name of the configuration that holds for all brokers."""
@@ -103,7 +103,7 @@ class Errands:
         broker: int,
         rack: str,
         retry_us: int,
-        hands: Hands,
+        hands: SideEffects,
         ask: Callable[[Any, Task], None],
         registered: Callable[[int], None],
         configured: Callable[[str, str, tuple[Any, ...]], None],
@@ -119,7 +119,7 @@ class Errands:
         self._found = found
         self._read = 0
         """Config change notes read so far."""
-        self.lane = Lane("errands", self._begin, ask, hands, lambda: self._read, self._restore)
+        self.lane = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
 
     def _restore(self, read: int) -> None:
         self._read = read
@@ -212,7 +212,7 @@ AGAIN: Final = "controlled shutdown again"
 TIMED_OUT: Final = "controlled shutdown timeout"
 
 
-class Leaving:
+class ControlledShutdown:
     """One per broker; idle until SIGTERM."""
 
     __slots__ = (
@@ -284,7 +284,7 @@ class Leaving:
             until = self._connection.begin(self._settings.socket_timeout_us)
             self._port.timer(until - self._port.now, TIMED_OUT, self._correlation)
 
-    def answered(self, _peer: int, message: Connected | Refused) -> bool:
+    def answered(self, _peer: int, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to the attempt to connect; False for one to any other."""
         connection = self._connection
         if connection is None or not connection.answered(message):
@@ -371,11 +371,11 @@ class Leaving:
 # over; whoever asks for a write has to bear that. Only the session's end makes it fail, and then nobody is answered.
 
 
-FROM_SERVERS: Final = (ConnectResponse, ClientPong, Reply, WatchEvent, Closed)
+FROM_SERVERS: Final = (ConnectResponse, ClientPong, ServerReply, WatchEvent, ConnectionClosed)
 """Messages for the client."""
 
 
-class Owner(Protocol):
+class SessionOwner(Protocol):
     """Whom a session tells."""
 
     def session_began(self) -> None:
@@ -388,15 +388,15 @@ class Owner(Protocol):
         """Something changed there."""
 
 
-class Session:
+class ZooKeeperSession:
     """One per broker."""
 
     __slots__ = ("_asked", "_lost", "_owner", "_seen", "_takers", "client")
 
-    def __init__(self, port: Port, servers: tuple[int, ...], timeout_us: int, owner: Owner) -> None:
+    def __init__(self, port: NodeContext, servers: tuple[int, ...], timeout_us: int, owner: SessionOwner) -> None:
         self.client = ZkClient(port, servers, timeout_us, self)
         self._owner = owner
-        self._takers: dict[str, Callable[[Any, Answer], None]] = {}
+        self._takers: dict[str, Callable[[Any, ZkResponse], None]] = {}
         self._asked: deque[tuple[Any, Any]] = deque()
         """(operation, token) of everything that the client has not answered yet, in order."""
         self._lost: list[tuple[Any, Any]] = []
@@ -409,7 +409,7 @@ class Session:
         """Of the session, 0 for none."""
         return self.client.session
 
-    def answers_to(self, name: str, taker: Callable[[Any, Answer], None]) -> None:
+    def answers_to(self, name: str, taker: Callable[[Any, ZkResponse], None]) -> None:
         """Give answers to tokens that begin with ``name`` to this one."""
         self._takers[name] = taker
 
@@ -458,7 +458,7 @@ class Session:
         self._owner.session_expired()
         self.client.connect()
 
-    def on_answer(self, token: Any, result: Result) -> None:
+    def on_answer(self, token: Any, result: OpResult) -> None:
         """An answer, or what became of a question without one."""
         if not self._asked:
             return
@@ -466,7 +466,7 @@ class Session:
         if result.error is ZkError.CONNECTION_LOSS:
             self._lost.append((operation, token))
         elif result.error is not ZkError.SESSION_EXPIRED:
-            self._takers[token[0]](token, Answer.of(operation, result))
+            self._takers[token[0]](token, ZkResponse.of(operation, result))
 
     def on_watch(self, path: str, _kind: WatchKind) -> None:
         """A watch went off."""
@@ -495,7 +495,7 @@ class ZooKeeperControl:
     def __init__(
         self,
         broker: Broker,
-        port: Port,
+        port: NodeContext,
         rack: str,
         servers: tuple[int, ...],
         profile: Profile,
@@ -518,8 +518,8 @@ class ZooKeeperControl:
         self._serving = False
         """Whether this process has begun its periodic tasks."""
         settings = ControlSettings.of(profile, defaults)
-        hands = Hands(port, emit)
-        self.session = Session(port, servers, config.session_us, self)
+        hands = SideEffects(port, emit)
+        self.session = ZooKeeperSession(port, servers, config.session_us, self)
         ask = self.session.ask
         self.controller = KafkaController(port, profile, config, defaults, hands, ask, broker.connections)
         self.writer = IsrWriter(port, profile, hands, ask, broker.isr_answered)
@@ -541,13 +541,13 @@ class ZooKeeperControl:
         self.errands = Errands(
             broker.id, rack, retry_us, hands, ask, self._registered, self._configured, self._controller_found
         )
-        self.leaving = Leaving(
+        self.leaving = ControlledShutdown(
             broker.connections.connector, settings, lambda: self.broker_epoch, self._find_controller, self._exit
         )
         broker.connections.add(self.leaving)
         self._delayed = DelayedTopicOperations(port, lambda: broker.states)
         self._topics = TopicRequests(profile, defaults, hands, self._live, known, self._delayed.answer)
-        self.requests = Lane("requests", self._topics.begin, ask, hands, tuple, _nothing)
+        self.requests = ControllerEventThread("requests", self._topics.begin, ask, hands, tuple, _nothing)
         for lane in (self.controller.lane, self.writer.lane, self.errands.lane, self.requests):
             self.session.answers_to(lane.name, lane.answered)
         self.handlers: Handlers = self._make_handlers()
@@ -604,9 +604,9 @@ class ZooKeeperControl:
         self._broker.serve()
 
     @property
-    def listening(self) -> Listening:
+    def listening(self) -> ListenerState:
         """Acceptors start when the process has registered (``KafkaServer.startup``); it need not know anything yet."""
-        return Listening.OPEN if self._serving else Listening.CLOSED
+        return ListenerState.OPEN if self._serving else ListenerState.CLOSED
 
     def told_controller(self) -> int:
         """By the last UpdateMetadata."""

@@ -5,11 +5,11 @@ from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.controller.cluster_parts import ControllerRole, ControllerView, Parts, Server
-from cluster_model.controller.committed_state import PartitionRecord, TopicRegistry
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.committed_state import CommittedPartition, TopicRegistry
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.broker_side import ZooKeeperControl
-from cluster_model.controller.zookeeper.controller_context import LiveBroker, Standing, Where
+from cluster_model.controller.zookeeper.controller_context import LiveBroker, PartitionMachineState, Where
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
     CONFIG_CHANGES,
@@ -19,8 +19,8 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     ISR_CHANGES,
     PERSISTENT,
     TOPICS,
-    Assignment,
     BrokerNode,
+    ReplicaAssignment,
     StateNode,
     TopicNode,
     broker_config_path,
@@ -39,7 +39,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
 from cluster_model.controller.zookeeper.messages import UpdateMetadataRequest
 from cluster_model.controller.zookeeper.zk_admin_manager import Drawn
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.errors import KafkaError
@@ -62,11 +62,11 @@ def form(
     service: ZooKeeperService,
     controls: dict[int, ZooKeeperControl],
     spec: ClusterSpec,
-    records: Mapping[str, PartitionRecord],
+    records: Mapping[str, CommittedPartition],
 ) -> None:
     """The broker with the lowest id is the controller."""
     first = min(controls)
-    by_topic: dict[str, list[PartitionRecord]] = {}
+    by_topic: dict[str, list[CommittedPartition]] = {}
     for name, record in records.items():
         by_topic.setdefault(topic_of(name), []).append(record)
     steps: list[Step] = [(first, kafka_zk_client.create(path)) for path in PERSISTENT]
@@ -95,8 +95,8 @@ def form(
     _tell(controls, first, live, records)
 
 
-def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[PartitionRecord]) -> list[Step]:
-    assignment = tuple(Assignment(index_of(record.name), record.assignment) for record in partitions)
+def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[CommittedPartition]) -> list[Step]:
+    assignment = tuple(ReplicaAssignment(index_of(record.name), record.assignment) for record in partitions)
     steps = [
         (first, kafka_zk_client.create(config_path(topic), config)),
         (first, kafka_zk_client.create(topic_path(topic), TopicNode(partitions[0].topic_id, assignment))),
@@ -126,7 +126,7 @@ def _watches(first: int, controls: dict[int, ZooKeeperControl], topics: list[str
 
 
 def _lead(
-    control: ZooKeeperControl, first: int, live: dict[int, LiveBroker], by_topic: dict[str, list[PartitionRecord]]
+    control: ZooKeeperControl, first: int, live: dict[int, LiveBroker], by_topic: dict[str, list[CommittedPartition]]
 ) -> None:
     """Know everything, as after a failover."""
     context = control.controller.work.context
@@ -135,11 +135,11 @@ def _lead(
     context.brokers = dict(live)
     for topic, partitions in by_topic.items():
         context.assign(
-            topic, partitions[0].topic_id, tuple(Assignment(index_of(r.name), r.assignment) for r in partitions)
+            topic, partitions[0].topic_id, tuple(ReplicaAssignment(index_of(r.name), r.assignment) for r in partitions)
         )
         for record in partitions:
             context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
-            context.standing[record.name] = Standing.ONLINE
+            context.standing[record.name] = PartitionMachineState.ONLINE
             for broker in record.assignment:
                 context.replicas[record.name, broker] = Where.ONLINE
     control.controller.begin()
@@ -149,7 +149,7 @@ def _tell(
     controls: dict[int, ZooKeeperControl],
     first: int,
     live: dict[int, LiveBroker],
-    records: Mapping[str, PartitionRecord],
+    records: Mapping[str, CommittedPartition],
 ) -> None:
     states = tuple([record.state for record in records.values()])
     epochs = tuple([known.epoch for known in live.values()])
@@ -167,7 +167,7 @@ def _tell(
 # No node reads that. It is written the moment a majority of the ensemble has a write, before anybody has been told.
 
 
-class Truth:
+class ZooKeeperStatePublisher:
     """The listener at the ensemble's commits."""
 
     __slots__ = ("_config", "_emit", "_now", "_registry", "_topic_node")
@@ -214,7 +214,7 @@ class Truth:
         topic = topic_of(partition)
         state = state_of(partition, self._topic_node(topic), node, version)
         if partition in self._registry.committed.records:
-            self._registry.committed.commit(Change(state, node.by, node.clean), now)
+            self._registry.committed.commit(PartitionChange(state, node.by, node.clean), now)
         else:
             first = not self._registry.partitions(topic)
             self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
@@ -228,7 +228,7 @@ class Truth:
                 record = self._registry.committed.records.get(f"{topic}-{number}")
                 if record is not None:
                     state = record.state._replace(replicas=replicas, adding=adding, removing=removing)
-                    self._registry.committed.commit(Change(state, "reassignment"), self._now())
+                    self._registry.committed.commit(PartitionChange(state, "reassignment"), self._now())
 
 
 _ROLES: Final[dict[ServerState, ControllerRole]] = {
@@ -254,12 +254,14 @@ class ZooKeeperPlane:
         self._network = network
         self._streams = streams
         self._emit = emit
-        truth = Truth(parts.registry, emit, lambda: network.kernel.now, self._topic_node, self._config)
+        truth = ZooKeeperStatePublisher(
+            parts.registry, emit, lambda: network.kernel.now, self._topic_node, self._config
+        )
         self.service = ZooKeeperService(network, spec.zookeepers, on_commit=truth.commit)
         self.servers: dict[int, tuple[str, Server]] = dict(self.service.nodes)
         self.controls: dict[int, ZooKeeperControl] = {}
 
-    def join(self, broker: Broker, port: Port, rack: str) -> ZooKeeperControl:
+    def join(self, broker: Broker, port: NodeContext, rack: str) -> ZooKeeperControl:
         """A broker's side."""
         control = ZooKeeperControl(
             broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),

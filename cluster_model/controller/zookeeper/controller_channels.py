@@ -22,7 +22,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
 )
 from cluster_model.kernel.node_context import Alarm
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
@@ -33,7 +33,7 @@ TIMEOUTS: Final = "controller sockets"
 """Names of timers."""
 
 
-class Channel:
+class BrokerChannel:
     """The connection to one broker."""
 
     __slots__ = ("connection", "deadline", "queue", "resting")
@@ -61,7 +61,7 @@ class Channels:
         self._port = port = connector.port
         self._timeout_us = timeout_us
         self._responded = responded
-        self._channels: dict[int, Channel] = {}
+        self._channels: dict[int, BrokerChannel] = {}
         self._correlation = 0
         self._alarm = Alarm(port, TIMEOUTS)
 
@@ -73,8 +73,8 @@ class Channels:
         if broker not in self._channels:
             self._channels[broker] = self._new(broker, connected=connected)
 
-    def _new(self, broker: int, *, connected: bool) -> Channel:
-        return Channel(BlockingConnection(self._connector, broker, is_open=connected))
+    def _new(self, broker: int, *, connected: bool) -> BrokerChannel:
+        return BrokerChannel(BlockingConnection(self._connector, broker, is_open=connected))
 
     def remove(self, broker: int) -> None:
         """A broker is given up, and with it what was still to be sent."""
@@ -102,7 +102,7 @@ class Channels:
         if len(channel.queue) == 1 and not channel.resting:
             self._transmit(broker, channel)
 
-    def _transmit(self, broker: int, channel: Channel) -> None:
+    def _transmit(self, broker: int, channel: BrokerChannel) -> None:
         """Send the first request, over a connection that may have to be made first (``brokerReady``)."""
         if channel.connection.is_open:
             self._port.send(broker, channel.queue[0])
@@ -111,7 +111,7 @@ class Channels:
             channel.deadline = channel.connection.begin(self._timeout_us)
         self._alarm.want(channel.deadline)
 
-    def answered(self, peer: int, message: Connected | Refused) -> bool:
+    def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Take the answer to an attempt to connect; False if it is none of theirs."""
         channel = self._channels.get(peer)
         if channel is None or not channel.connection.answered(message):
@@ -141,7 +141,7 @@ class Channels:
         if channel is not None and channel.connection.broke() and channel.deadline >= 0:
             self._rest(peer, channel)
 
-    def _rest(self, broker: int, channel: Channel) -> None:
+    def _rest(self, broker: int, channel: BrokerChannel) -> None:
         channel.deadline = -1
         channel.resting = True
         self._port.timer(BACKOFF_US, RETRY, broker)

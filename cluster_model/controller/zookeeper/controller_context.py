@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.controller.zookeeper.kafka_zk_client import Assignment, StateNode, index_of, topic_of
+from cluster_model.controller.zookeeper.kafka_zk_client import ReplicaAssignment, StateNode, index_of, topic_of
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
 UNDECIDED: Final = -1
 """``leader_epoch`` of a partition for which no state was ever written."""
 
 
-class Standing(IntEnum):
+class PartitionMachineState(IntEnum):
     """A partition's state (``PartitionState`` of ``PartitionStateMachine``)."""
 
     NEW = 0
@@ -64,7 +64,7 @@ class ControllerContext:
         """Topic → its partitions, by number."""
         self.topic_ids: dict[str, int] = {}
         self.partitions: dict[str, PartitionState] = {}
-        self.standing: dict[str, Standing] = {}
+        self.standing: dict[str, PartitionMachineState] = {}
         self.replicas: dict[tuple[str, int], Where] = {}
         self.configs: dict[str, tuple[tuple[str, Any], ...]] = {}
         """Topic → its own configuration, as read when it last mattered."""
@@ -107,7 +107,7 @@ class ControllerContext:
         """Whether its topic is queued up for deletion."""
         return topic_of(partition) in self.deleting
 
-    def assign(self, topic: str, topic_id: int, assignments: tuple[Assignment, ...]) -> list[str]:
+    def assign(self, topic: str, topic_id: int, assignments: tuple[ReplicaAssignment, ...]) -> list[str]:
         """Take up a topic's assignment as read; the partitions that are new."""
         added: list[str] = []
         names: list[str] = []

@@ -12,18 +12,18 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_channels import Channels, RequestBatch
 from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONTROLLER_EPOCH,
-    Answer,
     StateNode,
+    ZkResponse,
     config_path,
     state_path,
 )
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.configs import BrokerConfig, TopicConfig
 from cluster_model.protocol.control_plane_settings import ControlSettings
 from cluster_model.protocol.errors import KafkaError
@@ -36,12 +36,12 @@ Task = tuple[Any, ...]
 """An event of a lane: its name, and what belongs to it."""
 
 
-class Hands:
+class SideEffects:
     """All that a lane does to the world besides asking ZooKeeper; still while the past is run again."""
 
     __slots__ = ("_emit", "_port", "still")
 
-    def __init__(self, port: Port, emit: Callable[[Event], None]) -> None:
+    def __init__(self, port: NodeContext, emit: Callable[[Event], None]) -> None:
         self._port = port
         self._emit = emit
         self.still = False
@@ -72,7 +72,7 @@ class Hands:
             action(*arguments)
 
 
-class Lane:
+class ControllerEventThread:
     """One such thread."""
 
     __slots__ = ("_ask", "_base", "_begin", "_given", "_got", "_hands", "_inside", "_keep", "_queue",
@@ -83,7 +83,7 @@ class Lane:
         name: str,
         begin: Callable[[Task], Steps],
         ask: Callable[[Any, Task], None],
-        hands: Hands,
+        hands: SideEffects,
         keep: Callable[[], Any],
         restore: Callable[[Any], None],
     ) -> None:
@@ -198,10 +198,10 @@ class Lane:
 # What every procedure of the controller works with: its context, ZooKeeper, its requests and its settings.
 
 
-Answers = Generator[tuple[Any, ...], tuple[Answer, ...], tuple[Answer, ...]]
-Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
+Answers = Generator[tuple[Any, ...], tuple[ZkResponse, ...], tuple[ZkResponse, ...]]
+Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
 """A procedure that comes to an end without a result."""
-Failures = Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]
+Failures = Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]
 """A procedure that ends in what could not be done: partition → why."""
 
 
@@ -209,7 +209,7 @@ class ControllerMovedError(Exception):
     """Somebody else is the controller: a write was refused for the version of /controller_epoch."""
 
 
-class Work:
+class ControllerOperations:
     """One per controller."""
 
     __slots__ = (
@@ -222,7 +222,7 @@ class Work:
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: Hands,
+        hands: SideEffects,
         channels: Channels,
         put: Callable[..., None],
     ) -> None:
@@ -245,7 +245,7 @@ class Work:
             return ()
         if self.profile.async_zookeeper:
             return (yield wanted)
-        answers: tuple[Answer, ...] = ()
+        answers: tuple[ZkResponse, ...] = ()
         for operation in wanted:
             answers += yield (operation,)
         return answers
@@ -264,8 +264,8 @@ class Work:
             raise ControllerMovedError
         return answers
 
-    def write_states(self, changes: dict[str, Change], written: Callable[[str], None]) -> Generator[
-        tuple[Any, ...], tuple[Answer, ...], list[str]
+    def write_states(self, changes: dict[str, PartitionChange], written: Callable[[str], None]) -> Generator[
+        tuple[Any, ...], tuple[ZkResponse, ...], list[str]
     ]:  # fmt: skip
         """Write partitions' states, each on the condition of the version known; those that were outdated come back.
 
@@ -294,7 +294,9 @@ class Work:
                 outdated.append(name)
         return outdated
 
-    def read_states(self, names: list[str]) -> Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]:
+    def read_states(
+        self, names: list[str]
+    ) -> Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]:
         """Read partitions' states anew; what cannot be gone on with: no state, or one of a newer controller."""
         answers = yield from self.ask([kafka_zk_client.get(state_path(name)) for name in names])
         failed: dict[str, KafkaError] = {}

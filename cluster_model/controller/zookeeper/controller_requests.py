@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from cluster_model.broker import topic_of
 from cluster_model.broker.broker import Broker
-from cluster_model.broker.control_plane_client import Decisions
+from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.controller.committed_state import Holdback
 from cluster_model.controller.zookeeper.isr_update import IsrWriter
 from cluster_model.controller.zookeeper.messages import (
@@ -24,7 +24,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
@@ -72,7 +72,7 @@ class Obedience:
     def __init__(
         self,
         broker: Broker,
-        port: Port,
+        port: NodeContext,
         writer: IsrWriter,
         broker_epoch: Callable[[], int],
         new_topic: Callable[[str], None],
@@ -231,13 +231,13 @@ class Obedience:
         told = tuple([state for state in request.partitions if state.leader != DURING_DELETE])
         gone = tuple([state.partition for state in request.partitions if state.leader == DURING_DELETE])
         racks = request.racks if any(request.racks) else ()
-        self._broker.take(Decisions(told, request.brokers, request.broker_epochs, racks), act=False)
+        self._broker.take(MetadataUpdate(told, request.brokers, request.broker_epochs, racks), act=False)
         for partition in gone:
             self._broker.forget(partition)
 
     def act(self, states: tuple[PartitionState, ...]) -> None:
         """Lead and follow."""
-        self._broker.take(Decisions(states, (), ()), know=False)
+        self._broker.take(MetadataUpdate(states, (), ()), know=False)
 
     def _leader_epochs(self) -> dict[str, int]:
         return {partition: replica.leader_epoch for partition, replica in self._broker.replicas.items()}

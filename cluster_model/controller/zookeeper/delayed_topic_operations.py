@@ -8,7 +8,7 @@ REQUEST_TIMED_OUT, though it may still come. In KRaft mode no answer waits.
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.admin_messages import (
     AdminError,
     CreatableTopicResult,
@@ -38,7 +38,7 @@ class DelayedTopicOperations:
 
     __slots__ = ("_alarm", "_port", "_states", "_waiting")
 
-    def __init__(self, port: Port, states: Callable[[], States]) -> None:
+    def __init__(self, port: NodeContext, states: Callable[[], States]) -> None:
         """``states`` is the broker's metadata cache."""
         self._port = port
         self._states = states

@@ -13,10 +13,10 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_event_queue import Hands, Lane, Steps, Task
+from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
 from cluster_model.controller.zookeeper.kafka_zk_client import ISR_CHANGES, StateNode, state_path
 from cluster_model.controller.zookeeper.messages import AlterPartitionsRequest, AlterPartitionsResponse
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
@@ -38,9 +38,9 @@ class IsrWriter:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
-        hands: Hands,
+        hands: SideEffects,
         ask: Callable[[Any, Task], None],
         answered: Callable[[AlterPartitionResponse], Any],
     ) -> None:
@@ -56,7 +56,7 @@ class IsrWriter:
         self._last_told = 0
         self._since = 0
         """When the process began to serve: where the periods are counted from."""
-        self.lane = Lane("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
+        self.lane = ControllerEventThread("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
 
     def serving(self) -> None:
         """The periodic task begins; while there is nothing to tell it leaves no trace."""
@@ -71,7 +71,7 @@ class IsrWriter:
         self._writing[proposal.partition] = proposal
         self.lane.put("write", proposal, self._epochs.get(proposal.partition, 0))
 
-    def _begin(self, task: Task, hands: Hands) -> Steps:
+    def _begin(self, task: Task, hands: SideEffects) -> Steps:
         if task[0] == "propagate":
             yield (kafka_zk_client.create(f"{ISR_CHANGES}/isr_change_", task[1], sequential=True),)
             return
@@ -172,7 +172,7 @@ class IsrProposals:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         timeout_us: int,
         controller: Callable[[], int],
         epoch: Callable[[], int],

@@ -11,20 +11,24 @@ from typing import Any, Final
 from cluster_model.connections.process_connections import ProcessConnections
 from cluster_model.controller.rules.admin_rules import imbalanced_zk, in_progress
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_zk
-from cluster_model.controller.rules.partition_change import Change, controlled_shutdown_election, preferred_election
+from cluster_model.controller.rules.partition_change import (
+    PartitionChange,
+    controlled_shutdown_election,
+    preferred_election,
+)
 from cluster_model.controller.zookeeper import kafka_zk_client, reassignment, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_channels import RETRY, TIMEOUTS, Channels
 from cluster_model.controller.zookeeper.controller_context import ControllerContext, LiveBroker
 from cluster_model.controller.zookeeper.controller_event_queue import (
     Answers,
+    ControllerEventThread,
     ControllerMovedError,
+    ControllerOperations,
     Doing,
     Failures,
-    Hands,
-    Lane,
+    SideEffects,
     Steps,
     Task,
-    Work,
 )
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     BROKER_IDS,
@@ -33,7 +37,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
     ISR_CHANGES,
     TOPICS,
-    Answer,
+    ZkResponse,
     broker_path,
     partition_at,
     state_path,
@@ -51,7 +55,7 @@ from cluster_model.controller.zookeeper.messages import (
     StopReplicaResponse,
 )
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.admin_messages import (
     AdminError,
     AlterPartitionReassignmentsRequest,
@@ -71,7 +75,7 @@ from cluster_model.zookeeper.messages import Multi
 # Broker changes: the children of /brokers/ids (``KafkaController``).
 
 
-def read_live(work: Work) -> Answers:
+def read_live(work: ControllerOperations) -> Answers:
     """The registered brokers, with a new watch on them; answers (id, node) pairs as one answer's data."""
     (listed,) = yield from work.ask([kafka_zk_client.children(BROKER_IDS, watch=True)])
     ids = sorted(int(child) for child in listed.children)
@@ -84,7 +88,7 @@ def read_live(work: Work) -> Answers:
     return (listed._replace(data=found),)
 
 
-def process_broker_change(work: Work) -> Doing:
+def process_broker_change(work: ControllerOperations) -> Doing:
     """Compare who is registered with who was; a broker that bounced is seen from 2.2 on (KIP-380).
 
     Before, a restart that is over before the controller looks leaves no trace: same broker, same ISR.
@@ -117,7 +121,7 @@ def process_broker_change(work: Work) -> Doing:
     context.brokers = {broker: context.brokers[broker] for broker in sorted(context.brokers)}
 
 
-def failed(work: Work, brokers: list[int], how: str) -> Doing:
+def failed(work: ControllerOperations, brokers: list[int], how: str) -> Doing:
     """Brokers are gone (``onBrokerFailure``)."""
     context = work.context
     for broker in brokers:
@@ -127,7 +131,7 @@ def failed(work: Work, brokers: list[int], how: str) -> Doing:
     yield from replicas_offline(work, context.on(brokers), reason)
 
 
-def replicas_offline(work: Work, replicas: list[tuple[str, int]], by: str) -> Doing:
+def replicas_offline(work: ControllerOperations, replicas: list[tuple[str, int]], by: str) -> Doing:
     """Elect for partitions that lost their leader, then take the replicas out of ISRs (``onReplicasBecomeOffline``)."""
     context = work.context
     staying = [pair for pair in replicas if not context.is_deleting(pair[0])]
@@ -145,7 +149,7 @@ def replicas_offline(work: Work, replicas: list[tuple[str, int]], by: str) -> Do
         work.update_metadata(context.reachable, ())
 
 
-def started(work: Work, brokers: list[int]) -> Doing:
+def started(work: ControllerOperations, brokers: list[int]) -> Doing:
     """Brokers are there (``onBrokerStartup``)."""
     context = work.context
     old = [broker for broker in context.reachable if broker not in brokers]
@@ -164,12 +168,12 @@ def started(work: Work, brokers: list[int]) -> Doing:
 # Election of the controller by /controller, and a failover (``KafkaController``).
 
 
-Attempt = Generator[tuple[Any, ...], tuple[Answer, ...], bool]
+Attempt = Generator[tuple[Any, ...], tuple[ZkResponse, ...], bool]
 REBALANCE = "auto leader rebalance"
 """Name of the timer."""
 
 
-def race(work: Work) -> Doing:
+def race(work: ControllerOperations) -> Doing:
     """Become the controller if nobody is (``elect``); otherwise know who is."""
     context = work.context
     (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
@@ -190,7 +194,7 @@ def race(work: Work) -> Doing:
         yield from _follow(work)
 
 
-def _take_at_once(work: Work) -> Attempt:
+def _take_at_once(work: ControllerOperations) -> Attempt:
     """Since 2.1 /controller appears and /controller_epoch rises in one step, or neither (KAFKA-6082)."""
     (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
     value = epoch.data[0] + 1
@@ -204,7 +208,7 @@ def _take_at_once(work: Work) -> Attempt:
     return done.ok
 
 
-def _take_in_two_steps(work: Work) -> Attempt:
+def _take_in_two_steps(work: ControllerOperations) -> Attempt:
     """Up to 2.0 the epoch is raised after the fact, and who fails at that lets the lead go again."""
     (taken,) = yield from work.ask([kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True)])
     if not taken.ok:
@@ -219,7 +223,7 @@ def _take_in_two_steps(work: Work) -> Attempt:
     return True
 
 
-def _follow(work: Work) -> Doing:
+def _follow(work: ControllerOperations) -> Doing:
     """Watch /controller, and know whose it is; race again if it went meanwhile."""
     (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
     (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
@@ -228,7 +232,7 @@ def _follow(work: Work) -> Doing:
         work.put("reelect")
 
 
-def failover(work: Work) -> Doing:
+def failover(work: ControllerOperations) -> Doing:
     """The new controller takes over (``onControllerFailover``), in Kafka's order."""
     context = work.context
     yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
@@ -245,13 +249,13 @@ def failover(work: Work) -> Doing:
     begin_rebalancing(work)
 
 
-def begin_rebalancing(work: Work) -> None:
+def begin_rebalancing(work: ControllerOperations) -> None:
     """Look at how leaderships are spread a little later, and then regularly, as long as this is the controller."""
     if work.settings.rebalance_us:
         work.hands.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
 
 
-def _load(work: Work) -> Doing:
+def _load(work: ControllerOperations) -> Doing:
     """``initializeControllerContext``."""
     context = work.context
     (live,) = yield from read_live(work)
@@ -270,14 +274,14 @@ def _load(work: Work) -> Doing:
             context.heard(name, answer.data, answer.version)
 
 
-def resign(work: Work) -> None:
+def resign(work: ControllerOperations) -> None:
     """Not the controller any more: everything it knew as one is forgotten (``onControllerResignation``)."""
     work.context.clear()
     work.batch.clear()
     work.hands.do(work.channels.clear)
 
 
-def process_controller_change(work: Work) -> Doing:
+def process_controller_change(work: ControllerOperations) -> Doing:
     """/controller was written or deleted: resign if it was ours, and race if it is nobody's."""
     was = work.context.active
     (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
@@ -292,14 +296,14 @@ def process_controller_change(work: Work) -> Doing:
 # Elections on request: preferred leaders, an administrator's, and controlled shutdown.
 
 
-Verdicts = Generator[tuple[Any, ...], tuple[Answer, ...], dict[str, KafkaError]]
+Verdicts = Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]
 
 
-def preferred(work: Work, names: list[str], by: str) -> Failures:
+def preferred(work: ControllerOperations, names: list[str], by: str) -> Failures:
     """The first replica of each, where it is live and in sync."""
     context = work.context
 
-    def decide(state: PartitionState) -> Change | KafkaError:
+    def decide(state: PartitionState) -> PartitionChange | KafkaError:
         change = preferred_election(state, live=context.is_live, by=by)
         return change if change is not None else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
@@ -308,7 +312,7 @@ def preferred(work: Work, names: list[str], by: str) -> Failures:
     return failed
 
 
-def asked(work: Work, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
+def asked(work: ControllerOperations, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
     """An administrator's ELECT_LEADERS (KIP-460): what came of each; without names, of those that needed one."""
     context = work.context
     verdicts: dict[str, KafkaError] = {}
@@ -348,7 +352,7 @@ def needed(context: ControllerContext, partition: str, *, unclean: bool) -> Kafk
     return KafkaError.NONE if able else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
 
-def rebalance(work: Work) -> Doing:
+def rebalance(work: ControllerOperations) -> Doing:
     """Give leaderships back to preferred replicas where more than a tenth of a broker's are elsewhere."""
     context = work.context
     states = [state for name, state in context.partitions.items() if not context.is_deleting(name)]
@@ -357,7 +361,7 @@ def rebalance(work: Work) -> Doing:
         yield from preferred(work, names, "auto leader rebalance")
 
 
-def controlled_shutdown(work: Work, source: int, request: ControlledShutdownRequest) -> Doing:
+def controlled_shutdown(work: ControllerOperations, source: int, request: ControlledShutdownRequest) -> Doing:
     """Move what a broker leads, and take it out of the ISRs of what it follows; tell it what it still leads."""
     context = work.context
     broker = request.broker
@@ -378,7 +382,7 @@ def controlled_shutdown(work: Work, source: int, request: ControlledShutdownRequ
     led = [state.partition for state in mine if state.leader == broker]
     followed = [state.partition for state in mine if state.leader != broker]
 
-    def decide(state: PartitionState) -> Change | KafkaError:
+    def decide(state: PartitionState) -> PartitionChange | KafkaError:
         change = controlled_shutdown_election(
             state,
             live=lambda each: each in context.brokers,
@@ -399,7 +403,7 @@ def controlled_shutdown(work: Work, source: int, request: ControlledShutdownRequ
     work.hands.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
 
 
-def _refuse(work: Work, source: int, request: ControlledShutdownRequest, error: KafkaError) -> None:
+def _refuse(work: ControllerOperations, source: int, request: ControlledShutdownRequest, error: KafkaError) -> None:
     work.hands.send(source, ControlledShutdownResponse(request.correlation, error, ()))
 
 
@@ -421,7 +425,7 @@ def _told(name: str, error: KafkaError) -> AdminError:
     return AdminError(name, error, _WORDS.get(error, ""))
 
 
-def elect_leaders(work: Work, source: int, request: ElectLeadersRequest) -> Doing:
+def elect_leaders(work: ControllerOperations, source: int, request: ElectLeadersRequest) -> Doing:
     """ELECT_LEADERS; unclean ones since 2.4 (KIP-460)."""
     if request.unclean and not work.profile.unclean_on_demand:
         work.hands.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections came with 2.4"))
@@ -431,12 +435,12 @@ def elect_leaders(work: Work, source: int, request: ElectLeadersRequest) -> Doin
     work.hands.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
 
 
-def elect_directly(work: Work, partition: str, unclean: bool) -> Doing:
+def elect_directly(work: ControllerOperations, partition: str, unclean: bool) -> Doing:
     """An election that was found to be needed, and whose asker waits for nothing."""
     yield from asked(work, (partition,), unclean=unclean)
 
 
-def reassign(work: Work, source: int, request: AlterPartitionReassignmentsRequest) -> Doing:
+def reassign(work: ControllerOperations, source: int, request: AlterPartitionReassignmentsRequest) -> Doing:
     """Move replicas, or cancel a move."""
     answers: list[AdminError] = []
     for name, replicas in request.partitions:
@@ -446,7 +450,7 @@ def reassign(work: Work, source: int, request: AlterPartitionReassignmentsReques
     work.hands.send(source, response)
 
 
-def refuse(work: Work, source: int, request: Any) -> None:
+def refuse(work: ControllerOperations, source: int, request: Any) -> None:
     """Say that this broker is not the controller."""
     work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
 
@@ -454,7 +458,7 @@ def refuse(work: Work, source: int, request: Any) -> None:
 # ISR changes: notified in ZooKeeper up to 2.6, by AlterPartition since (KIP-497).
 
 
-def notified(work: Work) -> Doing:
+def notified(work: ControllerOperations) -> Doing:
     """Leaders changed ISRs by themselves: read the states, tell everybody, and take the notes away."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
@@ -469,7 +473,7 @@ def notified(work: Work) -> Doing:
     yield from work.write([kafka_zk_client.delete(path) for path in paths])
 
 
-def proposed(work: Work, source: int, request: AlterPartitionsRequest) -> Doing:
+def proposed(work: ControllerOperations, source: int, request: AlterPartitionsRequest) -> Doing:
     """A broker's leaders propose ISRs: judge, write under the version known, tell everybody, answer."""
     context = work.context
     epochs = {broker: known.epoch for broker, known in context.brokers.items()}
@@ -480,7 +484,7 @@ def proposed(work: Work, source: int, request: AlterPartitionsRequest) -> Doing:
     live = {broker: epoch for broker, epoch in epochs.items() if context.is_live(broker)}
     live[request.broker] = request.broker_epoch
     errors: dict[str, KafkaError] = {}
-    changes: dict[str, Change] = {}
+    changes: dict[str, PartitionChange] = {}
     for proposal in request.partitions:
         state = context.partitions.get(proposal.partition)
         known = None if state is None or not context.decided(proposal.partition) else state
@@ -500,7 +504,7 @@ def proposed(work: Work, source: int, request: AlterPartitionsRequest) -> Doing:
     work.hands.send(source, AlterPartitionsResponse(request.correlation, KafkaError.NONE, answers))
 
 
-def _answer(work: Work, proposal: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
+def _answer(work: ControllerOperations, proposal: AlterPartitionRequest, error: KafkaError) -> AlterPartitionResponse:
     state = work.context.partitions.get(proposal.partition)
     if state is None or error:
         return AlterPartitionResponse(proposal.partition, error, proposal.leader_epoch, (), -1, proposal.correlation)
@@ -515,7 +519,7 @@ def _answer(work: Work, proposal: AlterPartitionRequest, error: KafkaError) -> A
 UNCLEAN_ALLOWED: Final = "unclean election was allowed"
 
 
-def process_topic_change(work: Work) -> Doing:
+def process_topic_change(work: ControllerOperations) -> Doing:
     """/brokers/topics has other children."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
@@ -530,7 +534,7 @@ def process_topic_change(work: Work) -> Doing:
     yield from _create(work, added)
 
 
-def partitions_changed(work: Work, topic: str) -> Doing:
+def partitions_changed(work: ControllerOperations, topic: str) -> Doing:
     """A topic's assignment was written: perhaps it has more partitions now (``processPartitionModifications``)."""
     context = work.context
     (answer,) = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True)])
@@ -544,7 +548,7 @@ def partitions_changed(work: Work, topic: str) -> Doing:
         yield from _create(work, names)
 
 
-def _create(work: Work, names: list[str]) -> Doing:
+def _create(work: ControllerOperations, names: list[str]) -> Doing:
     """``onNewPartitionCreation``: new partitions, new replicas, then leaders."""
     context = work.context
     state_machines.mark_partitions_new(work, names)
@@ -556,13 +560,13 @@ def _create(work: Work, names: list[str]) -> Doing:
     work.flush()
 
 
-def unclean_allowed(work: Work, topics: list[str]) -> Doing:
+def unclean_allowed(work: ControllerOperations, topics: list[str]) -> Doing:
     """Topics now allow unclean elections: leaderless partitions of theirs have a chance at once."""
     names = [name for name in work.context.partitions if topic_of(name) in topics]
     yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED, names)
 
 
-def defaults_changed(work: Work, settings: tuple[tuple[str, Any], ...]) -> Doing:
+def defaults_changed(work: ControllerOperations, settings: tuple[tuple[str, Any], ...]) -> Doing:
     """The broker's configuration was altered while it runs; of what may be, only one setting is the controller's.
 
     If unclean elections are allowed from here on, every leaderless partition has a chance at once
@@ -593,11 +597,11 @@ class KafkaController:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: BrokerConfig,
         defaults: dict[str, Any],
-        hands: Hands,
+        hands: SideEffects,
         ask: Callable[[Any, Task], None],
         connections: ProcessConnections,
     ) -> None:
@@ -608,9 +612,9 @@ class KafkaController:
         timeout_us = ControlSettings.of(profile, defaults).socket_timeout_us
         self.channels = Channels(connections.connector, timeout_us, self._answered)
         connections.add(self.channels)
-        self.work = Work(port.node_id, profile, config, defaults, hands, self.channels, self._put)
+        self.work = ControllerOperations(port.node_id, profile, config, defaults, hands, self.channels, self._put)
         context = self.work.context
-        self.lane = Lane("controller", self._begin, ask, hands, context.save, context.load)
+        self.lane = ControllerEventThread("controller", self._begin, ask, hands, context.save, context.load)
         work = self.work
         self._events: dict[str, Callable[..., Doing]] = {
             "reelect": lambda: race(work),

@@ -11,7 +11,7 @@ from cluster_model.zookeeper.messages import (
     GetChildren,
     GetData,
     Multi,
-    Result,
+    OpResult,
     SetData,
     ZkError,
 )
@@ -39,7 +39,7 @@ class BrokerNode(NamedTuple):
     rack: str
 
 
-class Assignment(NamedTuple):
+class ReplicaAssignment(NamedTuple):
     """One partition in a topic's node. ``adding`` and ``removing`` are those of a reassignment (KIP-455)."""
 
     number: int
@@ -52,7 +52,7 @@ class TopicNode(NamedTuple):
     """``/brokers/topics/<topic>``. Topics have ids since 2.8 (KIP-516); before, ``topic_id`` is for the observer."""
 
     topic_id: int
-    partitions: tuple[Assignment, ...]
+    partitions: tuple[ReplicaAssignment, ...]
 
 
 class StateNode(NamedTuple):
@@ -144,7 +144,7 @@ def broker_config_path(name: str) -> str:
 # Operations on ZooKeeper, as controller and brokers use them, with their results.
 
 
-class Answer(NamedTuple):
+class ZkResponse(NamedTuple):
     """What came of one operation. ``moved``: its condition on the controller's epoch did not hold."""
 
     error: ZkError
@@ -176,7 +176,7 @@ class Answer(NamedTuple):
         return self.error is ZkError.BAD_VERSION and not self.moved
 
     @staticmethod
-    def of(operation: Any, result: Result) -> "Answer":
+    def of(operation: Any, result: OpResult) -> "ZkResponse":
         """The answer to an operation; a guarded one's is that of what was guarded."""
         moved = False
         if isinstance(operation, Multi) and result.results:
@@ -185,8 +185,8 @@ class Answer(NamedTuple):
             result = check if moved else inner[0]
         stat = result.stat
         if stat is None:
-            return Answer(result.error, result.data, children=result.children, moved=moved)
-        return Answer(result.error, result.data, stat.version, stat.czxid, stat.owner, result.children, moved)
+            return ZkResponse(result.error, result.data, children=result.children, moved=moved)
+        return ZkResponse(result.error, result.data, stat.version, stat.czxid, stat.owner, result.children, moved)
 
 
 def create(path: str, data: tuple[Any, ...] = (), *, ephemeral: bool = False, sequential: bool = False) -> Create:

@@ -8,14 +8,14 @@ from collections.abc import Generator
 from typing import Any
 
 from cluster_model.controller.rules.admin_rules import check_target, in_progress, original, target
-from cluster_model.controller.rules.partition_change import Change, reassign_election, same_leader
+from cluster_model.controller.rules.partition_change import PartitionChange, reassign_election, same_leader
 from cluster_model.controller.zookeeper import kafka_zk_client, state_machines, topic_deletion
 from cluster_model.controller.zookeeper.controller_context import Where
-from cluster_model.controller.zookeeper.controller_event_queue import Doing, Work
+from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing
 from cluster_model.controller.zookeeper.kafka_zk_client import (
-    Answer,
-    Assignment,
+    ReplicaAssignment,
     TopicNode,
+    ZkResponse,
     index_of,
     state_path,
     topic_of,
@@ -25,10 +25,10 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
 
 BY = "reassignment"
-Verdict = Generator[tuple[Any, ...], tuple[Answer, ...], KafkaError]
+Verdict = Generator[tuple[Any, ...], tuple[ZkResponse, ...], KafkaError]
 
 
-def asked(work: Work, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
+def asked(work: ControllerOperations, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
     """An administrator's wish for one partition; None: go back to where it was."""
     context = work.context
     state = context.partitions.get(partition)
@@ -48,7 +48,7 @@ def asked(work: Work, partition: str, replicas: tuple[int, ...] | None) -> Verdi
     return KafkaError.NONE
 
 
-def _begin(work: Work, state: PartitionState, new: tuple[int, ...]) -> Doing:
+def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ...]) -> Doing:
     """Write the wish down, stop whom an earlier one was adding, and go on."""
     name, old = state.partition, original(state)
     replicas = new + tuple(broker for broker in old if broker not in new)
@@ -60,7 +60,7 @@ def _begin(work: Work, state: PartitionState, new: tuple[int, ...]) -> Doing:
     yield from go_on(work, name)
 
 
-def go_on(work: Work, name: str) -> Doing:
+def go_on(work: ControllerOperations, name: str) -> Doing:
     """Phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
     yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
@@ -79,7 +79,7 @@ def go_on(work: Work, name: str) -> Doing:
     work.flush()
 
 
-def isr_changed(work: Work, name: str) -> Doing:
+def isr_changed(work: ControllerOperations, name: str) -> Doing:
     """The state of a partition on the move was written: perhaps its target is complete."""
     context = work.context
     state = context.partitions.get(name)
@@ -91,7 +91,7 @@ def isr_changed(work: Work, name: str) -> Doing:
         yield from _finish(work, name)
 
 
-def resume(work: Work, names: list[str]) -> Doing:
+def resume(work: ControllerOperations, names: list[str]) -> Doing:
     """A broker that is needed is back, or a new controller takes over."""
     for name in names:
         if name in work.context.partitions and in_progress(work.context.partitions[name]):
@@ -103,18 +103,22 @@ def _in_sync(state: PartitionState) -> bool:
     return all(broker in state.isr for broker in target(state))
 
 
-def _same_leader(state: PartitionState) -> Change:
+def _same_leader(state: PartitionState) -> PartitionChange:
     return same_leader(state, by=BY)
 
 
 def _reassign(
-    work: Work, name: str, replicas: tuple[int, ...], adding: tuple[int, ...] = (), removing: tuple[int, ...] = ()
+    work: ControllerOperations,
+    name: str,
+    replicas: tuple[int, ...],
+    adding: tuple[int, ...] = (),
+    removing: tuple[int, ...] = (),
 ) -> None:
     state = work.context.partitions[name]
     work.context.partitions[name] = state._replace(replicas=replicas, adding=adding, removing=removing)
 
 
-def _finish(work: Work, name: str) -> Doing:
+def _finish(work: ControllerOperations, name: str) -> Doing:
     """The target leads, the others leave the ISR and are deleted, the assignment is the target."""
     context = work.context
     before = context.partitions[name]
@@ -123,7 +127,7 @@ def _finish(work: Work, name: str) -> Doing:
     work.flush()
     _reassign(work, name, wanted)
 
-    def elect(state: PartitionState) -> Change | KafkaError:
+    def elect(state: PartitionState) -> PartitionChange | KafkaError:
         if state.leader in wanted and context.is_live(state.leader):
             return same_leader(state, by=BY)
         found = reassign_election(state, wanted, live=context.is_live, by=BY)
@@ -140,7 +144,7 @@ def _finish(work: Work, name: str) -> Doing:
     yield from topic_deletion.allowed_again(work, topic_of(name))
 
 
-def _stop(work: Work, name: str, brokers: list[int]) -> Doing:
+def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
     """Replicas that are not wanted any more: out of the ISR, stopped, and deleted (``stopRemovedReplicas...``)."""
     if not brokers:
         return
@@ -155,8 +159,8 @@ def _stop(work: Work, name: str, brokers: list[int]) -> Doing:
         work.context.replicas.pop(pair)
 
 
-def _write_assignment(work: Work, topic: str) -> Doing:
+def _write_assignment(work: ControllerOperations, topic: str) -> Doing:
     states = [work.context.partitions[name] for name in work.context.topics[topic]]
-    data = tuple(Assignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
+    data = tuple(ReplicaAssignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
     node = TopicNode(work.context.topic_ids[topic], data)
     yield from work.write([kafka_zk_client.put(topic_path(topic), node)])

@@ -2,31 +2,31 @@
 
 from collections.abc import Callable, Iterable
 
-from cluster_model.controller.rules.partition_change import Change, offline_election, remove_from_isr
+from cluster_model.controller.rules.partition_change import PartitionChange, offline_election, remove_from_isr
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_context import Standing, Where
-from cluster_model.controller.zookeeper.controller_event_queue import Doing, Failures, Work
+from cluster_model.controller.zookeeper.controller_context import PartitionMachineState, Where
+from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing, Failures
 from cluster_model.controller.zookeeper.kafka_zk_client import StateNode, partition_paths, state_path, topic_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
-Elect = Callable[[PartitionState], Change | KafkaError]
+Elect = Callable[[PartitionState], PartitionChange | KafkaError]
 """An election: the new state, or why there is none."""
 
 
-def mark_partitions_new(work: Work, partitions: Iterable[str]) -> None:
+def mark_partitions_new(work: ControllerOperations, partitions: Iterable[str]) -> None:
     """Partitions that no state was written for yet."""
     for name in partitions:
-        work.context.standing[name] = Standing.NEW
+        work.context.standing[name] = PartitionMachineState.NEW
 
 
-def mark_partitions_offline(work: Work, partitions: Iterable[str]) -> None:
+def mark_partitions_offline(work: ControllerOperations, partitions: Iterable[str]) -> None:
     """Partitions whose leader is gone; nothing is written or sent for that alone."""
     for name in partitions:
-        work.context.standing[name] = Standing.OFFLINE
+        work.context.standing[name] = PartitionMachineState.OFFLINE
 
 
-def initialize(work: Work, partitions: list[str]) -> Doing:
+def initialize(work: ControllerOperations, partitions: list[str]) -> Doing:
     """New partitions get their first state: the first live replica leads, all live ones are in sync.
 
     With no live replica a partition stays New.
@@ -44,12 +44,17 @@ def initialize(work: Work, partitions: list[str]) -> Doing:
     for (name, node), answer in zip(nodes.items(), answers, strict=True):
         if answer.ok:
             context.heard(name, node, 0)
-            context.standing[name] = Standing.ONLINE
+            context.standing[name] = PartitionMachineState.ONLINE
             work.batch.lead_and_follow(node.isr, name)
 
 
 def elect(
-    work: Work, partitions: list[str], decide: Elect, *, shutting_down_too: bool = False, unsafe: bool = False
+    work: ControllerOperations,
+    partitions: list[str],
+    decide: Elect,
+    *,
+    shutting_down_too: bool = False,
+    unsafe: bool = False,
 ) -> Failures:
     """Hold an election for each: read what ZooKeeper has, decide, write under that version, over again if outdated.
 
@@ -60,7 +65,7 @@ def elect(
 
     def elected(name: str) -> None:
         if context.partitions[name].leader != NOBODY:
-            context.standing[name] = Standing.ONLINE
+            context.standing[name] = PartitionMachineState.ONLINE
         replicas = context.partitions[name].replicas
         told = context.brokers if shutting_down_too else context.live
         work.batch.lead_and_follow([broker for broker in replicas if broker in told], name)
@@ -70,7 +75,7 @@ def elect(
         failed.update((yield from work.read_states(remaining)))
         if unsafe:
             yield from work.read_configs(_without_live_isr(work, remaining))
-        changes: dict[str, Change] = {}
+        changes: dict[str, PartitionChange] = {}
         for name in remaining:
             if name in failed:
                 continue
@@ -83,17 +88,19 @@ def elect(
     return failed
 
 
-def _without_live_isr(work: Work, partitions: list[str]) -> list[str]:
+def _without_live_isr(work: ControllerOperations, partitions: list[str]) -> list[str]:
     live = work.context.is_live
     states = [work.context.partitions[name] for name in partitions]
     return list({topic_of(state.partition): None for state in states if not any(map(live, state.isr))})
 
 
-def elect_offline_among(work: Work, partitions: list[str], by: str, *, unclean: bool = False) -> Failures:
+def elect_offline_among(
+    work: ControllerOperations, partitions: list[str], by: str, *, unclean: bool = False
+) -> Failures:
     """Offline-partition elections; ``unclean``: an administrator allows it whatever the topic says (KIP-460)."""
     context = work.context
 
-    def decide(state: PartitionState) -> Change | KafkaError:
+    def decide(state: PartitionState) -> PartitionChange | KafkaError:
         topic = work.topic_config(topic_of(state.partition))
         change = offline_election(
             state, live=context.is_live, profile=work.profile, topic=topic, by=by, unclean=unclean
@@ -103,29 +110,30 @@ def elect_offline_among(work: Work, partitions: list[str], by: str, *, unclean: 
     return (yield from elect(work, partitions, decide, unsafe=True))
 
 
-def trigger_online(work: Work, by: str, among: Iterable[str] | None = None) -> Doing:
+def trigger_online(work: ControllerOperations, by: str, among: Iterable[str] | None = None) -> Doing:
     """Try to find a leader for every partition that has none (``triggerOnlinePartitionStateChange``)."""
     context = work.context
     waiting = [
         name
         for name in (context.partitions if among is None else among)
-        if context.standing.get(name) in (Standing.NEW, Standing.OFFLINE) and not context.is_deleting(name)
+        if context.standing.get(name) in (PartitionMachineState.NEW, PartitionMachineState.OFFLINE)
+        and not context.is_deleting(name)
     ]
     yield from initialize(work, [name for name in waiting if not context.decided(name)])
     yield from elect_offline_among(work, [name for name in waiting if context.decided(name)], by)
     work.flush()
 
 
-def start_partition_states(work: Work) -> Doing:
+def start_partition_states(work: ControllerOperations) -> Doing:
     """A new controller finds out how partitions stand, and tries to bring the leaderless ones back."""
     context = work.context
     for name, state in context.partitions.items():
         if not context.decided(name):
-            context.standing[name] = Standing.NEW
+            context.standing[name] = PartitionMachineState.NEW
         elif context.is_live(state.leader):
-            context.standing[name] = Standing.ONLINE
+            context.standing[name] = PartitionMachineState.ONLINE
         else:
-            context.standing[name] = Standing.OFFLINE
+            context.standing[name] = PartitionMachineState.OFFLINE
     yield from trigger_online(work, "controller failover")
 
 
@@ -135,7 +143,7 @@ def start_partition_states(work: Work) -> Doing:
 Replicas = Iterable[tuple[str, int]]
 
 
-def mark_replicas_new(work: Work, replicas: Replicas) -> None:
+def mark_replicas_new(work: ControllerOperations, replicas: Replicas) -> None:
     """Replicas that are being added, told whom to follow if that is known by now."""
     context = work.context
     for name, broker in replicas:
@@ -144,7 +152,7 @@ def mark_replicas_new(work: Work, replicas: Replicas) -> None:
         context.replicas[name, broker] = Where.NEW
 
 
-def mark_replicas_online(work: Work, replicas: Replicas) -> None:
+def mark_replicas_online(work: ControllerOperations, replicas: Replicas) -> None:
     """Replicas whose broker lives: told what was decided of their partition."""
     context = work.context
     for name, broker in replicas:
@@ -153,7 +161,7 @@ def mark_replicas_online(work: Work, replicas: Replicas) -> None:
         context.replicas[name, broker] = Where.ONLINE
 
 
-def mark_replicas_offline(work: Work, replicas: Replicas, by: str) -> Doing:
+def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: str) -> Doing:
     """Replicas whose broker is gone or stops: told to stop if it can be, and taken out of every ISR."""
     by_broker: dict[int, list[str]] = {}
     for name, broker in replicas:
@@ -166,7 +174,7 @@ def mark_replicas_offline(work: Work, replicas: Replicas, by: str) -> Doing:
             work.context.replicas[name, broker] = Where.OFFLINE
 
 
-def _remove_from_isr(work: Work, broker: int, names: list[str], by: str) -> Doing:
+def _remove_from_isr(work: ControllerOperations, broker: int, names: list[str], by: str) -> Doing:
     """Also where only a follower is gone the leader epoch rises, so that the others' fetchers start over."""
     context = work.context
 
@@ -181,7 +189,7 @@ def _remove_from_isr(work: Work, broker: int, names: list[str], by: str) -> Doin
         if not work.profile.keeps_last_isr:
             alone = [name for name in remaining if context.partitions[name].isr == (broker,)]
             yield from work.read_configs(list({topic_of(name): None for name in alone}))
-        changes: dict[str, Change] = {}
+        changes: dict[str, PartitionChange] = {}
         for name in remaining:
             if name in failed:
                 continue
@@ -192,7 +200,7 @@ def _remove_from_isr(work: Work, broker: int, names: list[str], by: str) -> Doin
         remaining = yield from work.write_states(changes, removed)
 
 
-def start_replica_states(work: Work) -> Doing:
+def start_replica_states(work: ControllerOperations) -> Doing:
     """A new controller: replicas on live brokers are told everything, the others are taken out of ISRs."""
     context = work.context
     pairs = [(name, broker) for name, state in context.partitions.items() for broker in state.replicas]

@@ -7,7 +7,7 @@ does a reassignment, until it is over.
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_context import Where
-from cluster_model.controller.zookeeper.controller_event_queue import Doing, Work
+from cluster_model.controller.zookeeper.controller_event_queue import ControllerOperations, Doing
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
     config_path,
@@ -19,7 +19,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
 from cluster_model.protocol.errors import KafkaError
 
 
-def requested(work: Work) -> Doing:
+def requested(work: ControllerOperations) -> Doing:
     """/admin/delete_topics has new children."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
@@ -30,7 +30,7 @@ def requested(work: Work) -> Doing:
     yield from proceed(work)
 
 
-def enqueue(work: Work, topics: list[str]) -> None:
+def enqueue(work: ControllerOperations, topics: list[str]) -> None:
     """Queue topics up; those with a reassignment under way have to wait."""
     context = work.context
     for topic in topics:
@@ -39,11 +39,11 @@ def enqueue(work: Work, topics: list[str]) -> None:
             context.deletion_ineligible[topic] = None
 
 
-def _is_moving(work: Work, topic: str) -> bool:
+def _is_moving(work: ControllerOperations, topic: str) -> bool:
     return any(in_progress(work.context.partitions[name]) for name in work.context.topics[topic])
 
 
-def enqueue_at_failover(work: Work, topics: list[str]) -> None:
+def enqueue_at_failover(work: ControllerOperations, topics: list[str]) -> None:
     """The same for a new controller, for which those with a dead replica have to wait from the start, too."""
     enqueue(work, topics)
     for topic in topics:
@@ -51,7 +51,7 @@ def enqueue_at_failover(work: Work, topics: list[str]) -> None:
             work.context.deletion_ineligible[topic] = None
 
 
-def proceed(work: Work) -> Doing:
+def proceed(work: ControllerOperations) -> Doing:
     """Go on with whatever can be gone on with (``resumeDeletions``)."""
     context = work.context
     for topic in tuple(context.deleting):
@@ -66,12 +66,12 @@ def proceed(work: Work) -> Doing:
                 _start(work, topic)
 
 
-def _replicas(work: Work, topic: str) -> list[tuple[str, int]]:
+def _replicas(work: ControllerOperations, topic: str) -> list[tuple[str, int]]:
     context = work.context
     return [(name, broker) for name in context.topics[topic] for broker in context.partitions[name].replicas]
 
 
-def _start(work: Work, topic: str) -> None:
+def _start(work: ControllerOperations, topic: str) -> None:
     """``onTopicDeletion``, ``onPartitionDeletion``."""
     context = work.context
     if topic not in context.deletion_started:
@@ -99,7 +99,7 @@ def _start(work: Work, topic: str) -> None:
         context.deletion_ineligible[topic] = None
 
 
-def stopped(work: Work, broker: int, answers: tuple[tuple[str, int], ...]) -> Doing:
+def stopped(work: ControllerOperations, broker: int, answers: tuple[tuple[str, int], ...]) -> Doing:
     """A broker answered a StopReplica that deletes."""
     context = work.context
     failures: list[tuple[str, int]] = []
@@ -115,7 +115,7 @@ def stopped(work: Work, broker: int, answers: tuple[tuple[str, int], ...]) -> Do
         yield from proceed(work)
 
 
-def failed(work: Work, replicas: list[tuple[str, int]]) -> Doing:
+def failed(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing:
     """Replicas that cannot be deleted now, their broker being gone (``failReplicaDeletion``)."""
     context = work.context
     for pair in replicas:
@@ -126,7 +126,7 @@ def failed(work: Work, replicas: list[tuple[str, int]]) -> Doing:
         yield from proceed(work)
 
 
-def resume(work: Work, replicas: list[tuple[str, int]]) -> Doing:
+def resume(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing:
     """Replicas of topics to delete are within reach again: try, whoever else is still dead.
 
     A topic on the move goes on waiting for that, which ``resumeDeletionForTopics`` forgets.
@@ -139,14 +139,14 @@ def resume(work: Work, replicas: list[tuple[str, int]]) -> Doing:
         yield from proceed(work)
 
 
-def allowed_again(work: Work, topic: str) -> Doing:
+def allowed_again(work: ControllerOperations, topic: str) -> Doing:
     """What stood in the way of a topic's deletion is over."""
     if topic in work.context.deletion_ineligible:
         work.context.deletion_ineligible.pop(topic)
         yield from proceed(work)
 
 
-def _complete(work: Work, topic: str) -> Doing:
+def _complete(work: ControllerOperations, topic: str) -> Doing:
     """Every replica is gone: so are the topic's nodes (``completeDeleteTopic``)."""
     context = work.context
     names = context.topics[topic]

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 from cluster_model.controller.rules.replica_placement import continued, place
 from cluster_model.controller.zookeeper import kafka_zk_client
-from cluster_model.controller.zookeeper.controller_event_queue import Hands
+from cluster_model.controller.zookeeper.controller_event_queue import SideEffects
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONFIG_CHANGES,
     DELETE_TOPICS,
-    Answer,
-    Assignment,
+    ReplicaAssignment,
     TopicNode,
+    ZkResponse,
     broker_config_path,
     config_path,
     topic_path,
@@ -49,8 +49,8 @@ from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
 
-Verdict = Generator[tuple[Any, ...], tuple[Answer, ...], AdminError]
-Doing = Generator[tuple[Any, ...], tuple[Answer, ...], None]
+Verdict = Generator[tuple[Any, ...], tuple[ZkResponse, ...], AdminError]
+Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
 Config = tuple[tuple[str, ConfigValue], ...]
 
 
@@ -71,7 +71,7 @@ class TopicRequests:
         self,
         profile: Profile,
         defaults: dict[str, Any],
-        hands: Hands,
+        hands: SideEffects,
         brokers: Callable[[], tuple[tuple[int, str], ...]],
         known: Callable[[], tuple[int, ...]],
         answer: Callable[[int, Any, Any], None],
@@ -130,7 +130,7 @@ class TopicRequests:
 
     def _create(
         self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn, *, commits: bool
-    ) -> Generator[tuple[Any, ...], tuple[Answer, ...], CreatableTopicResult]:
+    ) -> Generator[tuple[Any, ...], tuple[ZkResponse, ...], CreatableTopicResult]:
         """``commits``: or else only say what would come of it (``AdminZkClient.validateTopicCreate``)."""
         placement, error, why = self._placement(topic, brokers, chance)
         if error:
@@ -148,7 +148,9 @@ class TopicRequests:
             return taken
         if commits:
             yield (kafka_zk_client.create(config_path(topic.name), config),)
-            node = TopicNode(chance.topic_id, tuple(Assignment(index, each) for index, each in enumerate(placement)))
+            node = TopicNode(
+                chance.topic_id, tuple(ReplicaAssignment(index, each) for index, each in enumerate(placement))
+            )
             (made,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
             if not made.ok:
                 return taken
@@ -213,7 +215,7 @@ class TopicRequests:
             added = self._spread(brokers, count, len(first), start, start, base)
         if not commits:
             return AdminError(more.topic, KafkaError.NONE)
-        assignments = tuple(Assignment(base + index, replicas) for index, replicas in enumerate(added))
+        assignments = tuple(ReplicaAssignment(base + index, replicas) for index, replicas in enumerate(added))
         grown = node._replace(partitions=node.partitions + assignments)
         (written,) = yield (kafka_zk_client.put(topic_path(more.topic), grown, there.version),)
         return AdminError(more.topic, KafkaError.NONE if written.ok else KafkaError.INVALID_REQUEST)

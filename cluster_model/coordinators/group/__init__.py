@@ -11,7 +11,7 @@ consumer_groups_tool: the tables and resets of kafka-consumer-groups.sh.
 
 from cluster_model.coordinators.group.consumer_groups_tool import (
     MISSING,
-    Known,
+    PartitionOffsets,
     ResetError,
     Strategy,
     Table,
@@ -26,13 +26,13 @@ from cluster_model.coordinators.group.consumer_groups_tool import (
     state_table,
     warning,
 )
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 
 __all__ = [
     "MISSING",
-    "Known",
+    "GroupState",
+    "PartitionOffsets",
     "ResetError",
-    "State",
     "Strategy",
     "Table",
     "aligned",

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, CreateTopicsResponse
 from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
@@ -19,7 +19,7 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.spec.internal_topics import OFFSETS, template
 
 
-class _Asked(NamedTuple):
+class _PendingCreation(NamedTuple):
     """A request under way, and until when it is waited for."""
 
     controller: int
@@ -34,7 +34,7 @@ class TopicMaker:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: Mapping[str, ConfigValue],
         tenants: Tenants,
@@ -48,7 +48,7 @@ class TopicMaker:
         self._tenants = tenants
         self._partitions = partitions
         self._controller = controller
-        self._asked: dict[str, _Asked] = {}
+        self._asked: dict[str, _PendingCreation] = {}
         self._correlation = 0
 
     def look(self, topic: str) -> None:
@@ -67,7 +67,7 @@ class TopicMaker:
             return
         self._correlation += 1
         timeout_us = Configured("broker", self._profile.number, self._config).us("request.timeout.ms")
-        self._asked[topic] = _Asked(controller, self._correlation, now + timeout_us)
+        self._asked[topic] = _PendingCreation(controller, self._correlation, now + timeout_us)
         request = CreateTopicsRequest(self._correlation, (self._wanted(topic),), timeout_us)
         self._port.send(controller, request)
 
@@ -84,7 +84,7 @@ class TopicMaker:
         """Whatever was asked of ``peer`` will not be answered."""
         self._drop(lambda asked: asked.controller == peer)
 
-    def _drop(self, over: Callable[[_Asked], bool]) -> None:
+    def _drop(self, over: Callable[[_PendingCreation], bool]) -> None:
         self._asked = {topic: asked for topic, asked in self._asked.items() if not over(asked)}
 
     def stopped(self) -> None:

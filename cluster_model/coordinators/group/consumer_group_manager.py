@@ -27,19 +27,19 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     unknown,
 )
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
+    HeartbeatResult,
     Heartbeats,
-    Known,
-    Verdict,
+    TopicsImage,
     described,
     described_in_full,
     preferred,
 )
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
-from cluster_model.coordinators.group.group_metadata import GroupRecord, State
+from cluster_model.coordinators.group.group_metadata import GroupRecord, GroupState
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
-from cluster_model.coordinators.group.group_metadata_manager import Registry
+from cluster_model.coordinators.group.group_metadata_manager import GroupMetadataManager
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event, GroupRebalanced
 from cluster_model.protocol.group_messages import (
@@ -100,10 +100,10 @@ class ModernGroups:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         config: ModernConfig,
         tenants: Tenants,
-        registry: Registry,
+        registry: GroupMetadataManager,
         uuid: Callable[[], str],
         emit: Callable[[Event], None],
         compile_pattern: PatternCompiler,
@@ -125,7 +125,7 @@ class ModernGroups:
         """Token of the write that is just being made."""
         self._serial = 0
         self._deletions = 0
-        self._known = Known(UNSEEN, {})
+        self._known = TopicsImage(UNSEEN, {})
         self._alarm = Alarm(port, WAKE)
         self.handlers: Handlers = {
             ConsumerGroupHeartbeatRequest: self.heartbeat,
@@ -155,7 +155,7 @@ class ModernGroups:
         if error:
             return error
         classic = self._registry.groups.get(request.group_id)
-        in_use = classic is not None and (classic.state is not State.EMPTY or classic.pending)
+        in_use = classic is not None and (classic.state is not GroupState.EMPTY or classic.pending)
         unknown = request.group_id not in self.groups and request.member_epoch != JOIN
         return KafkaError.GROUP_ID_NOT_FOUND if in_use or unknown else NONE
 
@@ -164,7 +164,7 @@ class ModernGroups:
         self.on_new()
         return ModernGroup(group_id, self._serial)
 
-    def _topics(self) -> Known:
+    def _topics(self) -> TopicsImage:
         """What topics there are by the broker's metadata cache; counted anew when that has changed."""
         states = self._tenants.states
         version = (self._deletions, len(states))
@@ -173,11 +173,11 @@ class ModernGroups:
             for partition in states:
                 topic = partition.rpartition("-")[0]
                 sizes[topic] = sizes.get(topic, 0) + 1
-            self._known = Known(version, sizes)
+            self._known = TopicsImage(version, sizes)
         return self._known
 
     def _conclude(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, verdict: Verdict
+        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, verdict: HeartbeatResult
     ) -> None:
         """Write what is to be written, and answer when that, and all before it, is replicated."""
         number = self._registry.partition_of(group.group_id)
@@ -326,7 +326,9 @@ class ModernGroups:
         group = self.groups.get(group_id)
         if group is None:
             return None
-        return DescribedGroup(group_id, NONE, State.DEAD) if classic else described(group, self._config.assignors[0])
+        return (
+            DescribedGroup(group_id, NONE, GroupState.DEAD) if classic else described(group, self._config.assignors[0])
+        )
 
     def _describe(self, source: int, request: ConsumerGroupDescribeRequest) -> None:
         """ConsumerGroupDescribe."""
@@ -415,5 +417,5 @@ class ModernGroups:
         self.groups = {each[0]: ModernGroup.loaded(each) for each in groups}
         self._writes = dict(writes)
         self._waiting = {token: list(each) for token, each in waiting}
-        self._known = Known(UNSEEN, {})
+        self._known = TopicsImage(UNSEEN, {})
         self._alarm.load(alarm)

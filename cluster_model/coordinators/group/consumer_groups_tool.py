@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Final, NamedTuple
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.protocol.group_messages import DescribedGroup, DescribedMember, ListedGroup
 
 Row = tuple[str, ...]
@@ -21,15 +21,15 @@ STATE_COLUMNS: Final = ("GROUP", "COORDINATOR (ID)", "ASSIGNMENT-STRATEGY", "STA
 LIST_COLUMNS: Final = ("GROUP", "STATE")
 RESET_COLUMNS: Final = ("GROUP", "TOPIC", "PARTITION", "NEW-OFFSET")
 
-_REBALANCING: Final = (State.PREPARING.value, State.COMPLETING.value, "Assigning", "Reconciling")
+_REBALANCING: Final = (GroupState.PREPARING.value, GroupState.COMPLETING.value, "Assigning", "Reconciling")
 
 
 def warning(group: DescribedGroup) -> str:
     """What the tool says on stderr of a group's state; empty of one that is Stable."""
     name = group.group_id
-    if group.state == State.DEAD:
+    if group.state == GroupState.DEAD:
         return f"Error: Consumer group '{name}' does not exist."
-    if group.state == State.EMPTY:
+    if group.state == GroupState.EMPTY:
         return f"Consumer group '{name}' has no active members."
     return f"Warning: Consumer group '{name}' is rebalancing." if group.state in _REBALANCING else ""
 
@@ -189,7 +189,7 @@ class ResetError(ValueError):
     """The whole command fails (``IllegalArgumentException``)."""
 
 
-class Known(NamedTuple):
+class PartitionOffsets(NamedTuple):
     """What there is to know of a partition; -1 for what is not known, or is not there.
 
     ``found`` is the first offset with a timestamp that is late enough, -1 where all records are older.
@@ -210,12 +210,12 @@ class Reset(NamedTuple):
 
 def refusal(group_id: str, state: str) -> str:
     """Why a group in this state is left alone, by the tool's words; empty where it has no members."""
-    if state in (State.EMPTY, State.DEAD):
+    if state in (GroupState.EMPTY, GroupState.DEAD):
         return ""
     return f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."
 
 
-def new_offset(strategy: Strategy, partition: str, value: int, known: Known) -> Reset:
+def new_offset(strategy: Strategy, partition: str, value: int, known: PartitionOffsets) -> Reset:
     """Where the strategy moves a partition; ``value`` is its number, or that of the partition's line in the file.
 
     Raises:
@@ -240,7 +240,7 @@ def new_offset(strategy: Strategy, partition: str, value: int, known: Known) -> 
 _CLAMPED: Final = "New offset ({}) is {} than {} offset for topic partition {}. Value will be set to {}"
 
 
-def _in_range(partition: str, offset: int, known: Known) -> Reset:
+def _in_range(partition: str, offset: int, known: PartitionOffsets) -> Reset:
     """``checkOffsetsRange``: the end first."""
     if offset > known.end:
         return Reset(known.end, _CLAMPED.format(offset, "higher", "latest", partition, known.end))

@@ -14,9 +14,9 @@ from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
-from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, Group, GroupConfig, State
-from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, Registry
-from cluster_model.coordinators.group.membership import Membership
+from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, GroupConfig, GroupMetadata, GroupState
+from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, GroupMetadataManager
+from cluster_model.coordinators.group.membership import MembershipRules
 from cluster_model.coordinators.group.offset_commits import (
     deletable,
     expired,
@@ -28,7 +28,7 @@ from cluster_model.coordinators.group.offset_commits import (
 )
 from cluster_model.coordinators.group.rebalance import join_error
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream, uuid
 from cluster_model.protocol.admin_messages import CreateTopicsResponse
 from cluster_model.protocol.errors import KafkaError
@@ -71,11 +71,11 @@ from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinato
 # Descriptions and lists of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``).
 
 
-def described(group_id: str, group: Group | None) -> DescribedGroup:
+def described(group_id: str, group: GroupMetadata | None) -> DescribedGroup:
     """A group; members' metadata and assignments, and the assignor, only while it is Stable."""
     if group is None:
-        return DescribedGroup(group_id, KafkaError.NONE, State.DEAD)
-    stable = group.state is State.STABLE
+        return DescribedGroup(group_id, KafkaError.NONE, GroupState.DEAD)
+    stable = group.state is GroupState.STABLE
     members = tuple(
         [
             DescribedMember(
@@ -89,7 +89,7 @@ def described(group_id: str, group: Group | None) -> DescribedGroup:
     return DescribedGroup(group_id, KafkaError.NONE, group.state, group.protocol_type, protocol, members)
 
 
-def listed(groups: Iterable[Group]) -> tuple[ListedGroup, ...]:
+def listed(groups: Iterable[GroupMetadata]) -> tuple[ListedGroup, ...]:
     """The groups of the classic protocol."""
     return tuple([ListedGroup(group.group_id, group.protocol_type, group.state) for group in groups])
 
@@ -149,7 +149,7 @@ class GroupCoordinator:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: GroupConfig,
         tenants: Tenants,
@@ -172,8 +172,8 @@ class GroupCoordinator:
         self._partitions = partitions
         self._maker = maker
         draw = partial(uuid, stream)
-        self.members = Membership(profile, config, draw)
-        self.registry = Registry(
+        self.members = MembershipRules(profile, config, draw)
+        self.registry = GroupMetadataManager(
             port, tenants, self.members.rebalancing, partitions[OFFSETS], config.commit_timeout_us,
             config.max_size,
         )  # fmt: skip
@@ -234,7 +234,7 @@ class GroupCoordinator:
         self.members.join(group, self._port.now, source, request)
         self.registry.settle(group)
 
-    def _create(self, group_id: str) -> Group:
+    def _create(self, group_id: str) -> GroupMetadata:
         self._await_expiry()
         return self.registry.create(group_id)
 
@@ -378,7 +378,7 @@ class GroupCoordinator:
         group = self.registry.groups.get(group_id)
         if group is None and group_id not in self.modern.groups:
             return KafkaError.GROUP_ID_NOT_FOUND
-        if self.modern.occupied(group_id) or (group is not None and group.state is not State.EMPTY):
+        if self.modern.occupied(group_id) or (group is not None and group.state is not GroupState.EMPTY):
             return KafkaError.NON_EMPTY_GROUP
         self.modern.dismiss(group_id)
         if group is not None:
@@ -445,7 +445,7 @@ class GroupCoordinator:
         if self.registry.groups or self.modern.groups:
             self._await_expiry()
 
-    def _report_expired(self, group: Group, partitions: list[str]) -> None:
+    def _report_expired(self, group: GroupMetadata, partitions: list[str]) -> None:
         now, setting = self._port.now, f"offsets.retention.minutes={self._config.retention_us // MINUTE}"
         for partition in partitions:
             kept = group.offsets.committed[partition]

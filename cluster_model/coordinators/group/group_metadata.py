@@ -83,7 +83,7 @@ class Profession(NamedTuple):
     protocols: tuple[MemberProtocol, ...]
 
 
-class Member:
+class MemberMetadata:
     """A member. ``deadline`` is when it counts as gone, -1 while it does not: not while its join or sync is parked."""
 
     __slots__ = ("assignment", "deadline", "instance", "is_new", "joining", "member_id", "says", "syncing")
@@ -121,7 +121,7 @@ class Member:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Member":
+    def loaded(cls, saved: tuple[Any, ...]) -> "MemberMetadata":
         """Undo of :meth:`save`."""
         member_id, instance, says, *rest = saved
         self = cls(member_id, instance, says)
@@ -375,7 +375,7 @@ class GroupOffsets:
         self._transactional = {producer: dict(each) for producer, each in staged}
 
 
-class State(StrEnum):
+class GroupState(StrEnum):
     """A group's state, as DescribeGroups tells it."""
 
     EMPTY = "Empty"
@@ -385,7 +385,7 @@ class State(StrEnum):
     DEAD = "Dead"
 
 
-class Answer(NamedTuple):
+class ResponseEffect(NamedTuple):
     """An effect: a message to be sent."""
 
     target: int
@@ -420,19 +420,19 @@ class Replaced(NamedTuple):
 Purpose = Emptied | Synced | Replaced
 
 
-class Store(NamedTuple):
+class AppendEffect(NamedTuple):
     """An effect: a record to be written; the group is told how it went (``rebalancing.stored``)."""
 
     purpose: Purpose
     record: str
 
 
-Effect = Answer | Store
+Effect = ResponseEffect | AppendEffect
 
 NEVER: Final = -1
 
 
-class Group:
+class GroupMetadata:
     """One group. Members stand in the order in which they came."""
 
     __slots__ = (
@@ -445,7 +445,7 @@ class Group:
         """``serial`` tells it from a former group of that name."""
         self.group_id = group_id
         self.serial = serial
-        self.state = State.EMPTY
+        self.state = GroupState.EMPTY
         self.since_us = now
         """When it came to its state; -1: a record of old did not say."""
         self.protocol_type = ""
@@ -453,7 +453,7 @@ class Group:
         self.generation = 0
         self.protocol = ""
         self.leader = ""
-        self.members: dict[str, Member] = {}
+        self.members: dict[str, MemberMetadata] = {}
         self.instances: dict[str, str] = {}
         """Instance id of a static member → its member id."""
         self.pending: dict[str, int] = {}
@@ -485,7 +485,7 @@ class Group:
 
     def answer(self, caller: Caller, message: GroupResponse) -> None:
         """Have somebody answered."""
-        self.effects.append(Answer(caller.source, message))
+        self.effects.append(ResponseEffect(caller.source, message))
 
     def store(self, purpose: Purpose, assignments: dict[str, Assignment]) -> None:
         """Have the group written as it is, with these assignments."""
@@ -500,20 +500,20 @@ class Group:
             ]
         )  # fmt: skip
         value = GroupValue(self.protocol_type, self.generation, self.protocol, self.leader, self.since_us, members)
-        self.effects.append(Store(purpose, encode(GroupRecord(self.group_id, value))))
+        self.effects.append(AppendEffect(purpose, encode(GroupRecord(self.group_id, value))))
 
-    def stay_alive(self, member: Member, now: int) -> None:
+    def stay_alive(self, member: MemberMetadata, now: int) -> None:
         """A member has given a sign of life: its session begins anew."""
         member.deadline = self.wake_at(now + member.says.session_us)
 
-    def become(self, state: State, now: int) -> None:
+    def become(self, state: GroupState, now: int) -> None:
         """Go to a state."""
         self.state = state
         self.since_us = now
 
     # -- members ----------------------------------------------------------------------------------------------------
 
-    def add(self, member: Member, protocol_type: str) -> None:
+    def add(self, member: MemberMetadata, protocol_type: str) -> None:
         """Take a member in; the first one is the leader."""
         if not self.members:
             self.protocol_type = protocol_type
@@ -533,7 +533,7 @@ class Group:
         self.pending.pop(member_id, None)
         self.unsynced.pop(member_id, None)
 
-    def rename(self, old_id: str, new_id: str) -> Member:
+    def rename(self, old_id: str, new_id: str) -> MemberMetadata:
         """A static member has another id from now on."""
         member = self.members.pop(old_id)
         member.member_id = new_id
@@ -579,7 +579,7 @@ class Group:
 
     def supports(self, protocol_type: str, protocols: tuple[MemberProtocol, ...]) -> bool:
         """Whether somebody can go along with the members that there are."""
-        if self.state is State.EMPTY:
+        if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         if protocol_type != self.protocol_type:
             return False
@@ -622,12 +622,12 @@ class Group:
         for stored in value.members:
             protocols = (MemberProtocol(value.protocol, stored.subscription),)
             says = Profession(stored.client_id, stored.host, stored.rebalance_us, stored.session_us, protocols)
-            member = Member(stored.member_id, stored.group_instance_id, says)
+            member = MemberMetadata(stored.member_id, stored.group_instance_id, says)
             member.assignment = stored.assignment
             member.is_new = False
             self.add(member, value.protocol_type)
             self.stay_alive(member, now)
-        self.state = State.STABLE if value.members else State.EMPTY
+        self.state = GroupState.STABLE if value.members else GroupState.EMPTY
         self.since_us = value.since_us
         self.topics = self.subscribed()
 
@@ -642,17 +642,17 @@ class Group:
         )  # fmt: skip
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Group":
+    def loaded(cls, saved: tuple[Any, ...]) -> "GroupMetadata":
         """Undo of :meth:`save`."""
         group_id, serial, state, since_us, *rest = saved
         self = cls(group_id, serial, since_us)
-        self.state = State(state)
+        self.state = GroupState(state)
         (
             self.protocol_type, self.generation, self.protocol, self.leader, members, instances, pending, self.topics,
             self.newcomer, self.join_deadline, self.is_initial, self.initial_delay_us, self.initial_left_us,
             self.sync_deadline, unsynced, offsets,
         ) = rest  # fmt: skip
-        self.members = {each[0]: Member.loaded(each) for each in members}
+        self.members = {each[0]: MemberMetadata.loaded(each) for each in members}
         self.instances, self.pending = dict(instances), dict(pending)
         self.unsynced = dict.fromkeys(unsynced)
         self.offsets.load(offsets)

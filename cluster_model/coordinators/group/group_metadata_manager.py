@@ -12,24 +12,24 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import Mo
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import decode as decode_modern
 from cluster_model.coordinators.group.group_metadata import (
     NEVER,
-    Answer,
+    AppendEffect,
     Caller,
-    Group,
+    GroupMetadata,
     GroupRecord,
+    GroupState,
     GroupValue,
     OffsetAndMetadata,
     OffsetRecord,
     Purpose,
     Replaced,
-    State,
-    Store,
+    ResponseEffect,
     decode,
     encode,
 )
 from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
 from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
@@ -48,7 +48,7 @@ Offsets = dict[Place, tuple[OffsetAndMetadata, int]]
 """What is committed, and where in the log it says so."""
 
 
-class Found(NamedTuple):
+class OffsetsPartitionState(NamedTuple):
     """Groups and offsets as they stand, and by producer id what is pending."""
 
     groups: dict[str, GroupValue]
@@ -58,9 +58,9 @@ class Found(NamedTuple):
     """Those of groups by the consumer protocol (KIP-848)."""
 
 
-def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> Found:
+def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsPartitionState:
     """Go over batches, each with (offset, record) of what is left of it."""
-    found = Found({}, {}, {}, [])
+    found = OffsetsPartitionState({}, {}, {}, [])
     for batch, records in batches:
         if batch.kind >= ABORT:
             staged = found.pending.pop(batch.producer_id, {})
@@ -74,7 +74,7 @@ def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> Found:
     return found
 
 
-def _note(found: Found, text: str, offset: int, staged: Offsets | None) -> None:
+def _note(found: OffsetsPartitionState, text: str, offset: int, staged: Offsets | None) -> None:
     if is_modern(text):
         found.modern.append(decode_modern(text))
         return
@@ -117,7 +117,7 @@ class _Committed(NamedTuple):
     """Of the transaction that it is part of."""
 
 
-class Registry:
+class GroupMetadataManager:
     """Groups by id, in the order in which they came here."""
 
     __slots__ = (
@@ -126,7 +126,13 @@ class Registry:
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, tenants: Tenants, rebalancing: Rebalancing, partitions: int, timeout_us: int, max_size: int
+        self,
+        port: NodeContext,
+        tenants: Tenants,
+        rebalancing: Rebalancing,
+        partitions: int,
+        timeout_us: int,
+        max_size: int,
     ) -> None:
         """``timeout_us`` is how long a write waits for the in-sync replicas; ``max_size`` is that of a group."""
         self._port = port
@@ -135,7 +141,7 @@ class Registry:
         self._partitions = partitions
         self._timeout_us = timeout_us
         self.max_size = max_size
-        self.groups: dict[str, Group] = {}
+        self.groups: dict[str, GroupMetadata] = {}
         self.owned: dict[int, None] = {}
         """Partitions that are led and read."""
         self.loading: dict[int, int] = {}
@@ -162,19 +168,19 @@ class Registry:
             return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
         return KafkaError.NONE if number in self.owned else KafkaError.NOT_COORDINATOR
 
-    def create(self, group_id: str) -> Group:
+    def create(self, group_id: str) -> GroupMetadata:
         """A new group, Empty."""
         self._serial += 1
-        group = self.groups[group_id] = Group(group_id, self._serial, self._port.now)
+        group = self.groups[group_id] = GroupMetadata(group_id, self._serial, self._port.now)
         return group
 
     # -- effects ----------------------------------------------------------------------------------------------------
 
-    def settle(self, group: Group) -> None:
+    def settle(self, group: GroupMetadata) -> None:
         """Do what a group wants done. A write may be over at once, and what follows from it is done within."""
         effects, group.effects = group.effects, []
         for effect in effects:
-            if isinstance(effect, Answer):
+            if isinstance(effect, ResponseEffect):
                 self._port.send(effect.target, effect.message)
             else:
                 self._store(group, effect)
@@ -182,12 +188,12 @@ class Registry:
             self._alarm.want(group.wakes)
             group.wakes = NEVER
 
-    def _store(self, group: Group, effect: Store) -> None:
+    def _store(self, group: GroupMetadata, effect: AppendEffect) -> None:
         self._write(group, (effect.record,), _Stored(group.group_id, group.serial, effect.purpose))
 
     def commit(
         self,
-        group: Group,
+        group: GroupMetadata,
         caller: Caller,
         verdicts: tuple[tuple[str, int], ...],
         offsets: GroupOffsets,
@@ -206,7 +212,7 @@ class Registry:
 
     def _write(
         self,
-        group: Group,
+        group: GroupMetadata,
         records: tuple[str, ...],
         wait: _Stored | _Committed,
         transaction: tuple[int, int] | None = None,
@@ -231,7 +237,7 @@ class Registry:
             caller = wait.purpose.caller
             self._port.send(caller.source, join_error(caller, wait.purpose.asked_id, KafkaError.NOT_COORDINATOR))
 
-    def _commit_appended(self, group: Group | None, wait: _Committed, error: KafkaError, base: int) -> None:
+    def _commit_appended(self, group: GroupMetadata | None, wait: _Committed, error: KafkaError, base: int) -> None:
         verdicts = wait.verdicts
         if error:
             told = commit_error(error)
@@ -258,14 +264,14 @@ class Registry:
 
     # -- removal ----------------------------------------------------------------------------------------------------
 
-    def clean(self, group: Group, removed: list[str]) -> None:
+    def clean(self, group: GroupMetadata, removed: list[str]) -> None:
         """Write tombstones of offsets that were removed; a group that is empty of everything goes too.
 
         Nobody waits for them: a new coordinator would find the same out (``cleanupGroupMetadata``).
         """
         records = [encode(OffsetRecord(group.group_id, partition, None)) for partition in removed]
-        if group.state is State.EMPTY and group.offsets.empty:
-            group.become(State.DEAD, self._port.now)
+        if group.state is GroupState.EMPTY and group.offsets.empty:
+            group.become(GroupState.DEAD, self._port.now)
             del self.groups[group.group_id]
             if group.generation > 0:  # Otherwise it has never been written.
                 records.append(encode(GroupRecord(group.group_id, None)))
@@ -323,7 +329,7 @@ class Registry:
             if self.partition_of(group.group_id) == number:
                 self._loaded(group)
 
-    def _loaded(self, group: Group) -> None:
+    def _loaded(self, group: GroupMetadata) -> None:
         if len(group.members) > self.max_size:
             self._rebalancing.prepare(group, self._port.now)
         self.settle(group)
@@ -358,18 +364,18 @@ class Registry:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         groups, owned, loading, waits, self._token, self._serial, self._free_at, alarm = saved
-        self.groups = {each[0]: Group.loaded(each) for each in groups}
+        self.groups = {each[0]: GroupMetadata.loaded(each) for each in groups}
         self.owned, self.loading, self._waits = dict.fromkeys(owned), dict(loading), dict(waits)
         self._alarm.load(alarm)
 
 
-def _dismiss(group: Group) -> None:
+def _dismiss(group: GroupMetadata) -> None:
     """Whose joins and syncs are parked is sent elsewhere (``onGroupUnloaded``)."""
     error = KafkaError.NOT_COORDINATOR
     for member in group.members.values():
-        if member.joining is not None and group.state is State.PREPARING:
+        if member.joining is not None and group.state is GroupState.PREPARING:
             group.answer(member.joining, join_error(member.joining, member.member_id, error))
         if member.syncing is not None:
             group.answer(member.syncing, SyncGroupResponse(member.syncing.correlation, error))
-    group.effects = [effect for effect in group.effects if isinstance(effect, Answer)]
+    group.effects = [effect for effect in group.effects if isinstance(effect, ResponseEffect)]
     group.wakes = NEVER

@@ -6,7 +6,13 @@ Sans-IO: functions of a group and a request.
 from collections.abc import Container
 from typing import Final
 
-from cluster_model.coordinators.group.group_metadata import Group, GroupConfig, OffsetAndMetadata, Offsets, State
+from cluster_model.coordinators.group.group_metadata import (
+    GroupConfig,
+    GroupMetadata,
+    GroupState,
+    OffsetAndMetadata,
+    Offsets,
+)
 from cluster_model.coordinators.group.membership import member_error
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -48,10 +54,10 @@ def store_error(error: KafkaError) -> KafkaError:
     return _STORE_ERRORS.get(error, error)
 
 
-def may_commit(group: Group, request: OffsetCommitRequest) -> KafkaError:
+def may_commit(group: GroupMetadata, request: OffsetCommitRequest) -> KafkaError:
     """Whether a commit is a member's, or from outside of a group without members (``validateOffsetCommit``)."""
     generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
-    if generation < 0 and group.state is State.EMPTY:
+    if generation < 0 and group.state is GroupState.EMPTY:
         return KafkaError.NONE
     if generation < 0 and not member_id and not instance:
         return KafkaError.UNKNOWN_MEMBER_ID
@@ -60,13 +66,13 @@ def may_commit(group: Group, request: OffsetCommitRequest) -> KafkaError:
         return error
     if generation != group.generation:
         return KafkaError.ILLEGAL_GENERATION
-    return KafkaError.REBALANCE_IN_PROGRESS if group.state is State.COMPLETING else KafkaError.NONE
+    return KafkaError.REBALANCE_IN_PROGRESS if group.state is GroupState.COMPLETING else KafkaError.NONE
 
 
-def may_commit_in_transaction(group: Group, request: TxnOffsetCommitRequest) -> KafkaError:
+def may_commit_in_transaction(group: GroupMetadata, request: TxnOffsetCommitRequest) -> KafkaError:
     """The same for a transaction's: whoever says to be a member must be one (KIP-447), others are let through."""
     generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
-    if generation < 0 and (group.state is State.EMPTY or not (member_id or instance)):
+    if generation < 0 and (group.state is GroupState.EMPTY or not (member_id or instance)):
         return KafkaError.NONE
     error = member_error(group, member_id, instance)
     if error:
@@ -112,7 +118,7 @@ def to_commit(
     )
 
 
-def fetched(group: Group | None, request: OffsetFetchRequest, *, stable: bool) -> tuple[FetchedOffset, ...]:
+def fetched(group: GroupMetadata | None, request: OffsetFetchRequest, *, stable: bool) -> tuple[FetchedOffset, ...]:
     """What is committed; of a group that nobody knows, nothing, which is no error.
 
     ``stable``: a partition with a commit under way is UNSTABLE_OFFSET_COMMIT (KIP-447).
@@ -132,7 +138,7 @@ def fetched(group: Group | None, request: OffsetFetchRequest, *, stable: bool) -
     return tuple(found)
 
 
-def expired(group: Group, now: int, profile: Profile, retention_us: int) -> list[str]:
+def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int) -> list[str]:
     """Partitions whose commits are kept no longer (``GroupMetadata.removeExpiredOffsets``, KIP-211).
 
     All of a group that has been Empty for so long; in a Stable one those of topics that nobody subscribes to, and of a
@@ -140,23 +146,23 @@ def expired(group: Group, now: int, profile: Profile, retention_us: int) -> list
     """
     if not profile.group_retention or not group.protocol_type:
         return group.offsets.expired(now, retention_us, lambda value: value.committed_us)
-    if group.state is State.EMPTY:
+    if group.state is GroupState.EMPTY:
         since = group.since_us
         return group.offsets.expired(now, retention_us, lambda value: since if since >= 0 else value.committed_us)
-    if group.state is State.STABLE and group.protocol_type == CONSUMER_PROTOCOL and group.topics is not None:
+    if group.state is GroupState.STABLE and group.protocol_type == CONSUMER_PROTOCOL and group.topics is not None:
         return group.offsets.expired(now, retention_us, lambda value: value.committed_us, group.topics)
     return []
 
 
 def deletable(
-    group: Group, partitions: tuple[str, ...], known: Container[str]
+    group: GroupMetadata, partitions: tuple[str, ...], known: Container[str]
 ) -> tuple[KafkaError, tuple[tuple[str, int], ...]]:
     """OffsetDelete's verdicts (KIP-496): not of topics that a member subscribes to, as far as anybody knows."""
     consumers = group.protocol_type == CONSUMER_PROTOCOL
-    if group.state is not State.EMPTY and not consumers:
+    if group.state is not GroupState.EMPTY and not consumers:
         return KafkaError.NON_EMPTY_GROUP, ()
-    unknown = group.state is not State.EMPTY and group.topics is None
-    subscribed = () if group.state is State.EMPTY else group.topics or ()
+    unknown = group.state is not GroupState.EMPTY and group.topics is None
+    subscribed = () if group.state is GroupState.EMPTY else group.topics or ()
     verdicts = [
         (
             partition,

@@ -11,12 +11,12 @@ from cluster_model.coordinators.group.group_metadata import (
     NEW_MEMBER_US,
     Caller,
     Emptied,
-    Group,
     GroupConfig,
-    Member,
+    GroupMetadata,
+    GroupState,
+    MemberMetadata,
     Purpose,
     Replaced,
-    State,
     Synced,
 )
 from cluster_model.protocol.errors import KafkaError
@@ -25,7 +25,7 @@ from cluster_model.protocol.versions import Profile
 
 GONE: Final = KafkaError.UNKNOWN_MEMBER_ID
 
-CAN_REBALANCE: Final = (State.STABLE, State.COMPLETING, State.EMPTY)
+CAN_REBALANCE: Final = (GroupState.STABLE, GroupState.COMPLETING, GroupState.EMPTY)
 
 
 def join_error(caller: Caller, member_id: str, error: KafkaError) -> JoinGroupResponse:
@@ -44,17 +44,17 @@ class Rebalancing:
 
     # -- joining ----------------------------------------------------------------------------------------------------
 
-    def maybe_prepare(self, group: Group, now: int) -> None:
+    def maybe_prepare(self, group: GroupMetadata, now: int) -> None:
         """Begin a rebalance unless one is at its joining phase already."""
         if group.state in CAN_REBALANCE:
             self.prepare(group, now)
 
-    def prepare(self, group: Group, now: int) -> None:
+    def prepare(self, group: GroupMetadata, now: int) -> None:
         """Begin a rebalance: whoever waits for an assignment is told to join again."""
-        if group.state is State.COMPLETING:
+        if group.state is GroupState.COMPLETING:
             self._sync_fails(group, now, KafkaError.REBALANCE_IN_PROGRESS)
         group.sync_deadline = NEVER
-        if group.state is State.EMPTY:
+        if group.state is GroupState.EMPTY:
             delay = self._config.initial_delay_us
             group.is_initial = True
             group.initial_delay_us = delay
@@ -62,21 +62,21 @@ class Rebalancing:
             group.join_deadline = group.wake_at(now + delay)
         else:
             self._await_joins(group, now)
-        group.become(State.PREPARING, now)
+        group.become(GroupState.PREPARING, now)
         self.check_joined(group, now)
 
-    def _await_joins(self, group: Group, now: int) -> None:
+    def _await_joins(self, group: GroupMetadata, now: int) -> None:
         group.is_initial = False
         group.join_deadline = group.wake_at(now + group.rebalance_us)
 
-    def check_joined(self, group: Group, now: int) -> None:
+    def check_joined(self, group: GroupMetadata, now: int) -> None:
         """End the joining phase if nobody is missing; the initial delay is always waited out."""
-        if group.state is not State.PREPARING:
+        if group.state is not GroupState.PREPARING:
             return
         if (not group.is_initial and group.all_joined) or (group.is_initial and group.join_deadline <= now):
             self.join_over(group, now)
 
-    def join_over(self, group: Group, now: int) -> None:
+    def join_over(self, group: GroupMetadata, now: int) -> None:
         """The joining phase has come to its end, or is drawn out (``InitialDelayedJoin.onComplete``)."""
         if group.is_initial and group.newcomer and group.initial_left_us:
             group.newcomer = False
@@ -95,16 +95,16 @@ class Rebalancing:
         else:
             self._next_generation(group, now)
 
-    def _next_generation(self, group: Group, now: int) -> None:
+    def _next_generation(self, group: GroupMetadata, now: int) -> None:
         group.generation += 1
         group.unsynced.clear()
         group.protocol = group.vote() if group.members else ""
         group.topics = group.subscribed()
         if not group.members:
-            group.become(State.EMPTY, now)
+            group.become(GroupState.EMPTY, now)
             group.store(Emptied(), {})
             return
-        group.become(State.COMPLETING, now)
+        group.become(GroupState.COMPLETING, now)
         for member in group.members.values():
             self.answer_join(group, member, leads=member.member_id == group.leader)
             group.stay_alive(member, now)
@@ -113,14 +113,16 @@ class Rebalancing:
         if self._profile.sync_timeout:
             group.sync_deadline = group.wake_at(now + group.rebalance_us)
 
-    def answer_join(self, group: Group, member: Member, *, leads: bool, leader: str = "", skip: bool = False) -> None:
+    def answer_join(
+        self, group: GroupMetadata, member: MemberMetadata, *, leads: bool, leader: str = "", skip: bool = False
+    ) -> None:
         """Tell a member whose join is parked the generation; ``leader`` is told instead of the true one."""
         caller, member.joining = member.joining, None
         if caller is not None:
             self.welcome(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
 
     def welcome(
-        self, group: Group, caller: Caller, member_id: str, *, leads: bool, leader: str = "", skip: bool = False
+        self, group: GroupMetadata, caller: Caller, member_id: str, *, leads: bool, leader: str = "", skip: bool = False
     ) -> None:
         """Tell who asks the generation."""
         roll = group.roll() if leads else ()
@@ -131,17 +133,19 @@ class Rebalancing:
 
     # -- syncing ----------------------------------------------------------------------------------------------------
 
-    def sync_fails(self, group: Group, now: int, error: KafkaError) -> None:
+    def sync_fails(self, group: GroupMetadata, now: int, error: KafkaError) -> None:
         """The leader's assignment could not be stored: everybody is told, and joins again."""
         self._sync_fails(group, now, error)
         self.maybe_prepare(group, now)
 
-    def _sync_fails(self, group: Group, now: int, error: KafkaError) -> None:
+    def _sync_fails(self, group: GroupMetadata, now: int, error: KafkaError) -> None:
         for member in group.members.values():
             member.assignment = NOTHING
             self.answer_sync(group, member, now, error)
 
-    def answer_sync(self, group: Group, member: Member, now: int, error: KafkaError = KafkaError.NONE) -> None:
+    def answer_sync(
+        self, group: GroupMetadata, member: MemberMetadata, now: int, error: KafkaError = KafkaError.NONE
+    ) -> None:
         """Give a member whose sync is parked its assignment; its session begins anew."""
         caller, member.syncing = member.syncing, None
         if caller is not None:
@@ -149,30 +153,30 @@ class Rebalancing:
             group.answer(caller, SyncGroupResponse(caller.correlation, error, assignment))
             group.stay_alive(member, now)
 
-    def synced(self, group: Group, member_id: str) -> None:
+    def synced(self, group: GroupMetadata, member_id: str) -> None:
         """A member has asked for its assignment."""
         group.unsynced.pop(member_id, None)
         if not group.unsynced:
             group.sync_deadline = NEVER
 
-    def sync_over(self, group: Group, now: int) -> None:
+    def sync_over(self, group: GroupMetadata, now: int) -> None:
         """The rebalance timeout is over: who has not asked for its assignment is removed, static or not."""
         group.sync_deadline = NEVER
-        if group.unsynced and group.state in (State.COMPLETING, State.STABLE):
+        if group.unsynced and group.state in (GroupState.COMPLETING, GroupState.STABLE):
             for member_id in list(group.unsynced):
                 group.remove(member_id)
             self.maybe_prepare(group, now)
 
-    def assign(self, group: Group, assignments: tuple[tuple[str, Assignment], ...]) -> None:
+    def assign(self, group: GroupMetadata, assignments: tuple[tuple[str, Assignment], ...]) -> None:
         """The leader's word; members that it forgot get nothing."""
         given = dict(assignments)
         whole = tuple([(member_id, given.get(member_id, NOTHING)) for member_id in group.members])
         group.store(Synced(group.generation, whole), dict(whole))
 
-    def stored(self, group: Group, now: int, purpose: Purpose, error: KafkaError) -> None:
+    def stored(self, group: GroupMetadata, now: int, purpose: Purpose, error: KafkaError) -> None:
         """How storing the group went; it may have moved on since."""
         if isinstance(purpose, Synced):
-            if group.state is State.COMPLETING and group.generation == purpose.generation:
+            if group.state is GroupState.COMPLETING and group.generation == purpose.generation:
                 if error:
                     self.sync_fails(group, now, error)
                 else:
@@ -181,11 +185,11 @@ class Rebalancing:
                             group.members[member_id].assignment = assignment
                     for member in group.members.values():
                         self.answer_sync(group, member, now)
-                    group.become(State.STABLE, now)
+                    group.become(GroupState.STABLE, now)
         elif isinstance(purpose, Replaced):
             self._replacement_stored(group, now, purpose, error)
 
-    def _replacement_stored(self, group: Group, now: int, purpose: Replaced, error: KafkaError) -> None:
+    def _replacement_stored(self, group: GroupMetadata, now: int, purpose: Replaced, error: KafkaError) -> None:
         member = group.members.get(purpose.new_id)
         if error:
             if member is not None:
@@ -202,32 +206,32 @@ class Rebalancing:
 
     # -- members that go --------------------------------------------------------------------------------------------
 
-    def admit(self, group: Group, member: Member, protocol_type: str, now: int) -> None:
+    def admit(self, group: GroupMetadata, member: MemberMetadata, protocol_type: str, now: int) -> None:
         """A new member; one whose join nobody answers is forgotten after five minutes (KAFKA-7610, 2.2)."""
-        if group.state is State.PREPARING and group.generation == 0:
+        if group.state is GroupState.PREPARING and group.generation == 0:
             group.newcomer = True
         group.add(member, protocol_type)
         if self._profile.member_id_required:
             member.deadline = group.wake_at(now + NEW_MEMBER_US)
         self.maybe_prepare(group, now)
 
-    def drop(self, group: Group, member: Member, now: int) -> None:
+    def drop(self, group: GroupMetadata, member: MemberMetadata, now: int) -> None:
         """A member leaves, or its session is over."""
         caller, member.joining = member.joining, None
         if caller is not None:
             group.answer(caller, join_error(caller, "", GONE))
         group.remove(member.member_id)
-        if group.state in (State.STABLE, State.COMPLETING):
+        if group.state in (GroupState.STABLE, GroupState.COMPLETING):
             self.maybe_prepare(group, now)
         else:
             self.check_joined(group, now)
 
-    def drop_pending(self, group: Group, member_id: str, now: int) -> None:
+    def drop_pending(self, group: GroupMetadata, member_id: str, now: int) -> None:
         """An id that was given out holds no longer."""
         group.pending.pop(member_id, None)
         self.check_joined(group, now)
 
-    def expire(self, group: Group, now: int) -> None:
+    def expire(self, group: GroupMetadata, now: int) -> None:
         """Do what is due, the earliest first, and say when to look again."""
         while True:
             due = _next_due(group)
@@ -250,7 +254,7 @@ class Rebalancing:
                     self.drop(group, member, now)
 
 
-def _next_due(group: Group) -> tuple[int, int, str] | None:
+def _next_due(group: GroupMetadata) -> tuple[int, int, str] | None:
     """(when, what, who) of a group's earliest deadline; of equal ones in the order of this list."""
     moments = [(group.join_deadline, 0, ""), (group.sync_deadline, 1, "")]
     moments += [(at, 2, member_id) for member_id, at in group.pending.items()]

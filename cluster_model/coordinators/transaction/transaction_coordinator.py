@@ -16,17 +16,23 @@ from cluster_model.coordinators.transaction.transaction_metadata import (
     NO_EPOCH,
     NO_ID,
     PREPARED,
-    Metadata,
+    TransactionMetadata,
     Transit,
     TxnState,
     TxnValue,
 )
-from cluster_model.coordinators.transaction.transaction_state_manager import LOADED, RETRY, After, Registry, Write
+from cluster_model.coordinators.transaction.transaction_state_manager import (
+    LOADED,
+    RETRY,
+    After,
+    PendingTransition,
+    TransactionStateManager,
+)
 from cluster_model.coordinators.transaction.transaction_verification import OVERDUE, Verifier
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
 from cluster_model.coordinators.transaction.txn_markers import AGAIN, MarkerSender, Marking
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.config_defaults import Configured
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
@@ -110,10 +116,10 @@ class Looked:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         tenants: Tenants,
-        registry: Registry,
+        registry: TransactionStateManager,
         left: Callable[[str], tuple[str, ...]],
     ) -> None:
         """``left`` are the partitions that have not confirmed an id's marker, while it is being sent."""
@@ -159,7 +165,7 @@ class Looked:
             )  # fmt: skip
         self._port.send(source, answer)
 
-    def _unmarked(self, metadata: Metadata) -> tuple[str, ...]:
+    def _unmarked(self, metadata: TransactionMetadata) -> tuple[str, ...]:
         """Each goes off the list with its marker (``TransactionMetadata.removePartition``)."""
         return self._left(metadata.id) if metadata.state in PREPARED else metadata.value.partitions
 
@@ -188,7 +194,7 @@ class TransactionCoordinator:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         profile: Profile,
         config: TransactionConfig,
         tenants: Tenants,
@@ -209,7 +215,7 @@ class TransactionCoordinator:
         self._tenants = tenants
         self._partitions = partitions
         self._ids = ids
-        self.registry = Registry(port, tenants, partitions[TRANSACTIONS], self._written)
+        self.registry = TransactionStateManager(port, tenants, partitions[TRANSACTIONS], self._written)
         own = port.node_id
         verifying = connections.open(config.request_timeout_us, asks_versions=True)
         self.verifier = Verifier(
@@ -275,7 +281,7 @@ class TransactionCoordinator:
             if producer_id < 0:
                 return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
             value = TxnValue(producer_id, NO_EPOCH, request.timeout_us, TxnState.EMPTY, last_update_us=now)
-            metadata = self.registry.ids[transactional_id] = Metadata(transactional_id, value)
+            metadata = self.registry.ids[transactional_id] = TransactionMetadata(transactional_id, value)
             self._await(self._expiry, self._config.remove_check_us)
         if metadata.pending is not None:
             return KafkaError.CONCURRENT_TRANSACTIONS
@@ -300,7 +306,7 @@ class TransactionCoordinator:
         self.registry.write(metadata, transit, After("init", source, request.correlation))
         return NONE
 
-    def _abort_for(self, metadata: Metadata, after: After) -> None:
+    def _abort_for(self, metadata: TransactionMetadata, after: After) -> None:
         """Abort an open transaction in its producer's place, with an epoch that fences it."""
         fence = metadata.prepare_fence()
         transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
@@ -389,7 +395,7 @@ class TransactionCoordinator:
                 return
         self._port.send(source, EndTxnResponse(request.correlation, error))
 
-    def _written(self, write: Write, error: KafkaError, metadata: Metadata | None) -> None:
+    def _written(self, write: PendingTransition, error: KafkaError, metadata: TransactionMetadata | None) -> None:
         """A change is in the log, or could not be written."""
         kind = write.after.kind
         if write.after.source >= 0:
@@ -415,7 +421,7 @@ class TransactionCoordinator:
         elif kind == "end":
             self._port.send(source, _ended(correlation, error, value, version))
 
-    def _mark(self, metadata: Metadata) -> None:
+    def _mark(self, metadata: TransactionMetadata) -> None:
         """The decision is in the log: send it to every partition, with nobody waiting."""
         value = metadata.value
         committed = metadata.state is TxnState.PREPARE_COMMIT
@@ -474,7 +480,7 @@ class TransactionCoordinator:
             return False
         return True
 
-    def _loaded(self, found: list[Metadata]) -> None:
+    def _loaded(self, found: list[TransactionMetadata]) -> None:
         if found:
             self._await(self._timeouts, self._config.abort_check_us)
             self._await(self._expiry, self._config.remove_check_us)

@@ -106,7 +106,7 @@ class Transit(NamedTuple):
     last_epoch: int
 
 
-class Metadata:
+class TransactionMetadata:
     """What a coordinator knows of one transactional id."""
 
     __slots__ = ("failed_fence", "id", "last_epoch", "pending", "value")
@@ -322,7 +322,7 @@ class Metadata:
         )
 
     @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Metadata":
+    def loaded(cls, saved: tuple[Any, ...]) -> "TransactionMetadata":
         """Undo of :meth:`save`."""
         transactional_id, value, last_epoch, pending, failed_fence = saved
         found = cls(transactional_id, value, last_epoch)

@@ -9,14 +9,14 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
 from cluster_model.coordinators.transaction.transaction_metadata import (
-    Metadata,
+    TransactionMetadata,
     Transit,
     TxnState,
     TxnValue,
     decode,
     encode,
 )
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
@@ -38,7 +38,7 @@ class After(NamedTuple):
     version: int = 0
 
 
-class Write(NamedTuple):
+class PendingTransition(NamedTuple):
     """A change that is being written."""
 
     id: str
@@ -47,7 +47,7 @@ class Write(NamedTuple):
     after: After
 
 
-class Registry:
+class TransactionStateManager:
     """Transactional ids, in the order in which they came here."""
 
     __slots__ = (
@@ -55,19 +55,23 @@ class Registry:
     )  # fmt: skip
 
     def __init__(
-        self, port: Port, tenants: Tenants, partitions: int, done: Callable[[Write, KafkaError, Metadata | None], None]
+        self,
+        port: NodeContext,
+        tenants: Tenants,
+        partitions: int,
+        done: Callable[[PendingTransition, KafkaError, TransactionMetadata | None], None],
     ) -> None:
         """``done`` is told how a write went, and of which id as far as it is still here."""
         self._port = port
         self._tenants = tenants
         self._partitions = partitions
         self._done = done
-        self.ids: dict[str, Metadata] = {}
+        self.ids: dict[str, TransactionMetadata] = {}
         self.owned: dict[int, int] = {}
         """Partition that is led and read → the epoch in which."""
         self.loading: dict[int, tuple[int, int]] = {}
         """Partition → (when it will have been read, epoch)."""
-        self._writes: dict[int, Write] = {}
+        self._writes: dict[int, PendingTransition] = {}
         self._token = 0
         self._free_at = 0
 
@@ -102,11 +106,11 @@ class Registry:
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
-    def write(self, metadata: Metadata, transit: Transit, after: After) -> None:
+    def write(self, metadata: TransactionMetadata, transit: Transit, after: After) -> None:
         """Write a prepared change (``appendTransactionToLog``), waiting for it as long as a transaction may take."""
-        self._append(Write(metadata.id, self.epoch_of(metadata.id), transit, after))
+        self._append(PendingTransition(metadata.id, self.epoch_of(metadata.id), transit, after))
 
-    def _append(self, write: Write) -> None:
+    def _append(self, write: PendingTransition) -> None:
         self._token += 1
         self._writes[self._token] = write
         value = write.transit.value
@@ -148,7 +152,7 @@ class Registry:
         self._token += 1
         return self._token
 
-    def remove(self, gone: list[Metadata]) -> None:
+    def remove(self, gone: list[TransactionMetadata]) -> None:
         """Forget ids, with a tombstone each."""
         for metadata in gone:
             del self.ids[metadata.id]
@@ -173,7 +177,7 @@ class Registry:
         self._port.timer(self._free_at - now, LOADED, number, self._free_at)
         return True
 
-    def read(self, number: int, at: int) -> list[Metadata]:
+    def read(self, number: int, at: int) -> list[TransactionMetadata]:
         """The time that reading takes is over: the ids that were found."""
         loading = self.loading.get(number)
         if loading is None or loading[0] != at:
@@ -187,7 +191,7 @@ class Registry:
             if value is not None:
                 found[transactional_id] = value
         for transactional_id, value in found.items():
-            self.ids[transactional_id] = Metadata(transactional_id, value)
+            self.ids[transactional_id] = TransactionMetadata(transactional_id, value)
         return [self.ids[transactional_id] for transactional_id in found]
 
     def resigned(self, number: int) -> None:
@@ -214,5 +218,5 @@ class Registry:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         ids, owned, loading, writes, self._token, self._free_at = saved
-        self.ids = {each[0]: Metadata.loaded(each) for each in ids}
+        self.ids = {each[0]: TransactionMetadata.loaded(each) for each in ids}
         self.owned, self.loading, self._writes = dict(owned), dict(loading), dict(writes)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import TxnOffsetCommitRequest
 from cluster_model.protocol.messages import NOBODY, ProduceRequest
@@ -55,7 +55,7 @@ class Verifier:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         tenants: Tenants,
         partitions: int,
         timeout_us: int,

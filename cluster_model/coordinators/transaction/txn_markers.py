@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, NOBODY, ProduceRequest
 from cluster_model.protocol.records import ABORT, COMMIT
@@ -43,7 +43,7 @@ class MarkerSender:
 
     def __init__(
         self,
-        port: Port,
+        port: NodeContext,
         tenants: Tenants,
         timeout_us: int,
         done: Callable[[str], None],
@@ -183,7 +183,7 @@ MARKER_BYTES: Final = 78
 """A batch of one control record: 61 bytes of header, a key of 4 and a value of 6 with what surrounds them."""
 
 
-class _Asked(NamedTuple):
+class _PendingMarker(NamedTuple):
     source: int
     correlation: int
     marker: TxnMarker
@@ -214,7 +214,7 @@ class Marking:
         self._answer = answer
         self._begins = begins
         self.written = written
-        self._asked: dict[int, _Asked] = {}
+        self._asked: dict[int, _PendingMarker] = {}
         self._tokens: dict[int, tuple[int, str]] = {}
         """Append → (request, partition)."""
         self._number = 0
@@ -224,7 +224,7 @@ class Marking:
         marker = request.marker
         self._number += 1
         number = self._number
-        self._asked[number] = _Asked(source, request.correlation, marker)
+        self._asked[number] = _PendingMarker(source, request.correlation, marker)
         for partition in marker.partitions:
             token = self._next()
             self._tokens[token] = (number, partition)

@@ -8,14 +8,24 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
-from playbooks.campaign.run_rows import Met, Row, broken, counts_of, found_in
-from playbooks.campaign.store import GRID, SESSIONS, STORM, Campaign, CampaignError, Frame, Kept, Work, text_hash
+from playbooks.campaign.run_rows import Met, RunRow, broken, counts_of, found_in
+from playbooks.campaign.store import (
+    GRID,
+    SESSIONS,
+    STORM,
+    CampaignError,
+    CampaignStore,
+    CampaignWorkload,
+    Frame,
+    SavedRun,
+    text_hash,
+)
 from playbooks.campaign.workloads.grid_workload import GridPlan
 from playbooks.engine.session import ENDINGS, Session
 from playbooks.export.playbook_writer import replaced
 from playbooks.fuzz.protocol_states import NOTHING, possible
-from playbooks.fuzz.runner import Driven, Own, Swarm, candidates_of, cell_of, draw, drive, run_seed
-from playbooks.model.playbook import Cell, Grid, Playbook, Ranges, Trigger, grid_json, grid_of
+from playbooks.fuzz.runner import Driven, StepExecution, Swarm, candidates_of, cell_of, draw, drive, run_seed
+from playbooks.model.playbook import Cell, Grid, Playbook, StormRanges, Trigger, grid_json, grid_of
 from playbooks.model.step_text import action_lines, block, scalar, step_lines, trigger_lines
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import compose
@@ -24,13 +34,13 @@ from playbooks.parser.settings import cell_text, settings_of
 from playbooks.parser.yaml_edit import EditError, put, rewritten, without, written_out
 from playbooks.recording.recorder import Recorder
 from playbooks.session_format.filesystem import put_in_place
-from playbooks.session_format.session_files import Place
+from playbooks.session_format.session_files import SessionPath
 from playbooks.version import VERSION
 
 # The row of one run of a storm.
 
 
-def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> Row:
+def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> RunRow:
     """The row of a run that came to its end; ``listed`` are keys that the playbook expects."""
     coverage: Met = {}
     for strike in driven.strikes:
@@ -47,7 +57,7 @@ def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ..
         **counts_of(driven.result),
     }
     found = found_in(driven.result, cluster, listed)
-    return Row(swarm.run, swarm.seed, swarm.to_json(), driven.result.digest, found, coverage, counts)
+    return RunRow(swarm.run, swarm.seed, swarm.to_json(), driven.result.digest, found, coverage, counts)
 
 
 CELLS: Final = 64
@@ -55,7 +65,7 @@ CELLS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class FuzzPlan:
     """Everything that decides what the runs of a campaign come to. Plain values, for other processes."""
 
     text: str
@@ -88,7 +98,7 @@ class Plan:
         _own, swarm, session = self.begin(run)
         return drive(swarm, session), swarm, session
 
-    def row(self, run: int) -> Row:
+    def row(self, run: int) -> RunRow:
         """What a run comes to; an error inside is something that it comes to, too."""
         try:
             driven, swarm, session = self.drive(run)
@@ -125,13 +135,13 @@ class Plan:
         }
 
     @classmethod
-    def of_document(cls, found: Mapping[str, Any]) -> "Plan":
+    def of_document(cls, found: Mapping[str, Any]) -> "FuzzPlan":
         """The other way round. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
         grid = grid_of(found["grid"]) if found["grid"] is not None else None
         fragments = tuple(found["fragments"].items())
         return cls(found["text"], found["path"], found["seed"], found["keep_steps"], grid, fragments)
 
-    def keep(self, run: int, campaign: Campaign) -> Kept:
+    def keep(self, run: int, campaign: CampaignStore) -> SavedRun:
         """Write a run's playbook and record its session, unless that was done before; see :func:`keep_run`."""
         return keep_run(self, run, campaign)
 
@@ -141,20 +151,20 @@ def frame_of(playbook: Playbook, session: Session) -> Frame:
     return candidates_of(ranges_of(playbook), session.cluster), possible(session.cluster)
 
 
-def ranges_of(playbook: Playbook) -> Ranges:
+def ranges_of(playbook: Playbook) -> StormRanges:
     """What the playbook allows its storms."""
-    return playbook.storm or Ranges()
+    return playbook.storm or StormRanges()
 
 
-def plan_of(playbook: Playbook, seed: int, *, keep_steps: bool = False, vary: bool = True) -> Plan:
+def plan_of(playbook: Playbook, seed: int, *, keep_steps: bool = False, vary: bool = True) -> FuzzPlan:
     """The plan of a campaign over a playbook as it was read."""
     fragments = tuple(playbook.fragments.items())
     grid = playbook.grid if vary else None
-    return Plan(playbook.source, playbook.path, seed, keep_steps, grid, fragments)
+    return FuzzPlan(playbook.source, playbook.path, seed, keep_steps, grid, fragments)
 
 
 @lru_cache(CELLS)
-def _text_of(plan: Plan, cell: Cell) -> str:
+def _text_of(plan: FuzzPlan, cell: Cell) -> str:
     fragments: Mapping[str, str] = dict(plan.fragments)
     root, _problems = compose(plan.text, plan.path)
     whole = loads(plan.text, plan.path, fragments)
@@ -163,7 +173,7 @@ def _text_of(plan: Plan, cell: Cell) -> str:
 
 
 @lru_cache(CELLS)
-def _playbook(plan: Plan, cell: Cell) -> Playbook:
+def _playbook(plan: FuzzPlan, cell: Cell) -> Playbook:
     playbook = loads(plan.text_of(cell), plan.path, dict(plan.fragments))
     return playbook if plan.keep_steps else replace(playbook, steps=())
 
@@ -174,11 +184,11 @@ def _playbook(plan: Plan, cell: Cell) -> Playbook:
 PLAN: Final = "plan.json"
 
 
-class PlanError(Exception):
+class FuzzPlanError(Exception):
     """A file that holds no plan; the message names it."""
 
 
-def write_plan(folder: Path, work: Work) -> None:
+def write_plan(folder: Path, work: CampaignWorkload) -> None:
     """Write it into a campaign's directory. Raises CampaignError where that cannot be."""
     try:
         put_in_place(folder / PLAN, json.dumps(work.document(), indent=1, ensure_ascii=False) + "\n")
@@ -188,16 +198,16 @@ def write_plan(folder: Path, work: Work) -> None:
         ) from None
 
 
-def read_plan(folder: Place) -> Work:
+def read_plan(folder: SessionPath) -> CampaignWorkload:
     """The work of a campaign's directory. Raises PlanError where there is none."""
     path = folder / PLAN
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-        return GridPlan.of_document(found) if found.get("kind") == GRID else Plan.of_document(found)
+        return GridPlan.of_document(found) if found.get("kind") == GRID else FuzzPlan.of_document(found)
     except OSError as error:
-        raise PlanError(f"{path}: cannot be read: {error.strerror}") from None
+        raise FuzzPlanError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise PlanError(f"{path}: found a file that holds no plan of a campaign") from None
+        raise FuzzPlanError(f"{path}: found a file that holds no plan of a campaign") from None
 
 
 # A run as a playbook that does at the same places what the storm did.
@@ -206,11 +216,11 @@ def read_plan(folder: Place) -> Work:
 _INDENT: Final = 2
 
 
-class WritingError(Exception):
+class PlaybookWriteError(Exception):
     """A run that no playbook comes to the same as; the message says which."""
 
 
-def keep_run(plan: Plan, run: int, campaign: Campaign) -> Kept:
+def keep_run(plan: FuzzPlan, run: int, campaign: CampaignStore) -> SavedRun:
     """Run it again, write its playbook, and record that playbook's session, unless that was done before.
 
     Raises:
@@ -227,14 +237,14 @@ def keep_run(plan: Plan, run: int, campaign: Campaign) -> Kept:
     recorded = Session.start(load(path), recorder=recorder)
     digest = recorded.finish().digest
     if digest != driven.result.digest:
-        raise WritingError(
+        raise PlaybookWriteError(
             f"{path}: the playbook of run {run} comes to the digest {digest}, not {driven.result.digest}"
         )
-    kept = campaign.kept[run] = Kept(run, path, recorder.path)
+    kept = campaign.kept[run] = SavedRun(run, path, recorder.path)
     return kept
 
 
-def playbook_text(plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
+def playbook_text(plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
     """The whole file."""
     text = written_out(plan.text_of(swarm.cell), plan.path, dict(plan.fragments))
     try:
@@ -243,7 +253,7 @@ def playbook_text(plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
         return _edited(rewritten(text, plan.path, {}), plan, swarm, driven, name)
 
 
-def _edited(text: str, plan: Plan, swarm: Swarm, driven: Driven, name: str) -> str:
+def _edited(text: str, plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
     head = (
         f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {VERSION}.\n"
         "# Beside each step: the states of the cluster that it met.\n"
@@ -260,7 +270,7 @@ def _steps(driven: Driven) -> list[str]:
     lines: list[str] = []
     ends = False
     for each in driven.acts:
-        if isinstance(each, Own):
+        if isinstance(each, StepExecution):
             if each.step.verb != "round":
                 lines += block(step_lines(each.step, each.trigger), _INDENT)
             ends = each.step.verb in ENDINGS

@@ -10,19 +10,18 @@ import msgspec
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import AdminAnswered, StepTaken
-from playbooks.campaign.run_rows import Row, broken, counts_of, found_in
-from playbooks.campaign.store import GRID, SESSIONS, Campaign, CampaignError, Frame, Kept, text_hash
+from playbooks.campaign.run_rows import RunRow, broken, counts_of, found_in
+from playbooks.campaign.store import GRID, SESSIONS, CampaignError, CampaignStore, Frame, SavedRun, text_hash
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, perform
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, perform
 from playbooks.errors import BAD_INPUT, CODES, INTERNAL, PlaybookError
 from playbooks.model.playbook import SEED, Cell, Grid, Playbook, grid_json, grid_of
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import compose
 from playbooks.parser.loader import loads
 from playbooks.parser.settings import cell_text, seed_of, settings_of
-from playbooks.results.result import Result
-from playbooks.results.sweep_matrix import Matrix, axes_of, measured
-from playbooks.results.sweep_matrix import Row as MatrixRow
+from playbooks.results.result import SessionResult
+from playbooks.results.sweep_matrix import CellResult, SweepMatrix, axes_of, measured
 from playbooks.session_format.filesystem import Fsync
 from playbooks.text import command_of
 from playbooks.units import duration_text
@@ -37,25 +36,25 @@ _KINDS: Final[dict[str, type[StepTaken] | type[AdminAnswered]]] = {
 }
 
 
-def text_of(result: Result) -> str:
+def text_of(result: SessionResult) -> str:
     """The text."""
-    values = {each.name: getattr(result, each.name) for each in fields(Result) if each.name != _REFUSED}
+    values = {each.name: getattr(result, each.name) for each in fields(SessionResult) if each.name != _REFUSED}
     refused = [(each.kind, each) for each in result.refused]
     return msgspec.json.encode([values, refused]).decode()
 
 
-def result_of(text: str) -> Result:
+def result_of(text: str) -> SessionResult:
     """The other way round. Raises ``msgspec.DecodeError`` or ``msgspec.ValidationError`` for what is none."""
     rest, refused = _decoder().decode(text)
     values = {each.name: getattr(rest, each.name) for each in fields(rest)}
     told = tuple([msgspec.json.decode(raw, type=_KINDS[kind]) for kind, raw in refused])
-    return Result(**values, refused=told)
+    return SessionResult(**values, refused=told)
 
 
 @cache
 def _decoder() -> "msgspec.json.Decoder[Any]":
-    hints = get_type_hints(Result)
-    kept = [(each.name, hints[each.name]) for each in fields(Result) if each.name != _REFUSED]
+    hints = get_type_hints(SessionResult)
+    kept = [(each.name, hints[each.name]) for each in fields(SessionResult) if each.name != _REFUSED]
     whole: Any = tuple[make_dataclass("_Rest", kept), list[tuple[str, msgspec.Raw]]]  # type: ignore[misc]
     return msgspec.json.Decoder(whole)
 
@@ -94,7 +93,7 @@ class GridPlan:
         own = seed_of(self.cell(run))
         return self.seed if own is None else own
 
-    def job(self, run: int, out: Path | None = None, fsync: Fsync = Fsync.INTERVAL) -> Job:
+    def job(self, run: int, out: Path | None = None, fsync: Fsync = Fsync.INTERVAL) -> PlaybookJob:
         """A run as a session of its own, recorded below ``out``.
 
         Raises:
@@ -102,7 +101,9 @@ class GridPlan:
         """
         text, made = _made(self, _apart_from_seed(self.cell(run)))
         settings = {**dict(self.settings), **dict(made)}
-        return Job(text, self.path, self.seed_of(run), out, settings, self.until_us, dict(self.fragments), fsync=fsync)
+        return PlaybookJob(
+            text, self.path, self.seed_of(run), out, settings, self.until_us, dict(self.fragments), fsync=fsync
+        )
 
     def again(self, run: int, word: str) -> str:
         """The command that does a run by itself; ``word`` is what the playbook was asked for as."""
@@ -110,7 +111,7 @@ class GridPlan:
         made = [f"{path}={value}" for path, value in job.settings.items()]
         return f"{command_of(word, self.seed_of(run), made, self.until)} --no-vary"
 
-    def row(self, run: int) -> Row:
+    def row(self, run: int) -> RunRow:
         """What a cell comes to; an error is something that it comes to, too."""
         seed, cell = self.seed_of(run), dict(self.cell(run))
         try:
@@ -126,9 +127,9 @@ class GridPlan:
             return broken(run, seed, cell, error, text=f"{self.path}: {error}", code=BAD_INPUT)
         except Exception as error:
             return broken(run, seed, cell, error, code=INTERNAL)
-        return Row(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
+        return RunRow(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
 
-    def outcome(self, row: Row, session: str = "") -> Outcome:
+    def outcome(self, row: RunRow, session: str = "") -> JobOutcome:
         """How a cell ended, as its job would have told; ``session`` is where it is recorded.
 
         Raises:
@@ -137,14 +138,14 @@ class GridPlan:
         job = self.job(row.run)
         if not row.result:
             error = f"internal error: {row.error}" if row.code == INTERNAL else row.error
-            return Outcome(job, None, error, row.code, session)
+            return JobOutcome(job, None, error, row.code, session)
         try:
             result = replace(result_of(row.result), session=session)
         except msgspec.MsgspecError:
             raise CampaignError(
                 f"{self.path}: found a row of run {row.run} that holds no result", code="no_result"
             ) from None
-        return Outcome(job, result, "", row.code, session)
+        return JobOutcome(job, result, "", row.code, session)
 
     def frame(self) -> Frame:
         """Nothing is drawn, so there is nothing to cover."""
@@ -180,7 +181,7 @@ class GridPlan:
         head = (found["text"], found["path"], found["seed"], grid_of(found["grid"]))
         return cls(*head, pairs[0], found["until_us"], pairs[1])
 
-    def keep(self, run: int, campaign: Campaign) -> Kept:
+    def keep(self, run: int, campaign: CampaignStore) -> SavedRun:
         """Record a cell's session, with the settings of the cell.
 
         Raises:
@@ -194,7 +195,7 @@ class GridPlan:
             raise CampaignError(
                 f"{campaign.path}: run {run} cannot be recorded: {outcome.error}", code="cannot_be_recorded"
             )
-        kept = campaign.kept[run] = Kept(run, None, Path(outcome.session))
+        kept = campaign.kept[run] = SavedRun(run, None, Path(outcome.session))
         return kept
 
 
@@ -263,7 +264,7 @@ def plan_of(varying: Varying) -> GridPlan:
     return GridPlan(playbook.source, playbook.path, varying.seed, varying.grid, *rest)
 
 
-def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
+def jobs_of(varying: Varying) -> list[tuple[Cell, PlaybookJob]]:
     """Each cell with its job.
 
     Raises:
@@ -274,20 +275,22 @@ def jobs_of(varying: Varying) -> list[tuple[Cell, Job]]:
     return [(plan.cell(run), plan.job(run, varying.out, varying.fsync)) for run in runs]
 
 
-def run_jobs(varying: Varying, run: Callable[[Sequence[Job]], list[Outcome]]) -> tuple[Matrix, list[Outcome]]:
+def run_jobs(
+    varying: Varying, run: Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
+) -> tuple[SweepMatrix, list[JobOutcome]]:
     """Have ``run`` run every cell: the matrix, and how each cell's job ended."""
     outcomes = run([job for _cell, job in jobs_of(varying)])
     return matrix_of(varying, outcomes), outcomes
 
 
-def matrix_of(varying: Varying, outcomes: Sequence[Outcome]) -> Matrix:
+def matrix_of(varying: Varying, outcomes: Sequence[JobOutcome]) -> SweepMatrix:
     """What the cells came to, by how each of them ended."""
     cells = list(varying.grid.cells())
     rows = tuple([_row(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)])
-    return Matrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
+    return SweepMatrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
 
 
-def _row(cell: Cell, outcome: Outcome) -> MatrixRow:
+def _row(cell: Cell, outcome: JobOutcome) -> CellResult:
     if outcome.result is None:
-        return MatrixRow(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
-    return MatrixRow(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)
+        return CellResult(cell, "not run" if outcome.code == NOT_RUN else "error", {}, outcome.code, outcome.error)
+    return CellResult(cell, outcome.result.verdict, measured(outcome.result), outcome.code, "", outcome.result)

@@ -12,18 +12,18 @@ grid: `vary`: axes, their values, and how a grid is read.
 Knows nothing of clusters, steps or expectations.
 """
 
-from playbooks.parser.document.context import Facts, Notes
-from playbooks.parser.document.grid import MAX_CELLS, Places, check_size, from_option
+from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.grid import MAX_CELLS, GridNodes, check_size, from_option
 from playbooks.parser.document.includes import is_fragment, playbooks_under, walk
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, compose
 
 __all__ = [
     "MAX_CELLS",
-    "Facts",
+    "GridNodes",
     "Mapping",
     "Node",
     "Notes",
-    "Places",
+    "PlaybookNames",
     "Scalar",
     "check_size",
     "compose",

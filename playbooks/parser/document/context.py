@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from playbooks.errors import Problem, listed, nearest, shown
-from playbooks.parser.document.yaml_source import Mapping, Node, Origin, Scalar, found
+from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, ValueOrigin, found
 
-_HERE: Final = Origin()
+_HERE: Final = ValueOrigin()
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class PlaybookNames:
     """Names a playbook has given to its parts. None stands for a part that could not be read: nothing is known."""
 
     kafka: str | None = None
@@ -129,7 +129,7 @@ class Notes:
 
     path: str
     problems: list[Problem] = field(default_factory=list)
-    facts: Facts = field(default_factory=Facts)
+    facts: PlaybookNames = field(default_factory=PlaybookNames)
     unsure: list[Problem] = field(default_factory=list)
     """Those of the problems that are about values nobody knows, and so are none."""
     root: Mapping | None = None

@@ -16,7 +16,7 @@ from faults.catalogue import CATALOGUE
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import closest, counted, listed, nearest, shown
-from playbooks.parser.document.context import Facts, Notes
+from playbooks.parser.document.context import Notes, PlaybookNames
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, found, item_key
 from playbooks.units import (
@@ -39,7 +39,7 @@ class Bad:
 BAD: Final = Bad()
 
 
-class Kind(ABC):
+class FieldType(ABC):
     """A kind of value. What each kind does is in ``_read`` and ``_schema``."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Kind(ABC):
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Kind):
+class TextType(FieldType):
     """One scalar as text, taken as it was written (``on`` and ``3.10`` stay what they are)."""
 
     pattern: str = ""
@@ -83,11 +83,11 @@ class Text(Kind):
 
 
 NAME_PATTERN: Final = r"[A-Za-z0-9._-]{1,100}"
-NAME: Final = Text(NAME_PATTERN, "a name of letters, digits, dots, dashes and underscores, at most 100")
+NAME: Final = TextType(NAME_PATTERN, "a name of letters, digits, dots, dashes and underscores, at most 100")
 
 
 @dataclass(frozen=True, slots=True)
-class Integer(Kind):
+class Integer(FieldType):
     """A whole number in a range, written without quotes."""
 
     low: int
@@ -108,7 +108,7 @@ class Integer(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Truth(Kind):
+class BooleanType(FieldType):
     """``true`` or ``false``; the other words of YAML 1.1 are refused rather than guessed at."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -122,7 +122,7 @@ class Truth(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice(Kind):
+class ChoiceType(FieldType):
     """One of a few words."""
 
     names: tuple[str, ...]
@@ -141,21 +141,21 @@ class Choice(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Numbered(Choice):
+class Numbered(ChoiceType):
     """One of a few words, or the number of what is meant, from 1."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         text = node.text if isinstance(node, Scalar) else ""
         if re.fullmatch(r"[1-9][0-9]{0,8}", text, re.ASCII):
             return text
-        return Choice.read(Choice(self.names, self.allowed), node, key, notes)
+        return ChoiceType.read(ChoiceType(self.names, self.allowed), node, key, notes)
 
     def _schema(self) -> Schema:
-        return {"anyOf": [Choice(self.names).schema(), {"type": "integer", "minimum": 1}]}
+        return {"anyOf": [ChoiceType(self.names).schema(), {"type": "integer", "minimum": 1}]}
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity(Kind):
+class Quantity(FieldType):
     """A number with a unit; ``convert`` turns the text into the model's unit."""
 
     convert: Callable[[str], Any]
@@ -197,10 +197,10 @@ RATE: Final = Quantity(per_second, RATE_PATTERN, RATE_ALLOWED, raw=True)
 
 
 @dataclass(frozen=True, slots=True)
-class ListOf(Kind):
+class ListOf(FieldType):
     """A list of one kind, between ``least`` and ``most`` long. The value is a list without its bad elements."""
 
-    kind: Kind
+    kind: FieldType
     least: int = 0
     most: int = 1_000
 
@@ -221,13 +221,13 @@ class ListOf(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ByShape(Kind):
+class ByShape(FieldType):
     """A value that may be written as a scalar, a list or a mapping; each shape is read by its own kind."""
 
     allowed: str
-    scalar: Kind | None = None
-    sequence: Kind | None = None
-    mapping: Kind | None = None
+    scalar: FieldType | None = None
+    sequence: FieldType | None = None
+    mapping: FieldType | None = None
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         shapes = {Scalar: self.scalar, Sequence: self.sequence, YamlMapping: self.mapping}
@@ -243,10 +243,10 @@ class ByShape(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class FieldSpec:
     """A key of a mapping: what its value is, and a line of documentation."""
 
-    kind: Kind
+    kind: FieldType
     doc: str
     required: bool = False
 
@@ -282,10 +282,10 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Record(Kind):
+class Record(FieldType):
     """A mapping with known keys; every other key is refused with the nearest known one."""
 
-    keys: Mapping[str, Key]
+    keys: Mapping[str, FieldSpec]
 
     def open(self, node: Node, key: str, notes: Notes) -> Fields | None:
         """The mapping with its keys checked and nothing read yet; None when it is no mapping."""
@@ -337,7 +337,7 @@ def _safe(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerId(Kind):
+class BrokerId(FieldType):
     """The id of a broker of the cluster."""
 
     @staticmethod
@@ -357,7 +357,7 @@ class BrokerId(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionName(Kind):
+class PartitionName(FieldType):
     """A partition as Kafka prints it: ``orders-0``."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -374,7 +374,7 @@ class PartitionName(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Reference(Kind):
+class Reference(FieldType):
     """The name of a topic of the playbook."""
 
     kind: Literal["topic"]
@@ -393,7 +393,7 @@ class Reference(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ConditionText(Kind):
+class ConditionText(FieldType):
     """A condition that holds or does not, about brokers, partitions and clients that exist."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -429,7 +429,7 @@ def _names_wrong(condition: Condition, node: Scalar, key: str, notes: Notes, shi
     return len(notes.problems) > before
 
 
-def wrong_names(condition: Condition, facts: Facts) -> Iterator[tuple[int, str]]:
+def wrong_names(condition: Condition, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
     """Columns of a condition at which it speaks of what there is not, and what is wrong there."""
     for use in condition.uses:
         if use.kind == "broker":
@@ -467,7 +467,7 @@ ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) o
 
 
 @dataclass(frozen=True, slots=True)
-class Versions(Kind):
+class Versions(FieldType):
     """A range of Kafka versions, read as the tuple of those that it holds."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -496,7 +496,7 @@ class Versions(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Profiles(Kind):
+class Profiles(FieldType):
     """Ranges of Kafka versions, one or a list; read as the tuple of all those that they hold, oldest first."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -530,7 +530,9 @@ def _range_text(low: int, high: int) -> str:
     return f"{first}+" if last == PROFILE_VERSIONS[-1] else f"{first}-{last}"
 
 
-KAFKA: Final = Key(Versions(), "Only under these versions; under others it is as if it did not stand in the file.")
+KAFKA: Final = FieldSpec(
+    Versions(), "Only under these versions; under others it is as if it did not stand in the file."
+)
 
 
 def is_for(versions: tuple[str, ...] | None, notes: Notes) -> bool:

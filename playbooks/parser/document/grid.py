@@ -16,9 +16,9 @@ import yaml
 
 from cluster_model.protocol.config_defs import SCOPES, Scope
 from playbooks.errors import counted, listed, nearest, shown
-from playbooks.model.playbook import SEED, Axis, Cell, Grid
+from playbooks.model.playbook import SEED, Cell, Grid, GridAxis
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import BAD, Kind, Schema
+from playbooks.parser.document.field_types import BAD, FieldType, Schema
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.document.yaml_source import Sequence as Items
 
@@ -183,7 +183,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.+/%:-]+", re.ASCII)
 
 
 @dataclass(slots=True)
-class Places:
+class GridNodes:
     """Where the parts of a grid stand: the node of each axis' name, of its values, and of each case."""
 
     whole: Node
@@ -191,7 +191,7 @@ class Places:
     cases: tuple[Node, ...] = ()
 
 
-class Vary(Kind):
+class Vary(FieldType):
     """The mapping of axes; its value is the node, which :func:`read_grid` reads."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -211,14 +211,14 @@ class Vary(Kind):
 VARY: Final = Vary()
 
 
-def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tuple[Grid, Places] | None:
+def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tuple[Grid, GridNodes] | None:
     """The grid with its places; None where it has no axis, or after noting what is wrong."""
     node = VARY.read(node, key, notes)
     if not isinstance(node, Mapping) or not node.entries:
         return None
     before = len(notes.problems)
-    places = Places(node)
-    axes: list[Axis] = []
+    places = GridNodes(node)
+    axes: list[GridAxis] = []
     for name, (where, values) in node.entries.items():
         if name == CASES:
             continue
@@ -248,7 +248,7 @@ def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
         notes.problem(node, key, message)
 
 
-def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Notes, key: str) -> Axis | None:
+def read_axis(name: str, where: Scalar, values: Node, places: GridNodes, notes: Notes, key: str) -> GridAxis | None:
     """An axis with its values, each once; None after noting what is wrong."""
     place = f"{key}.{shown(name)[1:-1]}"
     items = values.items if isinstance(values, Items) else (values,)
@@ -269,7 +269,7 @@ def read_axis(name: str, where: Scalar, values: Node, places: Places, notes: Not
             else:
                 texts[text] = item
     places.axes[name] = (where, tuple(texts.values()))
-    return Axis(name, tuple(texts)) if good else None
+    return GridAxis(name, tuple(texts)) if good else None
 
 
 def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Notes) -> None:
@@ -336,7 +336,7 @@ def _quoted(text: str) -> str:
     return f'"{plain}"'
 
 
-def _cases(node: Node, places: Places, root: Mapping, notes: Notes, key: str) -> tuple[Cell, ...]:
+def _cases(node: Node, places: GridNodes, root: Mapping, notes: Notes, key: str) -> tuple[Cell, ...]:
     if not isinstance(node, Items) or not node.items:
         notes.refuse(node, key, "a list of mappings of axes to values, such as {acks: 1, kafka: 0.10.2}")
         return ()
@@ -377,7 +377,7 @@ def _case(node: Node, root: Mapping, notes: Notes, place: str) -> Cell | None:
     return tuple(sorted(pairs)) if good else None
 
 
-def from_option(text: str, root: Mapping, notes: Notes) -> tuple[Axis, Places] | None:
+def from_option(text: str, root: Mapping, notes: Notes) -> tuple[GridAxis, GridNodes] | None:
     """The axis of ``--vary acks=1,all``; None after noting what is wrong. Places are those in the option's text."""
     from playbooks.errors import PlaybookError  # noqa: PLC0415
     from playbooks.parser.document.yaml_source import compose  # noqa: PLC0415
@@ -396,6 +396,6 @@ def from_option(text: str, root: Mapping, notes: Notes) -> tuple[Axis, Places] |
         return None
     _check_name(name, whole, name, root, notes)
     before = len(notes.problems)
-    places = Places(whole)
+    places = GridNodes(whole)
     axis = read_axis(name, whole, replace(node), places, notes, "")
     return (axis, places) if axis is not None and len(notes.problems) == before else None

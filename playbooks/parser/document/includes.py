@@ -17,8 +17,8 @@ from playbooks.library.bundled import FRAGMENTS, fragment_names
 from playbooks.library.suffixes import SUFFIXES
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import Record
-from playbooks.parser.document.variables import Putting, Scope, Size, escaped, restored
-from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Origin, Scalar, Sequence, compose, decode
+from playbooks.parser.document.variables import ExpansionSize, Putting, VariableScope, escaped, restored
+from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, ValueOrigin, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 
 # The playbooks in a folder and the folders under it.
@@ -150,7 +150,7 @@ class OnDisk:
         return FRAGMENTS / f"{key}.yaml" if is_bundled(key) else self._base / key
 
 
-class Kept:
+class FragmentStore:
     """Fragments as a session keeps them, or as a playbook was read with."""
 
     def __init__(self, playbook: str, texts: Mapping[str, str]) -> None:
@@ -207,7 +207,7 @@ class Includer:
         self._fragments = fragments
         self._playbook = playbook
         self._fragment = fragment
-        self._size = Size(notes)
+        self._size = ExpansionSize(notes)
         self._literals = False
         self._includes = 0
         self._bytes = 0
@@ -304,7 +304,7 @@ class Includer:
     def _composed(self, text: str, key: str, written: Scalar, way: str, by: _File) -> _File | None:
         path = self._fragments.shown(key)
         try:
-            tree, problems = compose(text, path, Origin(path, self._included_by(written)))
+            tree, problems = compose(text, path, ValueOrigin(path, self._included_by(written)))
         except PlaybookError as error:
             self._blame(error, written)
             return None
@@ -322,7 +322,7 @@ class Includer:
         return _File(tree, key, (*by.chain, key))
 
     def _included_by(self, written: Scalar) -> tuple[str, ...]:
-        origin = written.origin or Origin()
+        origin = written.origin or ValueOrigin()
         return (f"included by {origin.path or self._notes.path}:{written.line}", *origin.notes)
 
     def _blame(self, error: PlaybookError, written: Scalar) -> None:
@@ -331,13 +331,13 @@ class Includer:
         self._notes.problems += [replace(each, message=f"{each.message} ({suffix})") for each in error.problems]
         self._broken = True
 
-    def _scope(self, files: list[_File]) -> Scope:
-        scope = Scope(self._notes, self._size, self._playbook.keys)
+    def _scope(self, files: list[_File]) -> VariableScope:
+        scope = VariableScope(self._notes, self._size, self._playbook.keys)
         for file in files:
             scope.declare(file.tree, needed=not file.key and "fragment" not in file.tree.entries)
         return scope
 
-    def _joined(self, files: list[_File], scope: Scope) -> YamlMapping:
+    def _joined(self, files: list[_File], scope: VariableScope) -> YamlMapping:
         """The files of one scope as one tree, variables put in and steps in the place of their includes."""
         joined: YamlMapping | None = None
         for file in files:
@@ -355,7 +355,7 @@ class Includer:
         assert joined is not None  # a file always stands in its own scope
         return joined
 
-    def _put(self, value: Node, name: str, scope: Scope) -> Node:
+    def _put(self, value: Node, name: str, scope: VariableScope) -> Node:
         putting = Putting(scope.lookup, self._size)
         value = putting.put(value, name)
         self._literals |= putting.literals
@@ -440,7 +440,7 @@ def _given_of(*nodes: Node | None) -> Iterable[str]:
 
 
 def _counted(item: Node, key: str) -> Node:
-    return replace(item, origin=replace(item.origin or Origin(), key=key))
+    return replace(item, origin=replace(item.origin or ValueOrigin(), key=key))
 
 
 def _merged(base: YamlMapping, own: YamlMapping, way: str) -> YamlMapping:

@@ -16,16 +16,26 @@ from typing import Any, Final
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model.playbook import SEED
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import BAD, NAME, Fields, Key, Kind, Record, Schema, Text, is_for
+from playbooks.parser.document.field_types import (
+    BAD,
+    NAME,
+    Fields,
+    FieldSpec,
+    FieldType,
+    Record,
+    Schema,
+    TextType,
+    is_for,
+)
 from playbooks.parser.document.grid import AxisError, text_of, values_at
 from playbooks.parser.document.yaml_source import (
     MAX_BYTES,
     MAX_DEPTH,
     MAX_NODES,
     Node,
-    Origin,
     Scalar,
     Sequence,
+    ValueOrigin,
     found,
     height,
 )
@@ -58,7 +68,7 @@ def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = Non
     Raises:
         PlaybookError: it grows out of proportion. Lists inside texts are noted where there are ``notes``.
     """
-    putting = Putting(values.get, Size(notes), keep=None)
+    putting = Putting(values.get, ExpansionSize(notes), keep=None)
     return restored(putting.put(node, ""))
 
 
@@ -76,7 +86,7 @@ def uses(text: str) -> bool:
 
 
 @dataclass(slots=True)
-class Size:
+class ExpansionSize:
     """How much a file has become with its variables put in, against growth by variables of variables."""
 
     notes: Notes | None = None
@@ -107,7 +117,7 @@ class Putting:
     """Puts variables into a tree; a tree without any is handed back as it is."""
 
     lookup: Lookup
-    size: Size
+    size: ExpansionSize
     keep: Collection[str] | None = ()
     """Names that stay as they are for now; None: every name that has no value."""
     depth: int = 0
@@ -261,7 +271,7 @@ def _replaced(node: Node, literal: str, *, groups: bool) -> Node:
     return node if same else replace(node, entries=entries)
 
 
-def _placed(value: Node, use: Scalar, origin: Origin) -> Node:
+def _placed(value: Node, use: Scalar, origin: ValueOrigin) -> Node:
     """``value`` as if it had been written where ``use`` stands."""
     if isinstance(value, Scalar):
         return Scalar(use.line, use.column, value.text, value.plain, 0, origin)
@@ -273,31 +283,31 @@ def _placed(value: Node, use: Scalar, origin: Origin) -> Node:
     return YamlMapping(use.line, use.column, entries, origin)
 
 
-def _key(where: Scalar, use: Scalar, origin: Origin) -> Scalar:
+def _key(where: Scalar, use: Scalar, origin: ValueOrigin) -> Scalar:
     return Scalar(use.line, use.column, where.text, where.plain, 0, origin)
 
 
 def _how(use: Scalar, value: Node, how: str) -> str:
     """Which variable brought something, and where it has that."""
-    here, there = use.origin or Origin(), value.origin or Origin()
+    here, there = use.origin or ValueOrigin(), value.origin or ValueOrigin()
     file = f" of {there.path or 'the playbook'}" if here.path != there.path else ""
     return f"{how}, line {value.line}{file}"
 
 
-def _because(use: Scalar, *brought: str) -> Origin | None:
+def _because(use: Scalar, *brought: str) -> ValueOrigin | None:
     """The origin of ``use`` with what variables brought there."""
-    here = use.origin or Origin()
+    here = use.origin or ValueOrigin()
     return replace(here, notes=(*brought, *here.notes)) if brought else use.origin
 
 
-def _of(use: Scalar, value: Node, how: str) -> Origin:
+def _of(use: Scalar, value: Node, how: str) -> ValueOrigin:
     """The origin of a whole value that a variable brought to the place of ``use``."""
     known = value.origin is None or not value.origin.unknown
-    return replace(_because(use, _how(use, value, how)) or Origin(), unknown=not known)
+    return replace(_because(use, _how(use, value, how)) or ValueOrigin(), unknown=not known)
 
 
 def _unknown(node: Scalar) -> Scalar:
-    return replace(node, exact=0, origin=replace(node.origin or Origin(), unknown=True))
+    return replace(node, exact=0, origin=replace(node.origin or ValueOrigin(), unknown=True))
 
 
 def _count(node: Node) -> int:
@@ -319,7 +329,7 @@ def _length(node: Node) -> int:
 # cell of a grid, in its recording, under ``--set``, and where the file is run as it stands.
 
 
-class Given(Kind):
+class Given(FieldType):
     """A mapping of axes to a value or a list of values; its value is whether all of them are so in this file."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -337,7 +347,7 @@ class Given(Kind):
         return {"type": "object", "additionalProperties": value}
 
 
-GIVEN: Final = Key(Given(), "Only where these settings have these values, as in some cells of vary.")
+GIVEN: Final = FieldSpec(Given(), "Only where these settings have these values, as in some cells of vary.")
 
 
 def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> bool:
@@ -399,11 +409,11 @@ class Declared:
 
 
 @dataclass(slots=True)
-class Scope:
+class VariableScope:
     """What ``${name}`` means in one file."""
 
     notes: Notes
-    size: Size
+    size: ExpansionSize
     reserved: Mapping[str, object]
     """Names that variables may not have: keys of a playbook, which ``--set`` takes by the same word."""
     declared: dict[str, Declared] = field(default_factory=dict)
@@ -454,7 +464,7 @@ class Scope:
         """Tell which variables must be given and are not; ``how`` says how. ``fragment``: whose, empty: see there."""
         for name, each in self.declared.items():
             if each.value is None and name not in self._values:
-                whose = fragment or (each.where.origin or Origin()).path
+                whose = fragment or (each.where.origin or ValueOrigin()).path
                 message = f"found no value for the variable {shown(name)} of {whose}, which must be given: "
                 self.notes.problem(at, key, message + how.replace("NAME", name))
                 self._values[name] = None
@@ -498,7 +508,7 @@ class Scope:
 
     def _resolved(self, name: str, declared: Declared) -> Node:
         if declared.value is None:
-            return Scalar(declared.where.line, declared.where.column, "", False, 0, Origin(unknown=True))
+            return Scalar(declared.where.line, declared.where.column, "", False, 0, ValueOrigin(unknown=True))
         if declared.given:
             return declared.value
         self._resolving.append(name)
@@ -530,7 +540,7 @@ class Scope:
 
 
 @dataclass(frozen=True, slots=True)
-class Passed(Kind):
+class Passed(FieldType):
     """A value that was read before; here it passes as it is."""
 
     allowed: str
@@ -562,16 +572,18 @@ class Paths(Passed):
         return {"anyOf": [text, {"type": "array", "items": text}]}
 
 
-VARS: Final = Key(Values(), "Variables by name; a value anywhere in the file may use one as ${name}.")
-INCLUDE: Final = Key(Paths(), "Fragments that give defaults: lists are joined, of single values the file's own wins.")
-FRAGMENT_NAME: Final = Key(NAME, "Its name; a file that has it is no playbook by itself.", required=True)
+VARS: Final = FieldSpec(Values(), "Variables by name; a value anywhere in the file may use one as ${name}.")
+INCLUDE: Final = FieldSpec(
+    Paths(), "Fragments that give defaults: lists are joined, of single values the file's own wins."
+)
+FRAGMENT_NAME: Final = FieldSpec(NAME, "Its name; a file that has it is no playbook by itself.", required=True)
 
 STEP_INCLUDE: Final = Record(
     {
-        "include": Key(
-            Text(allowed="the path of a fragment"), "A fragment, whose steps take this place.", required=True
+        "include": FieldSpec(
+            TextType(allowed="the path of a fragment"), "A fragment, whose steps take this place.", required=True
         ),
-        "with": Key(Values(), "Values for the fragment's variables."),
+        "with": FieldSpec(Values(), "Values for the fragment's variables."),
     }
 )
 """A step that stands for the steps of a fragment."""

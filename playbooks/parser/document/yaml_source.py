@@ -30,7 +30,7 @@ _APART: Final = re.compile(r"[\t?!\ufeff]|:\s*[,}\]]")
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
+class ValueOrigin:
     """Where a value is from, when it was not simply written in the main file at the place where it stands."""
 
     path: str = ""
@@ -54,7 +54,7 @@ class Scalar:
     """Written without quotes: may be meant as a number, a truth value or nothing."""
     exact: int
     """Column at which ``text`` itself begins, or 0 when it does not stand in the file character by character."""
-    origin: Origin | None = None
+    origin: ValueOrigin | None = None
 
     @property
     def empty(self) -> bool:
@@ -69,7 +69,7 @@ class Sequence:
     line: int
     column: int
     items: tuple["Node", ...]
-    origin: Origin | None = None
+    origin: ValueOrigin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class Mapping:
     line: int
     column: int
     entries: dict[str, tuple[Scalar, "Node"]]
-    origin: Origin | None = None
+    origin: ValueOrigin | None = None
 
     def get(self, key: str) -> "Node | None":
         """The value of ``key``, or None without one."""
@@ -116,7 +116,7 @@ def decode(data: bytes, path: str) -> str:
         raise PlaybookError([Problem(path, line, column, "", message)], texts) from None
 
 
-def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, list[Problem]]:
+def compose(text: str, path: str, origin: ValueOrigin | None = None) -> tuple[Node, list[Problem]]:
     """The one document in ``text``, and what is wrong with it without making it unreadable: duplicate keys.
 
     ``origin`` is that of every value, for a file that is not the main one.
@@ -129,7 +129,7 @@ def compose(text: str, path: str, origin: Origin | None = None) -> tuple[Node, l
 
 
 @lru_cache(maxsize=64)
-def _composed(text: str, path: str, origin: Origin | None) -> tuple[Node, tuple[Problem, ...]]:
+def _composed(text: str, path: str, origin: ValueOrigin | None) -> tuple[Node, tuple[Problem, ...]]:
     """As :func:`compose`; a grid or a search reads the same text, and the same fragments, again and again."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
@@ -146,7 +146,7 @@ def syntax_tree(text: str) -> yaml.Node | None:
 class _Composer:
     """Builds the tree from the parser's events, counting as it goes."""
 
-    def __init__(self, text: str, path: str, origin: Origin | None = None) -> None:
+    def __init__(self, text: str, path: str, origin: ValueOrigin | None = None) -> None:
         self.path = path
         self._origin = origin
         self.problems: list[Problem] = []

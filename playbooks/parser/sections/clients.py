@@ -14,7 +14,7 @@ from cluster_model.spec import (
     RECORD,
     TRANSACTION,
     ClosedLoop,
-    HotKey,
+    HotKeys,
     Interceptor,
     KeySkew,
     OwnPartitioner,
@@ -29,7 +29,7 @@ from cluster_model.spec import (
     constant,
 )
 from playbooks.errors import counted, listed, nearest, shown
-from playbooks.model.record_contents import FAKER, FIELD_PATTERN, TEMPLATES, FieldError, parse
+from playbooks.model.record_contents import FAKER, FIELD_PATTERN, TEMPLATES, RecordFieldError, parse
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (
     BAD,
@@ -37,11 +37,11 @@ from playbooks.parser.document.field_types import (
     NAME,
     RATE,
     ByShape,
-    Choice,
+    ChoiceType,
     Fields,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     ListOf,
     Quantity,
     Record,
@@ -232,7 +232,7 @@ def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
     zipf, hot = keys.get("zipf"), keys.get("hot")
     if keys.given("zipf") and keys.given("hot"):
         notes.problem(keys.at("hot"), keys.path("hot"), "found hot beside zipf, allowed is one of them")
-    skew = ZipfKeys(zipf) if zipf is not None else HotKey(hot) if hot is not None else None
+    skew = ZipfKeys(zipf) if zipf is not None else HotKeys(hot) if hot is not None else None
     return keys.get("distinct", 0), skew
 
 
@@ -270,34 +270,34 @@ DRAWN_SIZE: Final = Quantity(
 
 RAMP: Final = Record(
     {
-        "from": Key(ANY_RATE, "The rate at its beginning.", required=True),
-        "to": Key(ANY_RATE, "The rate at its end, and from then on.", required=True),
-        "over": Key(DURATION, "How long it takes.", required=True),
+        "from": FieldSpec(ANY_RATE, "The rate at its beginning.", required=True),
+        "to": FieldSpec(ANY_RATE, "The rate at its end, and from then on.", required=True),
+        "over": FieldSpec(DURATION, "How long it takes.", required=True),
     }
 )
 
 STEP: Final = Record(
     {
-        "rate": Key(ANY_RATE, "The rate.", required=True),
-        "for": Key(DURATION, "How long; only the last step may go on for ever."),
+        "rate": FieldSpec(ANY_RATE, "The rate.", required=True),
+        "for": FieldSpec(DURATION, "How long; only the last step may go on for ever."),
     }
 )
 
 BURST: Final = Record(
     {
-        "rate": Key(ANY_RATE, "The rate of the burst.", required=True),
-        "for": Key(DURATION, "How long it lasts.", required=True),
-        "after": Key(DURATION, "When it begins, from the start or in each period; at once unless given."),
-        "base": Key(ANY_RATE, "The rate otherwise; 0/s unless given."),
+        "rate": FieldSpec(ANY_RATE, "The rate of the burst.", required=True),
+        "for": FieldSpec(DURATION, "How long it lasts.", required=True),
+        "after": FieldSpec(DURATION, "When it begins, from the start or in each period; at once unless given."),
+        "base": FieldSpec(ANY_RATE, "The rate otherwise; 0/s unless given."),
     }
 )
 
 CHANGING_RATE: Final = Record(
     {
-        "ramp": Key(RAMP, "A rate that goes evenly from one to another."),
-        "step": Key(ListOf(STEP, 1, MOST_STEPS), "Rates that follow each other."),
-        "burst": Key(BURST, "A rate that is higher for a while."),
-        "every": Key(DURATION, "A period: all of it comes again after so long; once unless given."),
+        "ramp": FieldSpec(RAMP, "A rate that goes evenly from one to another."),
+        "step": FieldSpec(ListOf(STEP, 1, MOST_STEPS), "Rates that follow each other."),
+        "burst": FieldSpec(BURST, "A rate that is higher for a while."),
+        "every": FieldSpec(DURATION, "A period: all of it comes again after so long; once unless given."),
     }
 )
 
@@ -305,13 +305,13 @@ RATE_OF_RECORDS: Final = ByShape("a rate such as 200/s, or a mapping", scalar=RA
 
 LOOP: Final = ByShape(
     "open, or a mapping with the keys outstanding and think",
-    scalar=Choice(("open",), "open, or a mapping with the keys outstanding and think"),
+    scalar=ChoiceType(("open",), "open, or a mapping with the keys outstanding and think"),
     mapping=Record(
         {
-            "outstanding": Key(
+            "outstanding": FieldSpec(
                 Integer(1, MOST_OUTSTANDING), "Records handed over and not settled, at most; one batch unless given."
             ),
-            "think": Key(DURATION, "Time between an outcome and the batch that follows it; none unless given."),
+            "think": FieldSpec(DURATION, "Time between an outcome and the batch that follows it; none unless given."),
         }
     ),
 )
@@ -321,13 +321,13 @@ SIZES: Final = ByShape(
     scalar=SIZE,
     mapping=Record(
         {
-            "from": Key(DRAWN_SIZE, "The smallest size, all up to `to` being alike often."),
-            "to": Key(DRAWN_SIZE, "The largest size."),
-            "small": Key(DRAWN_SIZE, "The usual one of two sizes."),
-            "large": Key(DRAWN_SIZE, "The other one."),
-            "share": Key(SHARE, "The part of all records that are large: 5%."),
-            "median": Key(DRAWN_SIZE, "Half of all records are smaller; the sizes' logarithm is normal."),
-            "p99": Key(DRAWN_SIZE, "One record in a hundred is larger."),
+            "from": FieldSpec(DRAWN_SIZE, "The smallest size, all up to `to` being alike often."),
+            "to": FieldSpec(DRAWN_SIZE, "The largest size."),
+            "small": FieldSpec(DRAWN_SIZE, "The usual one of two sizes."),
+            "large": FieldSpec(DRAWN_SIZE, "The other one."),
+            "share": FieldSpec(SHARE, "The part of all records that are large: 5%."),
+            "median": FieldSpec(DRAWN_SIZE, "Half of all records are smaller; the sizes' logarithm is normal."),
+            "p99": FieldSpec(DRAWN_SIZE, "One record in a hundred is larger."),
         }
     ),
 )
@@ -337,12 +337,14 @@ KEYS: Final = ByShape(
     scalar=Integer(1, MOST_KEYS),
     mapping=Record(
         {
-            "distinct": Key(Integer(1, MOST_KEYS), "How many keys there are: key-0, key-1 and so on.", required=True),
-            "zipf": Key(
+            "distinct": FieldSpec(
+                Integer(1, MOST_KEYS), "How many keys there are: key-0, key-1 and so on.", required=True
+            ),
+            "zipf": FieldSpec(
                 Quantity(thousandths, EXPONENT_PATTERN, EXPONENT_ALLOWED, numbers=True),
                 "Exponent s: the n-th key has n^s times fewer records than the first: 1.1.",
             ),
-            "hot": Key(SHARE, "The part of all records that have the first key: 80%."),
+            "hot": FieldSpec(SHARE, "The part of all records that have the first key: 80%."),
         }
     ),
 )
@@ -427,7 +429,7 @@ _PARTITION: Final = Integer(0, 999, "a partition's number")
 
 
 @dataclass(frozen=True, slots=True)
-class KeysToPartitions(Kind):
+class KeysToPartitions(FieldType):
     """``key-N`` → partition, and ``others``; an :class:`OwnPartitioner`."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -496,7 +498,7 @@ _FIELD_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
 
 
 @dataclass(frozen=True, slots=True)
-class Template(Kind):
+class Template(FieldType):
     """``faker:NAME`` of a built-in template."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -512,7 +514,7 @@ class Template(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class FieldMap(Kind):
+class FieldMap(FieldType):
     """Field → provider with its arguments. The value is a tuple of both, in the file's order."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -548,7 +550,7 @@ def _field(name: str, where: Node, value: Node, key: str, notes: Notes) -> str:
         return ""
     try:
         parse(value.text)
-    except FieldError as error:
+    except RecordFieldError as error:
         notes.problem(value, path, str(error))
         return ""
     return value.text
@@ -566,22 +568,24 @@ ONE_IN: Final = Integer(1, 1_000_000)
 
 INTERCEPTOR: Final = Record(
     {
-        "name": Key(NAME, "The interceptor's name.", required=True),
-        "adds": Key(SIZE, "Bytes of headers that it adds to each record; none unless given."),
-        "fails": Key(ONE_IN, "It throws at one record in so many of each partition; at none unless given."),
+        "name": FieldSpec(NAME, "The interceptor's name.", required=True),
+        "adds": FieldSpec(SIZE, "Bytes of headers that it adds to each record; none unless given."),
+        "fails": FieldSpec(ONE_IN, "It throws at one record in so many of each partition; at none unless given."),
     }
 )
 
 SERIALIZER: Final = Record(
-    {"fails": Key(ONE_IN, "One record in so many is refused with SerializationException.", required=True)}
+    {"fails": FieldSpec(ONE_IN, "One record in so many is refused with SerializationException.", required=True)}
 )
 
 SENDING: Final = {
-    "interceptors": Key(ListOf(INTERCEPTOR, 1, 10), "Who sees its records before they are sent, in this order."),
-    "serializer": Key(SERIALIZER, "Records that cannot be serialized; all can unless given."),
-    "callback": Key(DURATION, "Time that each record's callback takes, while nothing is sent; none unless given."),
-    "flush_every": Key(Integer(1, 1_000_000), "It flushes after so many records; never unless given."),
-    "close": Key(DURATION, "How long it may take to close when it stops; it is not closed unless given."),
+    "interceptors": FieldSpec(ListOf(INTERCEPTOR, 1, 10), "Who sees its records before they are sent, in this order."),
+    "serializer": FieldSpec(SERIALIZER, "Records that cannot be serialized; all can unless given."),
+    "callback": FieldSpec(
+        DURATION, "Time that each record's callback takes, while nothing is sent; none unless given."
+    ),
+    "flush_every": FieldSpec(Integer(1, 1_000_000), "It flushes after so many records; never unless given."),
+    "close": FieldSpec(DURATION, "How long it may take to close when it stops; it is not closed unless given."),
 }
 """Keys of a producer."""
 
@@ -623,7 +627,7 @@ LONGEST = 200
 
 
 @dataclass(frozen=True, slots=True)
-class Pattern(Kind):
+class Pattern(FieldType):
     """A regular expression that topics' whole names are to match."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -681,10 +685,12 @@ MOST: Final = 1_000_000
 
 TRANSACTIONS: Final = Record(
     {
-        "records": Key(Integer(1, MOST), "A transaction ends after so many records; no matter how many unless given."),
-        "every": Key(DURATION, "... or so long after it began; with neither key after 100ms."),
-        "abort": Key(Integer(1, MOST), "One transaction in so many is aborted on purpose; none unless given."),
-        "hang": Key(
+        "records": FieldSpec(
+            Integer(1, MOST), "A transaction ends after so many records; no matter how many unless given."
+        ),
+        "every": FieldSpec(DURATION, "... or so long after it began; with neither key after 100ms."),
+        "abort": FieldSpec(Integer(1, MOST), "One transaction in so many is aborted on purpose; none unless given."),
+        "hang": FieldSpec(
             Integer(1, MOST), "This one, counted from 1, is left open for good, and is the last; none unless given."
         ),
     }

@@ -33,19 +33,19 @@ from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
     NAME,
+    BooleanType,
     BrokerId,
     ByShape,
-    Choice,
+    ChoiceType,
     Fields,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     ListOf,
     Record,
     Reference,
     Schema,
-    Text,
-    Truth,
+    TextType,
 )
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.sections.clients import (
@@ -89,7 +89,7 @@ BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a lis
 
 
 @dataclass(frozen=True, slots=True)
-class Config(Kind):
+class Config(FieldType):
     """Kafka's own configuration of one scope; a dict of name → value in the configuration's type."""
 
     scope: Scope
@@ -164,7 +164,7 @@ def _config_schema(key: ConfigKey) -> Schema:
 
 
 @dataclass(frozen=True, slots=True)
-class KafkaVersion(Kind):
+class KafkaVersion(FieldType):
     """A release line. As the file's text is taken as written, ``4.10`` is not ``4.1``."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -180,7 +180,7 @@ class KafkaVersion(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class QuorumSize(Kind):
+class QuorumSize(FieldType):
     """A number of voters: an odd one, for a majority."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -196,21 +196,21 @@ class QuorumSize(Kind):
 
 BROKER: Final = Record(
     {
-        "id": Key(Integer(1, MAX_BROKER), "The broker's id.", required=True),
-        "rack": Key(NAME, "Its rack, or availability zone."),
+        "id": FieldSpec(Integer(1, MAX_BROKER), "The broker's id.", required=True),
+        "rack": FieldSpec(NAME, "Its rack, or availability zone."),
     }
 )
 
 NETWORK: Final = Record(
     {
-        "latency": Key(DURATION, "One-way latency of every link; 1ms unless given."),
-        "jitter": Key(DURATION, "The most that jitter adds to it; 200us unless given."),
+        "latency": FieldSpec(DURATION, "One-way latency of every link; 1ms unless given."),
+        "jitter": FieldSpec(DURATION, "The most that jitter adds to it; 200us unless given."),
     }
 )
 
 DISK: Final = Record(
     {
-        "writeback": Key(
+        "writeback": FieldSpec(
             DURATION, "Age at which the operating system has written a dirty page to disk; 30s unless given."
         ),
     }
@@ -218,9 +218,9 @@ DISK: Final = Record(
 
 CLUSTER: Final = Record(
     {
-        "kafka": Key(KafkaVersion(), "Kafka release line whose rules hold; the newest unless given."),
-        "mode": Key(Choice(("kraft", "zookeeper")), "Kind of controller, where the release has both."),
-        "brokers": Key(
+        "kafka": FieldSpec(KafkaVersion(), "Kafka release line whose rules hold; the newest unless given."),
+        "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Kind of controller, where the release has both."),
+        "brokers": FieldSpec(
             ByShape(
                 BROKERS_ALLOWED,
                 scalar=Integer(1, MAX_BROKERS, BROKERS_ALLOWED),
@@ -228,7 +228,7 @@ CLUSTER: Final = Record(
             ),
             "How many brokers (ids from 1), or a list of them; 3 unless given.",
         ),
-        "controllers": Key(
+        "controllers": FieldSpec(
             ByShape(
                 CONTROLLERS_ALLOWED,
                 scalar=QuorumSize(),
@@ -236,101 +236,114 @@ CLUSTER: Final = Record(
             ),
             "KRaft: how many controllers of their own, or the brokers that are controllers too; 3 unless given.",
         ),
-        "zookeepers": Key(QuorumSize(), "ZooKeeper mode: servers of the ensemble; 3 unless given."),
-        "config": Key(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
-        "network": Key(NETWORK, "The network between all nodes."),
-        "disk": Key(DISK, "The brokers' disks."),
+        "zookeepers": FieldSpec(QuorumSize(), "ZooKeeper mode: servers of the ensemble; 3 unless given."),
+        "config": FieldSpec(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
+        "network": FieldSpec(NETWORK, "The network between all nodes."),
+        "disk": FieldSpec(DISK, "The brokers' disks."),
     }
 )
 
 TOPIC: Final = Record(
     {
-        "name": Key(
-            Text(TOPIC_NAME, "a topic name of letters, digits, dots, dashes and underscores"),
+        "name": FieldSpec(
+            TextType(TOPIC_NAME, "a topic name of letters, digits, dots, dashes and underscores"),
             "The topic's name.",
             required=True,
         ),
-        "partitions": Key(Integer(1, MAX_PARTITIONS), "Number of partitions; 1 unless given."),
-        "replication": Key(Integer(1, MAX_BROKERS), "Replicas of each partition."),
-        "placement": Key(
+        "partitions": FieldSpec(Integer(1, MAX_PARTITIONS), "Number of partitions; 1 unless given."),
+        "replication": FieldSpec(Integer(1, MAX_BROKERS), "Replicas of each partition."),
+        "placement": FieldSpec(
             ListOf(ListOf(BrokerId(), 1, MAX_BROKERS), 1, MAX_PARTITIONS),
             "Replicas of each partition in assignment order, instead of partitions and replication: [[1, 2, 3]].",
         ),
-        "config": Key(Config("topic"), "Topic configuration by Kafka's names."),
+        "config": FieldSpec(Config("topic"), "Topic configuration by Kafka's names."),
     }
 )
 
 PRODUCER: Final = Record(
     {
-        "name": Key(NAME, "The producer's name.", required=True),
-        "topic": Key(Reference("topic"), "The topic it writes to.", required=True),
-        "rate": Key(RATE_OF_RECORDS, "Records a second, or another unit: 200/s; or a ramp, steps, or bursts."),
-        "loop": Key(LOOP, "open, at the rate whatever happens, unless given; or a closed one, by what was answered."),
-        "batch": Key(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
-        "bytes": Key(SIZES, "Size of a record, or how sizes are drawn; 200 unless given."),
-        "keys": Key(
+        "name": FieldSpec(NAME, "The producer's name.", required=True),
+        "topic": FieldSpec(Reference("topic"), "The topic it writes to.", required=True),
+        "rate": FieldSpec(RATE_OF_RECORDS, "Records a second, or another unit: 200/s; or a ramp, steps, or bursts."),
+        "loop": FieldSpec(
+            LOOP, "open, at the rate whatever happens, unless given; or a closed one, by what was answered."
+        ),
+        "batch": FieldSpec(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
+        "bytes": FieldSpec(SIZES, "Size of a record, or how sizes are drawn; 200 unless given."),
+        "keys": FieldSpec(
             KEYS,
             "Distinct keys of its records, which say where they go, and which compaction needs; none unless given.",
         ),
-        "partition": Key(
+        "partition": FieldSpec(
             Integer(0, MAX_PARTITIONS - 1), "The partition of all its records; by its partitioner unless given."
         ),
-        "partitioner": Key(
+        "partitioner": FieldSpec(
             KeysToPartitions(),
             "The application's own: partitions of keys, {key-0: 2, others: 1}; those not named by Kafka's hash.",
         ),
-        "tombstones": Key(
+        "tombstones": FieldSpec(
             Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
         ),
-        "send": Key(
-            Choice(SEND_MODES),
+        "send": FieldSpec(
+            ChoiceType(SEND_MODES),
             "How it sends: async (unless given), sync (one record at a time) or fire_and_forget.",
         ),
-        "records": Key(
+        "records": FieldSpec(
             RECORDS,
             "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
         ),
         **SENDING,
-        "resends": Key(
-            Truth(), "Whether it sends again, after a restart, what it was not told the outcome of; no unless given."
+        "resends": FieldSpec(
+            BooleanType(),
+            "Whether it sends again, after a restart, what it was not told the outcome of; no unless given.",
         ),
-        "transactions": Key(TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."),
-        "start": Key(DURATION, "When it begins; at once unless given."),
-        "stop": Key(DURATION, "When it ends; when the settling begins unless given."),
-        "config": Key(Config("producer"), "Producer configuration by Kafka's names."),
+        "transactions": FieldSpec(
+            TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."
+        ),
+        "start": FieldSpec(DURATION, "When it begins; at once unless given."),
+        "stop": FieldSpec(DURATION, "When it ends; when the settling begins unless given."),
+        "config": FieldSpec(Config("producer"), "Producer configuration by Kafka's names."),
     }
 )
 
 GROUP: Final = Record(
     {
-        "name": Key(NAME, "The group's id.", required=True),
-        "topics": Key(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
-        "pattern": Key(Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."),
-        "members": Key(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
-        "instances": Key(
+        "name": FieldSpec(NAME, "The group's id.", required=True),
+        "topics": FieldSpec(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
+        "pattern": FieldSpec(
+            Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."
+        ),
+        "members": FieldSpec(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
+        "instances": FieldSpec(
             ListOf(NAME, 1, 100),
             "The group.instance.id of each member, in their order; two members may claim the same one.",
         ),
-        "racks": Key(ListOf(NAME, 1, 100), "The client.rack of each member, in their order."),
-        "processing": Key(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
-        "coordinated": Key(
-            Truth(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
+        "racks": FieldSpec(ListOf(NAME, 1, 100), "The client.rack of each member, in their order."),
+        "processing": FieldSpec(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
+        "coordinated": FieldSpec(
+            BooleanType(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
         ),
-        "commit": Key(Choice(tuple(COMMIT_MODES)), "When its applications commit; auto unless given."),
-        "fails": Key(Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."),
-        "retries": Key(Integer(1, 1_000), "How often it is tried again before it is left unprocessed; 0 unless given."),
-        "retry_pause": Key(DURATION, "How long after; at once unless given."),
-        "dead_letter": Key(Reference("topic"), "The topic that it is sent to instead; with fails."),
-        "to": Key(Reference("topic"), "The topic that its members write one record to for each that they have read."),
-        "to_config": Key(Config("producer"), "Configuration of the producers that they do it with."),
-        "config": Key(Config("consumer"), "Consumer configuration by Kafka's names."),
+        "commit": FieldSpec(ChoiceType(tuple(COMMIT_MODES)), "When its applications commit; auto unless given."),
+        "fails": FieldSpec(
+            Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."
+        ),
+        "retries": FieldSpec(
+            Integer(1, 1_000), "How often it is tried again before it is left unprocessed; 0 unless given."
+        ),
+        "retry_pause": FieldSpec(DURATION, "How long after; at once unless given."),
+        "dead_letter": FieldSpec(Reference("topic"), "The topic that it is sent to instead; with fails."),
+        "to": FieldSpec(
+            Reference("topic"), "The topic that its members write one record to for each that they have read."
+        ),
+        "to_config": FieldSpec(Config("producer"), "Configuration of the producers that they do it with."),
+        "config": FieldSpec(Config("consumer"), "Consumer configuration by Kafka's names."),
     }
 )
 
 CLIENTS: Final = Record(
     {
-        "producers": Key(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Who writes."),
-        "groups": Key(ListOf(GROUP, 0, 100), "Who reads."),
+        "producers": FieldSpec(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Who writes."),
+        "groups": FieldSpec(ListOf(GROUP, 0, 100), "Who reads."),
     }
 )
 

@@ -7,24 +7,24 @@ from faults.catalogue import CATALOGUE
 from faults.guardrails import ON_BREACH, REFUSE, Limits
 from playbooks.conditions.condition import Condition
 from playbooks.errors import listed
-from playbooks.model.playbook import Expectation, Guarding, Position, Ranges
+from playbooks.model.playbook import Expectation, Guarding, Position, StormRanges
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
     KAFKA,
+    BooleanType,
     ByShape,
-    Choice,
+    ChoiceType,
     ConditionText,
     Fields,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     ListOf,
     Record,
     Schema,
-    Text,
-    Truth,
+    TextType,
 )
 from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, item_key
@@ -34,16 +34,22 @@ MAX_EXPECTATIONS: Final = 500
 SINCE: Final = ("start", "heal")
 
 AT_END: Final = Record(
-    {"end": Key(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA, "given": GIVEN}
+    {"end": FieldSpec(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA, "given": GIVEN}
 )
 ALWAYS: Final = Record(
-    {"always": Key(ConditionText(), "Holds from the start to the end.", required=True), "kafka": KAFKA, "given": GIVEN}
+    {
+        "always": FieldSpec(ConditionText(), "Holds from the start to the end.", required=True),
+        "kafka": KAFKA,
+        "given": GIVEN,
+    }
 )
 EVENTUALLY: Final = Record(
     {
-        "eventually": Key(ConditionText(), "Holds at some instant.", required=True),
-        "within": Key(DURATION, "At most so long after 'since'; until the end unless given."),
-        "since": Key(Choice(SINCE), "The start, or the moment the last fault was healed; start unless given."),
+        "eventually": FieldSpec(ConditionText(), "Holds at some instant.", required=True),
+        "within": FieldSpec(DURATION, "At most so long after 'since'; until the end unless given."),
+        "since": FieldSpec(
+            ChoiceType(SINCE), "The start, or the moment the last fault was healed; start unless given."
+        ),
         "kafka": KAFKA,
         "given": GIVEN,
     }
@@ -123,16 +129,16 @@ MOST: Final = 10_000
 
 GUARDS: Final = Record(
     {
-        "max_brokers_down": Key(
+        "max_brokers_down": FieldSpec(
             Integer(0, MOST), "Brokers that may be dead, paused or cut off from the controller at once."
         ),
-        "keep_last_in_sync": Key(Truth(), "Never take away the last in-sync replica of any partition."),
-        "max_faults": Key(Integer(0, MOST), "Faults that last and may be active at once."),
-        "stop_when": Key(
+        "keep_last_in_sync": FieldSpec(BooleanType(), "Never take away the last in-sync replica of any partition."),
+        "max_faults": FieldSpec(Integer(0, MOST), "Faults that last and may be active at once."),
+        "stop_when": FieldSpec(
             ConditionText(), "Chaos ends when this holds: all is healed, and no fault is injected any more."
         ),
-        "on_breach": Key(
-            Choice(ON_BREACH),
+        "on_breach": FieldSpec(
+            ChoiceType(ON_BREACH),
             "Refuse what would cross a limit, or let it happen and heal everything once it is crossed; refuse unless "
             "given.",
         ),
@@ -173,34 +179,34 @@ STORM_OPERATIONS: Final = ("reassign", "elect_leaders", "set_replication", "add_
 """What an administrator does in a storm: what moves replicas, leaders and brokers."""
 
 _NAMES: Final = ListOf(
-    Choice((*CATALOGUE, *STORM_OPERATIONS), "a fault of the catalogue, or one of " + listed(STORM_OPERATIONS)), 1
+    ChoiceType((*CATALOGUE, *STORM_OPERATIONS), "a fault of the catalogue, or one of " + listed(STORM_OPERATIONS)), 1
 )
 
 
-def _span(kind: Kind, what: str) -> Kind:
+def _span(kind: FieldType, what: str) -> FieldType:
     """One value, or the least and the most."""
     return ByShape(f"{what}, or a list of the least and the most", scalar=kind, sequence=ListOf(kind, 2, 2))
 
 
 STORM: Final = Record(
     {
-        "chaos": Key(_span(DURATION, "a duration"), "How long faults are injected; [15s, 25s] unless given."),
-        "fault": Key(
+        "chaos": FieldSpec(_span(DURATION, "a duration"), "How long faults are injected; [15s, 25s] unless given."),
+        "fault": FieldSpec(
             _span(DURATION, "a duration"), "How long the longest fault of a run may last; [500ms, 12s] unless given."
         ),
-        "healthy": Key(
+        "healthy": FieldSpec(
             _span(DURATION, "a duration"), "The longest from a strike to the next; [250ms, 5s] unless given."
         ),
-        "at_once": Key(
+        "at_once": FieldSpec(
             _span(Integer(1, MOST_AT_ONCE), "a number"), "Faults that are active at once; [1, 3] unless given."
         ),
-        "steered": Key(
+        "steered": FieldSpec(
             _span(Integer(0, 100), "a number"),
             "Strikes in a hundred that wait for an interesting state; [30, 90] unless given.",
         ),
-        "faults": Key(_NAMES, "What may come; every fault that fits the cluster unless given."),
-        "without": Key(_NAMES, "... but these."),
-        "expected": Key(ListOf(Text(), 1, 100), "Keys of what is no surprise, as in finding:lost/*."),
+        "faults": FieldSpec(_NAMES, "What may come; every fault that fits the cluster unless given."),
+        "without": FieldSpec(_NAMES, "... but these."),
+        "expected": FieldSpec(ListOf(TextType(), 1, 100), "Keys of what is no surprise, as in finding:lost/*."),
     }
 )
 """Every key of ``storm``."""
@@ -214,7 +220,7 @@ _SPANS: Final = {
 }
 
 
-def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> Ranges | None:
+def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> StormRanges | None:
     """The ranges, None where there are none or they are wrong."""
     if fields is None:
         return None
@@ -240,4 +246,4 @@ def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> Ranges |
         notes.problem(
             fields.at("without"), fields.path("without"), "found every fault that may come, allowed is to leave one"
         )
-    return Ranges(**values)
+    return StormRanges(**values)

@@ -13,18 +13,18 @@ from playbooks.parser.document.field_types import (
     BAD,
     KAFKA,
     NAME,
+    BooleanType,
     BrokerId,
-    Choice,
+    ChoiceType,
     Fields,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     ListOf,
     PartitionName,
     Record,
     Schema,
-    Text,
-    Truth,
+    TextType,
 )
 from playbooks.parser.document.variables import GIVEN, counts
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
@@ -38,11 +38,11 @@ PARTITION_PATTERN: Final = "^[A-Za-z0-9._-]+-[0-9]+$"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair(Kind):
+class PairType(FieldType):
     """A list of two, such as ``[epoch, start offset]``."""
 
-    first: Kind
-    second: Kind
+    first: FieldType
+    second: FieldType
     allowed: str
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -65,7 +65,7 @@ class Pair(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class RecordName(Kind):
+class RecordNameType(FieldType):
     """A record by the name that ``append`` gave it, or by its number."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -77,11 +77,11 @@ class RecordName(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class ByBroker(Kind):
+class ByBroker(FieldType):
     """A mapping with brokers' ids as keys, and a few words that stand for others who have a state."""
 
-    broker: Kind
-    others: Mapping[str, Kind] = field(default_factory=dict)
+    broker: FieldType
+    others: Mapping[str, FieldType] = field(default_factory=dict)
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         allowed = listed(["a broker's id", *map(repr, self.others)])
@@ -118,51 +118,60 @@ _EPOCH: Final = Integer(-1, 2**31 - 1)
 
 BROKER_STATE: Final = Record(
     {
-        "leo": Key(_OFFSET, "Log end offset: the next to be written."),
-        "hw": Key(_OFFSET, "High watermark (exclusive), as this broker knows it."),
-        "log_start": Key(_OFFSET, "First offset still held."),
-        "epochs": Key(
-            ListOf(Pair(_EPOCH, _OFFSET, "[epoch, start offset]")), "Leader-epoch cache: [[epoch, start offset], ...]."
+        "leo": FieldSpec(_OFFSET, "Log end offset: the next to be written."),
+        "hw": FieldSpec(_OFFSET, "High watermark (exclusive), as this broker knows it."),
+        "log_start": FieldSpec(_OFFSET, "First offset still held."),
+        "epochs": FieldSpec(
+            ListOf(PairType(_EPOCH, _OFFSET, "[epoch, start offset]")),
+            "Leader-epoch cache: [[epoch, start offset], ...].",
         ),
-        "isr": Key(ListOf(BrokerId()), "The ISR this broker keeps as a leader, in ascending order; [] on a follower."),
-        "leader": Key(_LEADER, "Who leads, as this broker believes; -1 for nobody."),
-        "epoch": Key(_EPOCH, "The leader epoch it acts in; -1 before it was told any."),
-        "role": Key(Choice(("leader", "follower", "none")), "What it acts as."),
-        "followers": Key(ByBroker(Integer(-1, 2**53)), "A leader's idea of each follower's LEO; -1 for not known."),
-        "log": Key(
-            ListOf(Pair(_EPOCH, RecordName(), "[epoch, record]"), 0, MAX_RECORDS),
+        "isr": FieldSpec(
+            ListOf(BrokerId()), "The ISR this broker keeps as a leader, in ascending order; [] on a follower."
+        ),
+        "leader": FieldSpec(_LEADER, "Who leads, as this broker believes; -1 for nobody."),
+        "epoch": FieldSpec(_EPOCH, "The leader epoch it acts in; -1 before it was told any."),
+        "role": FieldSpec(ChoiceType(("leader", "follower", "none")), "What it acts as."),
+        "followers": FieldSpec(
+            ByBroker(Integer(-1, 2**53)), "A leader's idea of each follower's LEO; -1 for not known."
+        ),
+        "log": FieldSpec(
+            ListOf(PairType(_EPOCH, RecordNameType(), "[epoch, record]"), 0, MAX_RECORDS),
             "Its records: [[epoch, name or number], ...].",
         ),
-        "up": Key(Truth(), "Whether its process runs."),
-        "pending": Key(ListOf(BrokerId()), "The ISR that this leader has proposed and is not done with; [] for none."),
-        "fetcher": Key(
-            Choice(("running", "truncating", "failed", "none")),
+        "up": FieldSpec(BooleanType(), "Whether its process runs."),
+        "pending": FieldSpec(
+            ListOf(BrokerId()), "The ISR that this leader has proposed and is not done with; [] for none."
+        ),
+        "fetcher": FieldSpec(
+            ChoiceType(("running", "truncating", "failed", "none")),
             "A follower's fetcher: it must first find out where to truncate, or has failed until the next decision.",
         ),
-        "segments": Key(ListOf(_OFFSET), "First offset of each segment, the active one last."),
-        "flushed": Key(_OFFSET, "Recovery point: everything below has been forced to disk."),
-        "checkpointed": Key(_OFFSET, "High watermark on disk, with which a start begins."),
+        "segments": FieldSpec(ListOf(_OFFSET), "First offset of each segment, the active one last."),
+        "flushed": FieldSpec(_OFFSET, "Recovery point: everything below has been forced to disk."),
+        "checkpointed": FieldSpec(_OFFSET, "High watermark on disk, with which a start begins."),
     }
 )
 
 CONTROLLER_STATE: Final = Record(
     {
-        "leader": Key(_LEADER, "Who leads by the controller's decision; -1 for nobody."),
-        "epoch": Key(_EPOCH, "The newest leader epoch."),
-        "partition_epoch": Key(_EPOCH, "How often the state has changed."),
-        "isr": Key(ListOf(BrokerId()), "The committed ISR, in ascending order."),
-        "elr": Key(ListOf(BrokerId()), "Replicas out of the ISR that may lead (KIP-966), in ascending order."),
-        "recovering": Key(Truth(), "Whether the winner of an unclean election has yet to report (KIP-704)."),
-        "live": Key(ListOf(BrokerId()), "Brokers that the controller takes to be alive, in ascending order."),
+        "leader": FieldSpec(_LEADER, "Who leads by the controller's decision; -1 for nobody."),
+        "epoch": FieldSpec(_EPOCH, "The newest leader epoch."),
+        "partition_epoch": FieldSpec(_EPOCH, "How often the state has changed."),
+        "isr": FieldSpec(ListOf(BrokerId()), "The committed ISR, in ascending order."),
+        "elr": FieldSpec(ListOf(BrokerId()), "Replicas out of the ISR that may lead (KIP-966), in ascending order."),
+        "recovering": FieldSpec(
+            BooleanType(), "Whether the winner of an unclean election has yet to report (KIP-704)."
+        ),
+        "live": FieldSpec(ListOf(BrokerId()), "Brokers that the controller takes to be alive, in ascending order."),
     }
 )
 
 CONSUMER_STATE: Final = Record(
     {
-        "position": Key(_OFFSET, "The offset it reads next."),
-        "epoch": Key(_EPOCH, "Epoch of the last record it was handed; -1 for none."),
-        "read": Key(
-            ListOf(Pair(_EPOCH, RecordName(), "[epoch, record]"), 0, MAX_RECORDS),
+        "position": FieldSpec(_OFFSET, "The offset it reads next."),
+        "epoch": FieldSpec(_EPOCH, "Epoch of the last record it was handed; -1 for none."),
+        "read": FieldSpec(
+            ListOf(PairType(_EPOCH, RecordNameType(), "[epoch, record]"), 0, MAX_RECORDS),
             "What it was handed, in order: [[epoch, name or number], ...].",
         ),
     }
@@ -172,7 +181,7 @@ BY_BROKER: Final = ByBroker(BROKER_STATE, {"controller": CONTROLLER_STATE, "cons
 
 
 @dataclass(frozen=True, slots=True)
-class ByPartition(Kind):
+class ByPartition(FieldType):
     """The state of one partition as it is, or a mapping with partitions as keys."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -199,7 +208,7 @@ def _like_a_partition(name: str) -> bool:
     return re.search(PARTITION_PATTERN, name) is not None
 
 
-THEN: Final = Key(ByPartition(), "State that the step is expected to leave behind.")
+THEN: Final = FieldSpec(ByPartition(), "State that the step is expected to leave behind.")
 
 
 def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> dict[str, dict[str, Any]]:
@@ -238,7 +247,7 @@ def _only_partition(notes: Notes) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NumberOr(Kind):
+class NumberOr(FieldType):
     """A whole number, or one of a few words."""
 
     words: tuple[str, ...]
@@ -257,23 +266,23 @@ class NumberOr(Kind):
         return {"anyOf": [{"enum": list(self.words)}, self.number.schema()]}
 
 
-EVENT: Final = Key(Text(), "Begins a row of the printed table, and says what happens in it.")
+EVENT: Final = FieldSpec(TextType(), "Begins a row of the printed table, and says what happens in it.")
 
 
-def kind_of(param: ManualParam) -> Kind:
+def kind_of(param: ManualParam) -> FieldType:
     """How the value of a parameter of a step by hand is written."""
-    kinds: dict[str, Kind] = {
+    kinds: dict[str, FieldType] = {
         "int": Integer(0, MAX_RECORDS),
         "ints": ListOf(_OFFSET),
-        "str": Text(),
+        "str": TextType(),
         "strs": ListOf(NAME, 1, MAX_RECORDS),
-        "bool": Truth(),
+        "bool": BooleanType(),
         "partition": PartitionName(),
         "broker": BrokerId(),
         "brokers": ListOf(BrokerId(), 1),
         "acks": NumberOr(("all",), Integer(-1, 1), "0, 1, -1 or all"),
         "epoch": NumberOr(("latest",), Integer(0, 2**31 - 1), "a leader epoch or latest"),
-        "choice": Choice(param.choices),
+        "choice": ChoiceType(param.choices),
         "before": NumberOr(("hw",), _OFFSET, "an offset or hw"),
     }
     return kinds[param.type]
@@ -282,11 +291,11 @@ def kind_of(param: ManualParam) -> Kind:
 def manual_parameters(verb: str) -> Record:
     """The keys below a verb."""
     params = MANUAL_VERBS[verb].params
-    return Record({name: Key(kind_of(param), param.doc, param.required) for name, param in params.items()})
+    return Record({name: FieldSpec(kind_of(param), param.doc, param.required) for name, param in params.items()})
 
 
 @dataclass(frozen=True, slots=True)
-class Nothing(Kind):
+class Nothing(FieldType):
     """For a verb without parameters: no value, or an empty mapping."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -304,7 +313,7 @@ def manual_record(verb: str) -> Record:
     params = manual_parameters(verb) if MANUAL_VERBS[verb].params else Nothing()
     return Record(
         {
-            verb: Key(params, MANUAL_VERBS[verb].doc, required=True),
+            verb: FieldSpec(params, MANUAL_VERBS[verb].doc, required=True),
             "event": EVENT,
             "kafka": KAFKA,
             "given": GIVEN,

@@ -12,15 +12,15 @@ from playbooks.parser.document.field_types import (
     BAD,
     NAME,
     BrokerId,
-    Choice,
+    ChoiceType,
     Fields,
+    FieldType,
     Integer,
-    Kind,
     ListOf,
     PartitionName,
     Reference,
     Schema,
-    Text,
+    TextType,
 )
 from playbooks.parser.document.yaml_source import Node
 from playbooks.parser.sections.cluster import Config, check_releases
@@ -35,7 +35,7 @@ _ALLOWED: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place(Kind):
+class TopicPartitionsType(FieldType):
     """A topic of the playbook, perhaps with partitions, as Kafka's tools write it; ``type`` is the parameter's."""
 
     type: str
@@ -47,8 +47,8 @@ class Place(Kind):
             notes.problem(node, key, wrong)
         return BAD if wrong else text
 
-    def _text(self) -> Text:
-        return Text(LISTS[self.type][0], _ALLOWED[self.type])
+    def _text(self) -> TextType:
+        return TextType(LISTS[self.type][0], _ALLOWED[self.type])
 
     def _wrong(self, text: str, notes: Notes) -> str:
         if self.type == "scopes":
@@ -65,17 +65,17 @@ class Place(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Places(Kind):
+class TopicPartitionsListType(FieldType):
     """A list of them, as a tuple."""
 
     type: str
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        found = ListOf(Place(self.type), 1).read(node, key, notes)
+        found = ListOf(TopicPartitionsType(self.type), 1).read(node, key, notes)
         return BAD if found is BAD else tuple(found)
 
     def _schema(self) -> Schema:
-        return ListOf(Place(self.type), 1).schema()
+        return ListOf(TopicPartitionsType(self.type), 1).schema()
 
 
 def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
@@ -92,7 +92,7 @@ def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class NewTopic(Kind):
+class NewTopic(FieldType):
     """The name of a topic that there is not yet."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -103,7 +103,7 @@ class NewTopic(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Brokers(Kind):
+class Brokers(FieldType):
     """Brokers in an order, each once."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -121,7 +121,7 @@ class Brokers(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs(Kind):
+class Pairs(FieldType):
     """Configurations of a scope, as pairs."""
 
     config: Config
@@ -135,7 +135,7 @@ class Pairs(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class AsTuple(Kind):
+class AsTuple(FieldType):
     """A list, read as a tuple."""
 
     kind: ListOf
@@ -149,19 +149,19 @@ class AsTuple(Kind):
 
 
 @dataclass(frozen=True, slots=True)
-class Whole(Kind):
+class Whole(FieldType):
     """The number or the name of an operation, or all."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         words = ("all", *OPERATIONS)
         text = str(getattr(node, "text", ""))
-        return text if text.isdecimal() else Choice(words, f"a number, {listed(words)}").read(node, key, notes)
+        return text if text.isdecimal() else ChoiceType(words, f"a number, {listed(words)}").read(node, key, notes)
 
     def _schema(self) -> Schema:
         return {"anyOf": [{"enum": ["all", *OPERATIONS]}, Integer(1, 1 << 31).schema()]}
 
 
-_KINDS: Final[dict[str, Kind]] = {
+_KINDS: Final[dict[str, FieldType]] = {
     "topic": Reference("topic"),
     "new topic": NewTopic(),
     "partition": PartitionName(),
@@ -170,12 +170,12 @@ _KINDS: Final[dict[str, Kind]] = {
     "placement": AsTuple(ListOf(Brokers(), 1)),
     "topic config": Pairs(Config("topic")),
     "broker config": Pairs(Config("broker")),
-    "topic keys": AsTuple(ListOf(Choice(tuple(SCOPES["topic"]), "configurations of a topic"), 1)),
-    "broker keys": AsTuple(ListOf(Choice(tuple(SCOPES["broker"]), "configurations of a broker"), 1)),
+    "topic keys": AsTuple(ListOf(ChoiceType(tuple(SCOPES["topic"]), "configurations of a topic"), 1)),
+    "broker keys": AsTuple(ListOf(ChoiceType(tuple(SCOPES["broker"]), "configurations of a broker"), 1)),
     "text": Whole(),
     "group": NAME,
-    "scopes": Places("scopes"),
-    "offset lines": Places("offset lines"),
+    "scopes": TopicPartitionsListType("scopes"),
+    "offset lines": TopicPartitionsListType("offset lines"),
 }
 
 
@@ -183,7 +183,7 @@ _SCOPES: Final[dict[str, Scope]] = {"topic config": "topic", "broker config": "b
 """Types of parameters that are configurations, by whose they are."""
 
 
-def operation_kind(param: Param) -> Kind | None:
+def operation_kind(param: Param) -> FieldType | None:
     """How the value of an operation's parameter is written, None for the types that faults have too."""
     return _KINDS.get(param.type)
 

@@ -7,9 +7,20 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.errors import listed, shown
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.parser.document.context import Notes
-from playbooks.parser.document.field_types import BAD, DURATION, KAFKA, Fields, Integer, Key, Kind, Record, Schema, Text
+from playbooks.parser.document.field_types import (
+    BAD,
+    DURATION,
+    KAFKA,
+    Fields,
+    FieldSpec,
+    FieldType,
+    Integer,
+    Record,
+    Schema,
+    TextType,
+)
 from playbooks.parser.document.variables import GIVEN, NAME_ALLOWED, NAME_PATTERN, ROUND, counts, substitute
-from playbooks.parser.document.yaml_source import Mapping, Node, Origin, Scalar, Sequence, item_key
+from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, ValueOrigin, item_key
 from playbooks.parser.steps.manual_steps import ManualSteps
 from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, TimedSteps
 
@@ -21,7 +32,7 @@ MAX_GROUPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Filled(Kind):
+class Filled(FieldType):
     """A list with something in it, which is read later."""
 
     of: str
@@ -42,18 +53,20 @@ class Filled(Kind):
         return {"type": "array", "minItems": 1, "maxItems": MAX_STEPS, "items": self.items}
 
 
-_OWN: Final[dict[str, Key]] = {
-    "repeat": Key(Integer(1, MAX_STEPS), "How many rounds there are."),
-    "each": Key(Filled("value", {}), "Values instead of a number: a round for each."),
-    "as": Key(
-        Text(NAME_PATTERN, NAME_ALLOWED),
+_OWN: Final[dict[str, FieldSpec]] = {
+    "repeat": FieldSpec(Integer(1, MAX_STEPS), "How many rounds there are."),
+    "each": FieldSpec(Filled("value", {}), "Values instead of a number: a round for each."),
+    "as": FieldSpec(
+        TextType(NAME_PATTERN, NAME_ALLOWED),
         "What the steps call the number of the round, or its value, as in ${round}; that unless given.",
     ),
-    "steps": Key(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
+    "steps": FieldSpec(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
 }
-_TIMED: Final[dict[str, Key]] = {
+_TIMED: Final[dict[str, FieldSpec]] = {
     **{name: key for name, key in TRIGGERS.items() if name != "executed"},
-    "every": Key(DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."),
+    "every": FieldSpec(
+        DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."
+    ),
 }
 GROUP: Final[dict[bool, Record]] = {
     True: Record({**_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
@@ -110,7 +123,9 @@ def read_rounds(fields: Fields, notes: Notes) -> Rounds:
     if sound and each is not None:
         return Rounds(variable, each.items, numbered=False)
     if not sound:
-        return Rounds(variable, (Scalar(node.line, node.column, "", True, 0, Origin(unknown=True)),), numbered=True)
+        return Rounds(
+            variable, (Scalar(node.line, node.column, "", True, 0, ValueOrigin(unknown=True)),), numbered=True
+        )
     numbers = range(1, fields.get("repeat", 1) + 1)
     return Rounds(variable, tuple(Scalar(node.line, node.column, str(n), True, 0) for n in numbers), numbered=True)
 

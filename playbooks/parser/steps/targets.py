@@ -20,8 +20,8 @@ from faults.declarations import (
     parse,
 )
 from playbooks.errors import listed, shown
-from playbooks.parser.document.context import Facts, Notes
-from playbooks.parser.document.field_types import BAD, BrokerId, Fields, Kind, Schema
+from playbooks.parser.document.context import Notes, PlaybookNames
+from playbooks.parser.document.field_types import BAD, BrokerId, Fields, FieldType, Schema
 from playbooks.parser.document.yaml_source import Node, Scalar
 
 LONGEST: Final = 400
@@ -33,7 +33,7 @@ _MANY: Final = ("followers", "isr", "replicas")
 
 
 @dataclass(frozen=True, slots=True)
-class Target(Kind):
+class Target(FieldType):
     """A selector such as ``leader(orders-0)``; ``accepts`` is what the fault can be done to.
 
     ``sides``: it may name both sides of the links that a fault is about, ``link(broker(1), broker(2))``;
@@ -61,7 +61,7 @@ class Target(Kind):
             return BAD
         return node.text
 
-    def _problems(self, selector: Selector, facts: Facts) -> Iterator[tuple[int, str]]:
+    def _problems(self, selector: Selector, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
         """What is wrong with it, and the column of each, from 0."""
         if selector.kind == LINK and not self.sides:
             yield selector.column, f"found {LINK}, which has two sides; allowed are {ACCEPTS[self.accepts]}"
@@ -107,7 +107,7 @@ def _first(selector: Selector) -> Selector:
     return _first(selector.parts[0]) if selector.parts else selector
 
 
-def _wrong(selector: Selector, facts: Facts) -> str:
+def _wrong(selector: Selector, facts: PlaybookNames) -> str:
     """Why a plain selector can never find anybody in this cluster."""
     kind, argument = selector.kind, selector.argument
     if kind in PARTITION_SELECTORS:
@@ -132,7 +132,7 @@ def _wrong(selector: Selector, facts: Facts) -> str:
     return _wrong_client(argument, facts) if kind == "client" else ""
 
 
-def _wrong_count(selector: Selector, facts: Facts) -> str:
+def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
     """Why so many can never be drawn."""
     if selector.kind not in OF_OTHERS:
         return ""
@@ -149,13 +149,13 @@ def _wrong_count(selector: Selector, facts: Facts) -> str:
     return f"found {selector.count} drawn from {selector.inner}, {allowed}: it never means more"
 
 
-def _most_drawn_from(selector: Selector, facts: Facts) -> int | None:
+def _most_drawn_from(selector: Selector, facts: PlaybookNames) -> int | None:
     if selector.inner is not None:
         return _most(selector.inner, facts)
     return None if facts.brokers is None else len(facts.brokers)
 
 
-def _most(selector: Selector, facts: Facts) -> int | None:
+def _most(selector: Selector, facts: PlaybookNames) -> int | None:
     """How many nodes a sound selector can ever mean; None where the file does not say."""
     kind, argument = selector.kind, selector.argument
     if kind in OF_OTHERS:
@@ -188,7 +188,7 @@ def _most_of_several(kind: str, each: list[int | None]) -> int | None:
     return sum(known) if len(known) == len(each) else None
 
 
-def _most_clients(kind: str, facts: Facts) -> int | None:
+def _most_clients(kind: str, facts: PlaybookNames) -> int | None:
     members = None if facts.groups is None else list(facts.groups.values())
     if (kind != "consumers" and facts.producers is None) or (
         kind != "producers" and (members is None or None in members)
@@ -198,7 +198,7 @@ def _most_clients(kind: str, facts: Facts) -> int | None:
     return producers + (0 if kind == "producers" else sum(count for count in members or () if count is not None))
 
 
-def _wrong_client(name: str, facts: Facts) -> str:
+def _wrong_client(name: str, facts: PlaybookNames) -> str:
     """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
     if facts.producers is None or facts.groups is None or name in (ADMIN, OUTSIDE, *facts.producers):
         return ""
@@ -212,7 +212,7 @@ def _wrong_client(name: str, facts: Facts) -> str:
     return f"found the client {shown(name)}, allowed are {group}/0 to {group}/{members - 1}"
 
 
-def _unfit(selector: Selector, accepts: str, facts: Facts) -> Iterator[tuple[int, str]]:
+def _unfit(selector: Selector, accepts: str, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
     """Why the fault cannot be done to such a target, by the words of the catalogue, and the column."""
     if selector.kind == COMMON:
         each = [list(_unfit(part, accepts, facts)) for part in selector.parts]
@@ -233,7 +233,7 @@ def _unfit(selector: Selector, accepts: str, facts: Facts) -> Iterator[tuple[int
             yield selector.column, wrong
 
 
-def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
+def _unfit_client(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
     """Where the fault is for some clients, or for others only."""
     if leaf.kind not in ("client", "clients", "producers", "consumers", "members"):
         if accepts not in ("clients", "consumers", "producers"):
@@ -252,7 +252,7 @@ def _unfit_client(leaf: Selector, accepts: str, facts: Facts) -> str:
     return ""
 
 
-def _unfit_node(leaf: Selector, accepts: str, facts: Facts) -> str:
+def _unfit_node(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
     """Where the fault is for brokers, or their machines, only."""
     if accepts not in ("brokers", "hosts"):
         return ""

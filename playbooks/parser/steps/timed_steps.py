@@ -18,23 +18,23 @@ from playbooks.conditions.grammar import ConditionError
 from playbooks.errors import PlaybookError, Problem, closest, listed, nearest, shown
 from playbooks.model.playbook import Position, Step, StepVerb, Trigger
 from playbooks.model.step_text import described
-from playbooks.parser.document.context import Facts, Notes
+from playbooks.parser.document.context import Notes, PlaybookNames
 from playbooks.parser.document.field_types import (
     BAD,
     DURATION,
     KAFKA,
+    BooleanType,
     BrokerId,
-    Choice,
+    ChoiceType,
     ConditionText,
     Fields,
+    FieldSpec,
+    FieldType,
     Integer,
-    Key,
-    Kind,
     Numbered,
     Quantity,
     Record,
-    Text,
-    Truth,
+    TextType,
     wrong_names,
 )
 from playbooks.parser.document.variables import GIVEN, counts
@@ -90,56 +90,58 @@ def struck(name: str, fields: Fields, notes: Notes) -> str:
 
 MAX_STEPS: Final = 2_000
 
-IF_ANY: Final = Key(Truth(), "Whether the step is skipped, and not refused, where its target is nobody at that moment.")
+IF_ANY: Final = FieldSpec(
+    BooleanType(), "Whether the step is skipped, and not refused, where its target is nobody at that moment."
+)
 
-NOTE: Final = Key(Text(), "A line for the reader, printed as the step is taken.")
+NOTE: Final = FieldSpec(TextType(), "A line for the reader, printed as the step is taken.")
 
-REFUSED: Final = Key(
-    Choice(
+REFUSED: Final = FieldSpec(
+    ChoiceType(
         ("any", "never", *(error.name for error in KafkaError if error is not KafkaError.NONE)),
         "any, never or a Kafka error such as NOT_LEADER_OR_FOLLOWER",
     ),
     "Kafka's error expected of the step, or any, or never.",
 )
 
-NOW: Final = Choice(("now",))
+NOW: Final = ChoiceType(("now",))
 SEED: Final = Integer(0, 1 << 62)
 
-TRIGGERS: Final[dict[str, Key]] = {
-    "at": Key(DURATION, "Acts at this virtual time."),
-    "executed": Key(
+TRIGGERS: Final[dict[str, FieldSpec]] = {
+    "at": FieldSpec(DURATION, "Acts at this virtual time."),
+    "executed": FieldSpec(
         Integer(0, 1 << 62), "Beside at: acts in its instant right after so many events of the run; export writes it."
     ),
-    "after": Key(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
-    "when": Key(ConditionText(), "Acts as soon as this condition holds."),
-    "within": Key(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
+    "after": FieldSpec(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
+    "when": FieldSpec(ConditionText(), "Acts as soon as this condition holds."),
+    "within": FieldSpec(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
 }
 
-TIMED_VERBS: Final[dict[str, Key]] = {
-    "inject": Key(
-        Choice((*CATALOGUE, *FAULT_ALIASES), "a fault that 'floodmark faults' lists"),
+TIMED_VERBS: Final[dict[str, FieldSpec]] = {
+    "inject": FieldSpec(
+        ChoiceType((*CATALOGUE, *FAULT_ALIASES), "a fault that 'floodmark faults' lists"),
         "A fault to inject.",
         required=True,
     ),
-    "heal": Key(
+    "heal": FieldSpec(
         Numbered(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
         "A fault to heal, by its name or by its number among the run's, or all.",
         required=True,
     ),
-    "admin": Key(
-        Choice((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
+    "admin": FieldSpec(
+        ChoiceType((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
         "An operation of the administrator.",
         required=True,
     ),
-    "settle": Key(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
-    "stop": Key(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
-    "reseed": Key(SEED, "From here on every random draw comes of this seed.", required=True),
+    "settle": FieldSpec(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
+    "stop": FieldSpec(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
+    "reseed": FieldSpec(SEED, "From here on every random draw comes of this seed.", required=True),
 }
 ENDINGS: Final = ("settle", "stop")
 """Verbs after which no step acts any more."""
 
 
-def kind_of(param: Param) -> Kind:
+def kind_of(param: Param) -> FieldType:
     """How the value of a parameter of a fault or an operation is written."""
     if param.type == "duration":
         return Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED, param.low, param.high, write=duration_text)
@@ -154,9 +156,9 @@ def kind_of(param: Param) -> Kind:
     if param.type == "int":
         return Integer(param.low, param.high)
     if param.type == "bool":
-        return Truth()
+        return BooleanType()
     if param.type == "choice":
-        return Choice(param.choices)
+        return ChoiceType(param.choices)
     return operation_kind(param) or Target("nodes")
 
 
@@ -168,26 +170,26 @@ def timed_record(verb: str, name: str) -> Record:
         fault = CATALOGUE[true]
         accepts = (alias.accepts if alias else "") or fault.accepts
         by_id = may_name_broker(name)
-        keys["target"] = Key(
+        keys["target"] = FieldSpec(
             Target(accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
             f"What it strikes: {ACCEPTS[accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
             required=not fault.target and not by_id,
         )
         if by_id:
-            keys["broker"] = Key(BrokerId(), "The broker that it strikes, instead of a target.")
+            keys["broker"] = FieldSpec(BrokerId(), "The broker that it strikes, instead of a target.")
         if fault.lasting:
-            keys["for"] = Key(DURATION, "How long it lasts; until it is healed unless given.")
+            keys["for"] = FieldSpec(DURATION, "How long it lasts; until it is healed unless given.")
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
     return Record({**keys, "kafka": KAFKA, "given": GIVEN, "note": NOTE})
 
 
-def _parameters(params: tuple[Param, ...]) -> dict[str, Key]:
-    return {param.name: Key(kind_of(param), described(param), param.default is None) for param in params}
+def _parameters(params: tuple[Param, ...]) -> dict[str, FieldSpec]:
+    return {param.name: FieldSpec(kind_of(param), described(param), param.default is None) for param in params}
 
 
-COMMON: Final = Record({**TRIGGERS, "for": Key(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
+COMMON: Final = Record({**TRIGGERS, "for": FieldSpec(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
 """Keys that mean the same in every step that has them."""
 
 
@@ -327,7 +329,7 @@ def the_verb(
 # Reads actions typed into a running session, with the same checks and messages as in a playbook.
 
 
-class Asking:
+class StepParser:
     """What one cluster can be asked for. Topics that operations create are known from then on."""
 
     def __init__(self, spec: ClusterSpec, path: str) -> None:
@@ -373,7 +375,7 @@ class Asking:
         return condition
 
 
-def facts_in(cluster: Cluster) -> Facts:
+def facts_in(cluster: Cluster) -> PlaybookNames:
     """The same of a cluster that runs, with what its clients outside are known by."""
     outside = cluster.outside
     return replace(
@@ -383,13 +385,13 @@ def facts_in(cluster: Cluster) -> Facts:
     )
 
 
-def facts_of(spec: ClusterSpec) -> Facts:
+def facts_of(spec: ClusterSpec) -> PlaybookNames:
     """The names that a cluster's parts have."""
     racks: dict[str, int] = {}
     for broker in spec.brokers:
         if broker.rack:
             racks[broker.rack] = racks.get(broker.rack, 0) + 1
-    return Facts(
+    return PlaybookNames(
         kafka=spec.kafka,
         brokers=tuple(broker.id for broker in spec.brokers),
         racks=racks,

@@ -58,7 +58,7 @@ def swept(
 _SECOND_US: Final = 1_000_000
 
 
-class Rule(NamedTuple):
+class AlertRule(NamedTuple):
     """An alert: Kafka's name of the metric, how bad it is, and for how long the condition must hold."""
 
     alert: str
@@ -72,35 +72,35 @@ class Rule(NamedTuple):
 
 
 RULES: Final = (
-    Rule(
+    AlertRule(
         "OfflinePartitionsCount",
         "kafka.controller:type=KafkaController,name=OfflinePartitionsCount",
         "page",
         0,
         "offline",
     ),
-    Rule(
+    AlertRule(
         "UnderMinIsrPartitionCount",
         "kafka.server:type=ReplicaManager,name=UnderMinIsrPartitionCount",
         "page",
         10 * _SECOND_US,
         "under_min_isr",
     ),
-    Rule(
+    AlertRule(
         "UnderReplicatedPartitions",
         "kafka.server:type=ReplicaManager,name=UnderReplicatedPartitions",
         "warn",
         60 * _SECOND_US,
         "under_replicated",
     ),
-    Rule(
+    AlertRule(
         "AtMinIsrPartitionCount",
         "kafka.server:type=ReplicaManager,name=AtMinIsrPartitionCount",
         "warn",
         60 * _SECOND_US,
         "at_min_isr",
     ),
-    Rule(
+    AlertRule(
         "UncleanLeaderElectionsPerSec",
         "kafka.controller:type=ControllerStats,name=UncleanLeaderElectionsPerSec",
         "page",
@@ -108,8 +108,8 @@ RULES: Final = (
         "",
         "unclean",
     ),
-    Rule("IsrShrinksPerSec", "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec", "warn", 0, "", "shrink"),
-    Rule(
+    AlertRule("IsrShrinksPerSec", "kafka.server:type=ReplicaManager,name=IsrShrinksPerSec", "warn", 0, "", "shrink"),
+    AlertRule(
         "ActiveControllerCount",
         "kafka.controller:type=KafkaController,name=ActiveControllerCount",
         "page",

@@ -78,7 +78,7 @@ SCHEMA: Final = (
 )
 
 
-class Fault:
+class FaultImpact:
     """A fault, and what it may have brought about."""
 
     def __init__(self, row: Row, until_seq: int) -> None:
@@ -171,7 +171,7 @@ def _brokers(ids: Iterable[int]) -> list[str]:
     return [f"broker {each}" for each in ids]
 
 
-def _touched(fault: Fault, *groups: Sequence[str]) -> int:
+def _touched(fault: FaultImpact, *groups: Sequence[str]) -> int:
     """The first of these groups of nodes with one that the fault is of, from 1."""
     return next((at for at, names in enumerate(groups, 1) if not fault.nodes.isdisjoint(names)), _NEVER)
 
@@ -184,14 +184,14 @@ class Effects:
         begun = sorted(faults, key=lambda row: int(row["seq"]))
         following = [*[int(row["seq"]) for row in begun[1:]], _FOR_EVER]
         self.faults = [
-            Fault(row, max(int(row["ended_seq"]), later)) for row, later in zip(begun, following, strict=True)
+            FaultImpact(row, max(int(row["ended_seq"]), later)) for row, later in zip(begun, following, strict=True)
         ]
         self._states = states
         self._controller = controller
         self._begun = 0
-        self._current: list[Fault] = []
+        self._current: list[FaultImpact] = []
 
-    def _may_explain(self, row: Row) -> list[Fault]:
+    def _may_explain(self, row: Row) -> list[FaultImpact]:
         """The faults that may cover this and what comes after it, all others left out: rows come in order."""
         late_us = row["at_us"] + (row.get("bound_us") or 0)
         while self._begun < len(self.faults):
@@ -203,10 +203,10 @@ class Effects:
         self._current = [fault for fault in self._current if int(row["seq"]) < fault.until_seq]
         return self._current
 
-    def _given(self, row: Row, rank: Callable[[Fault], int], among: Sequence[Fault]) -> list[Fault]:
+    def _given(self, row: Row, rank: Callable[[FaultImpact], int], among: Sequence[FaultImpact]) -> list[FaultImpact]:
         """The faults that explain best what happened then; several where nothing tells them apart."""
 
-        def key(fault: Fault) -> tuple[int, ...]:
+        def key(fault: FaultImpact) -> tuple[int, ...]:
             # Whom a client asks changes while it waits: that is of what began the outage, whichever leads by now.
             causes = (not fault.began(row), rank(fault))
             return (*(causes if row["kind"] == "refused" else causes[::-1]), fault.is_long_over(row), fault.slows)
@@ -225,7 +225,7 @@ class Effects:
         if row["kind"] == "controller_changed":
             self._controller = row["node"]
 
-    def _cause(self, row: Row) -> Callable[[Fault], int]:
+    def _cause(self, row: Row) -> Callable[[FaultImpact], int]:
         if row["kind"] == "isr_changed":
             left = _brokers([each for each in row["previous_isr"] or () if each not in (row["isr"] or ())])
             return self._decided(left, _brokers([row["leader"]]))
@@ -238,11 +238,11 @@ class Effects:
         return self._decided(named or self._states.leader(row["partition"], row["seq"] - 1))
 
     @staticmethod
-    def _decided(*groups: Sequence[str]) -> Callable[[Fault], int]:
+    def _decided(*groups: Sequence[str]) -> Callable[[FaultImpact], int]:
         """A decision about these nodes; where they are not known any fault of the cluster may be its cause."""
         unknown = not any(groups)
 
-        def rank(fault: Fault) -> int:
+        def rank(fault: FaultImpact) -> int:
             behind = len(groups) + 1 if fault.everywhere or (unknown and fault.cluster) else _NEVER
             return min(_touched(fault, *groups), behind)
 
@@ -259,7 +259,7 @@ class Effects:
         else:
             groups = [[row["client"] or "", *leader], replicas]
 
-        def rank(fault: Fault) -> int:
+        def rank(fault: FaultImpact) -> int:
             anything = fault.cluster and (row["kind"] == "refused" or not replicas)
             return min(_touched(fault, *groups), 3 if fault.everywhere or anything else _NEVER)
 
@@ -288,7 +288,7 @@ class Effects:
         return [_told(fault) for fault in self.faults]
 
 
-def _told(fault: Fault) -> dict[str, Any]:
+def _told(fault: FaultImpact) -> dict[str, Any]:
     row, alert = fault.row, fault.detected_by
     out = [each for each in fault.troubles if each["kind"] == "out"]
     whens = {

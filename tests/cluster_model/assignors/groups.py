@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
-from cluster_model.assignors.base import Assignment, Member, TopicPartition, Topics
+from cluster_model.assignors.base import Assignment, MemberSubscription, TopicPartition, Topics
 
 
 def parts(text: str) -> tuple[TopicPartition, ...]:
@@ -15,8 +15,8 @@ def parts(text: str) -> tuple[TopicPartition, ...]:
 
 def member(
     name: str, topics: str, owned: str = "", generation: int = -1, *, instance: str = "", rack: str = ""
-) -> Member:  # fmt: skip
-    return Member(name, tuple(topics.split()), instance, rack, parts(owned), generation)
+) -> MemberSubscription:  # fmt: skip
+    return MemberSubscription(name, tuple(topics.split()), instance, rack, parts(owned), generation)
 
 
 def shown(assignment: Assignment) -> dict[str, str]:
@@ -28,7 +28,7 @@ def as_written(shares: Sequence[str]) -> dict[str, str]:
     return {f"consumer{place}": " ".join(map(str, sorted(parts(share)))) for place, share in enumerate(shares)}
 
 
-def after(members: Sequence[Member], assignment: Assignment, generation: int) -> list[Member]:
+def after(members: Sequence[MemberSubscription], assignment: Assignment, generation: int) -> list[MemberSubscription]:
     """The same members at the next rebalance, with what they got."""
     return [each._replace(owned=assignment[each.id], generation=generation) for each in members]
 
@@ -45,7 +45,7 @@ def spread(sizes: dict[str, int], replicas: int, brokers: Sequence[str]) -> Topi
     return Topics(sizes, racks)
 
 
-def mismatched(members: Sequence[Member], topics: Topics, assignment: Assignment) -> int:
+def mismatched(members: Sequence[MemberSubscription], topics: Topics, assignment: Assignment) -> int:
     """Partitions whose member has a rack with no replica in it."""
     return sum(
         bool(each.rack) and each.rack not in topics.racks.get(partition, ())
@@ -54,7 +54,7 @@ def mismatched(members: Sequence[Member], topics: Topics, assignment: Assignment
     )
 
 
-def is_valid(members: Sequence[Member], topics: Topics, assignment: Assignment) -> bool:
+def is_valid(members: Sequence[MemberSubscription], topics: Topics, assignment: Assignment) -> bool:
     """Whether every partition that somebody wants has one owner, who wants it."""
     wanted = {topic for each in members for topic in each.topics}
     given = [partition for each in members for partition in assignment[each.id]]
@@ -65,7 +65,7 @@ def is_valid(members: Sequence[Member], topics: Topics, assignment: Assignment) 
     )
 
 
-def is_even(members: Sequence[Member], assignment: Assignment) -> bool:
+def is_even(members: Sequence[MemberSubscription], assignment: Assignment) -> bool:
     """Whether nobody could have a partition of one who has at least two more."""
     return not any(
         len(assignment[poor.id]) + 1 < len(assignment[rich.id])
@@ -81,18 +81,18 @@ SIZES = st.dictionaries(st.sampled_from(TOPICS), st.integers(0, 7), max_size=4)
 
 
 @st.composite
-def same(draw: st.DrawFn) -> list[Member]:
+def same(draw: st.DrawFn) -> list[MemberSubscription]:
     """Members with one subscription, some static."""
     topics = tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=4, unique=True)))
     return [each._replace(topics=topics) for each in draw(different())]
 
 
 @st.composite
-def different(draw: st.DrawFn) -> list[Member]:
+def different(draw: st.DrawFn) -> list[MemberSubscription]:
     """Members with subscriptions of their own, some static, some in racks; nobody owns anything yet."""
     names = draw(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=6, unique=True))
     return [
-        Member(
+        MemberSubscription(
             name,
             tuple(draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=4, unique=True))),
             draw(st.sampled_from(["", f"i{name}"])),

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 
-from cluster_model.assignors.base import Member, Topics, in_order
+from cluster_model.assignors.base import MemberSubscription, Topics, in_order
 from cluster_model.assignors.range_and_round_robin import RangeAssignor, RoundRobinAssignor
 from cluster_model.assignors.registry import CLIENT_ASSIGNORS, SERVER_ASSIGNORS
 from cluster_model.assignors.sticky import racks_matter
@@ -198,7 +198,7 @@ def test_when_racks_matter() -> None:
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_every_partition_has_one_owner_who_wants_it(members: list[Member], topics: Topics) -> None:
+def test_every_partition_has_one_owner_who_wants_it(members: list[MemberSubscription], topics: Topics) -> None:
     for assignor in (*CLIENT_ASSIGNORS.values(), *SERVER_ASSIGNORS.values()):
         assignment = assignor.assign(members, topics)
         assert is_valid(members, topics, assignment), assignor.name
@@ -208,7 +208,9 @@ def test_every_partition_has_one_owner_who_wants_it(members: list[Member], topic
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_range_is_even_within_each_topic_and_consecutive_without_racks(members: list[Member], topics: Topics) -> None:
+def test_range_is_even_within_each_topic_and_consecutive_without_racks(
+    members: list[MemberSubscription], topics: Topics
+) -> None:
     for known in (topics, Topics(topics.sizes)):
         assignment = RANGE.assign(members, known)
         for topic in topics.sizes:
@@ -227,7 +229,7 @@ def test_range_is_even_within_each_topic_and_consecutive_without_racks(members: 
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_round_robin_is_even_where_all_want_the_same(members: list[Member], topics: Topics) -> None:
+def test_round_robin_is_even_where_all_want_the_same(members: list[MemberSubscription], topics: Topics) -> None:
     same = [each._replace(topics=("t0", "t1", "t2")) for each in members]
     sizes = [len(share) for share in ROUND_ROBIN.assign(same, topics).values()]
     assert max(sizes) - min(sizes) <= 1

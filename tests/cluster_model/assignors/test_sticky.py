@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.assignors.base import Assignment, Assignor, Member, Topics
+from cluster_model.assignors.base import Assignment, Assignor, MemberSubscription, Topics
 from cluster_model.assignors.sticky import CooperativeStickyAssignor, Movements, StickyAssignor
 from tests.cluster_model.assignors.groups import (
     TOPICS,
@@ -29,7 +29,7 @@ BOTH = [STICKY, COOPERATIVE]
 TWO = Topics({"t0": 3, "t1": 3})
 
 
-def settled(members: Sequence[Member], topics: Topics) -> Assignment:
+def settled(members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
     """What cooperative members have after as many rebalances as they ask for.
 
     A second one hands out what the first one held back. Where racks take partitions away, and evenness gives them
@@ -360,7 +360,7 @@ MIXED = ("t1-5 t2-0 t2-2 t2-4 t2-6", "t1-3 t2-1 t2-3 t2-5 t3-0", "t1-0 t1-1 t1-2
 ASTRAY = ("t1-0 t1-1 t1-2 t1-3 t1-4", "t1-5 t2-0 t2-1 t2-2 t2-3", "t2-4 t2-5 t2-6 t3-0 t3-1")
 
 
-def in_racks(third: str, racks: Sequence[str], owned: Sequence[str] = ("", "", "")) -> list[Member]:
+def in_racks(third: str, racks: Sequence[str], owned: Sequence[str] = ("", "", "")) -> list[MemberSubscription]:
     subscriptions = (ALL, ALL, third)
     return [member(f"consumer{place}", subscriptions[place], owned[place], rack=racks[place]) for place in range(3)]
 
@@ -398,7 +398,7 @@ def test_sticky_looks_for_members_near_by(
     assert settled(in_racks(third, racks, shares), topics) == assignment
 
 
-def racked(placed: str, *members: Member) -> dict[str, str]:
+def racked(placed: str, *members: MemberSubscription) -> dict[str, str]:
     """Sticky over one topic, given the rack of each partition's only replica, or of its replicas."""
     words = placed.split()
     return shown(
@@ -461,7 +461,7 @@ def test_where_every_rack_has_everything_owners_keep_what_they_want() -> None:
 
 
 @st.composite
-def with_claims(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> list[Member]:
+def with_claims(draw: st.DrawFn, groups: st.SearchStrategy[list[MemberSubscription]]) -> list[MemberSubscription]:
     """Members that claim anything, of several generations, disputed or out of date."""
     claimed = st.lists(st.tuples(st.sampled_from(TOPICS), st.integers(0, 7)), max_size=8, unique=True)
     return [
@@ -473,7 +473,7 @@ def with_claims(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> lis
 
 @pytest.mark.slow
 @given(st.one_of(with_claims(same()), with_claims(different())), clusters())
-def test_whatever_members_claim_the_result_is_valid(members: list[Member], topics: Topics) -> None:
+def test_whatever_members_claim_the_result_is_valid(members: list[MemberSubscription], topics: Topics) -> None:
     assignment = STICKY.assign(members, topics)
     assert is_valid(members, topics, assignment)
     assert STICKY.assign(members, topics) == assignment
@@ -483,21 +483,21 @@ def test_whatever_members_claim_the_result_is_valid(members: list[Member], topic
 
 @pytest.mark.slow
 @given(with_claims(same()), clusters())
-def test_with_one_subscription_sizes_differ_by_one_at_most(members: list[Member], topics: Topics) -> None:
+def test_with_one_subscription_sizes_differ_by_one_at_most(members: list[MemberSubscription], topics: Topics) -> None:
     sizes = [len(share) for share in STICKY.assign(members, topics).values()]
     assert max(sizes) - min(sizes) <= 1
 
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_a_fresh_group_is_even(members: list[Member], topics: Topics) -> None:
+def test_a_fresh_group_is_even(members: list[MemberSubscription], topics: Topics) -> None:
     assert is_even(members, STICKY.assign(members, topics))
 
 
 @pytest.mark.slow
 @given(same(), clusters(), st.data())
 def test_members_lose_nothing_but_what_evenness_asks_for(
-    members: list[Member], topics: Topics, data: st.DataObject
+    members: list[MemberSubscription], topics: Topics, data: st.DataObject
 ) -> None:
     blind = Topics(topics.sizes)
     before = STICKY.assign(members, blind)
@@ -519,14 +519,14 @@ def test_members_lose_nothing_but_what_evenness_asks_for(
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_nothing_changes_when_nothing_changed(members: list[Member], topics: Topics) -> None:
+def test_nothing_changes_when_nothing_changed(members: list[MemberSubscription], topics: Topics) -> None:
     for assignor in BOTH:
         first = settled(members, topics) if assignor is COOPERATIVE else STICKY.assign(members, topics)
         assert assignor.assign(after(members, first, 1), Topics(topics.sizes)) == first
 
 
 @st.composite
-def owning(draw: st.DrawFn) -> tuple[list[Member], Topics]:
+def owning(draw: st.DrawFn) -> tuple[list[MemberSubscription], Topics]:
     """A group in which every partition has one owner at most, and then something changed."""
     topics = draw(clusters())
     members = draw(different())
@@ -535,12 +535,12 @@ def owning(draw: st.DrawFn) -> tuple[list[Member], Topics]:
     gone = draw(st.integers(0, len(members) - 1))
     changed = [each._replace(topics=draw(st.one_of(st.just(each.topics), st.just(TOPICS)))) for each in members[gone:]]
     joined = draw(st.lists(st.sampled_from(["n0", "n1"]), unique=True))
-    return [*changed, *(Member(name, draw(st.sampled_from([TOPICS, ("t0",)]))) for name in joined)], topics
+    return [*changed, *(MemberSubscription(name, draw(st.sampled_from([TOPICS, ("t0",)]))) for name in joined)], topics
 
 
 @pytest.mark.slow
 @given(owning())
-def test_cooperative_never_gives_what_another_one_has(group: tuple[list[Member], Topics]) -> None:
+def test_cooperative_never_gives_what_another_one_has(group: tuple[list[MemberSubscription], Topics]) -> None:
     members, topics = group
     assignment = COOPERATIVE.assign(members, topics)
     owner = {partition: each.id for each in members for partition in each.owned}
@@ -554,7 +554,9 @@ def test_cooperative_never_gives_what_another_one_has(group: tuple[list[Member],
 
 @pytest.mark.slow
 @given(owning())
-def test_a_cooperative_group_comes_to_rest_and_then_has_everything(group: tuple[list[Member], Topics]) -> None:
+def test_a_cooperative_group_comes_to_rest_and_then_has_everything(
+    group: tuple[list[MemberSubscription], Topics],
+) -> None:
     members, topics = group
     for known in (topics, Topics(topics.sizes)):
         assert is_valid(members, topics, settled(members, known))

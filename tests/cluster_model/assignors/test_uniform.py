@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.assignors.base import Member, Topics
+from cluster_model.assignors.base import MemberSubscription, Topics
 from cluster_model.assignors.registry import SERVER_ASSIGNORS
 from cluster_model.assignors.uniform import Heterogeneous, Levels, UniformAssignor
 from tests.cluster_model.assignors.groups import (
@@ -185,7 +185,9 @@ def test_levels_pass_over_those_that_have_nothing_to_give() -> None:
 
 
 @st.composite
-def with_targets(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> tuple[list[Member], Topics]:
+def with_targets(
+    draw: st.DrawFn, groups: st.SearchStrategy[list[MemberSubscription]]
+) -> tuple[list[MemberSubscription], Topics]:
     """A group whose targets are whatever an older one had: uneven, or of topics that are no longer wanted."""
     topics = draw(clusters())
     members = draw(groups)
@@ -200,7 +202,7 @@ def with_targets(draw: st.DrawFn, groups: st.SearchStrategy[list[Member]]) -> tu
 
 @pytest.mark.slow
 @given(st.one_of(with_targets(same()), with_targets(different())))
-def test_the_result_is_valid_and_does_not_depend_on_order(group: tuple[list[Member], Topics]) -> None:
+def test_the_result_is_valid_and_does_not_depend_on_order(group: tuple[list[MemberSubscription], Topics]) -> None:
     members, topics = group
     assignment = UNIFORM.assign(members, topics)
     assert is_valid(members, topics, assignment)
@@ -211,7 +213,7 @@ def test_the_result_is_valid_and_does_not_depend_on_order(group: tuple[list[Memb
 @pytest.mark.slow
 @given(with_targets(same()))
 def test_with_one_subscription_the_first_get_one_more_and_keep_what_they_can(
-    group: tuple[list[Member], Topics],
+    group: tuple[list[MemberSubscription], Topics],
 ) -> None:
     members, topics = group
     assignment = UNIFORM.assign(members, topics)
@@ -225,21 +227,21 @@ def test_with_one_subscription_the_first_get_one_more_and_keep_what_they_can(
 
 @pytest.mark.slow
 @given(with_targets(different()))
-def test_with_different_subscriptions_it_is_even(group: tuple[list[Member], Topics]) -> None:
+def test_with_different_subscriptions_it_is_even(group: tuple[list[MemberSubscription], Topics]) -> None:
     members, topics = group
     assert is_even(members, UNIFORM.assign(members, topics))
 
 
 @pytest.mark.slow
 @given(st.one_of(same(), different()), clusters())
-def test_nothing_changes_when_nothing_changed(members: list[Member], topics: Topics) -> None:
+def test_nothing_changes_when_nothing_changed(members: list[MemberSubscription], topics: Topics) -> None:
     first = UNIFORM.assign(members, topics)
     assert UNIFORM.assign(after(members, first, 1), topics) == first
 
 
 @pytest.mark.slow
 @given(different(), clusters())
-def test_racks_do_not_matter(members: list[Member], topics: Topics) -> None:
+def test_racks_do_not_matter(members: list[MemberSubscription], topics: Topics) -> None:
     assert UNIFORM.assign(members, topics) == UNIFORM.assign(members, Topics(topics.sizes))
 
 

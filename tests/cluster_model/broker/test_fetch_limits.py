@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.broker.fetch.replication_quota import slice_bytes
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import RecordsAcked, RecordsRead
@@ -48,9 +48,9 @@ def cluster(
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
     """Bytes by partition of every answer to a follower that brings records."""
     found: list[dict[str, int]] = []
-    original = Service._send
+    original = RequestHandler._send
 
-    def noted(self: Service, source: int, request: FetchRequest, response: FetchResponse) -> Any:
+    def noted(self: RequestHandler, source: int, request: FetchRequest, response: FetchResponse) -> Any:
         sizes = {
             data.partition: slice_bytes(self._replicas[data.partition].log.lineages, data.records)
             for data in response.partitions
@@ -60,7 +60,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
             found.append(sizes)
         return original(self, source, request, response)
 
-    monkeypatch.setattr(Service, "_send", noted)
+    monkeypatch.setattr(RequestHandler, "_send", noted)
     return found
 
 

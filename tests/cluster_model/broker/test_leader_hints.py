@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ProduceRefused, RecordsRead
 from cluster_model.protocol.messages import (
@@ -85,14 +85,14 @@ def cluster_of(kafka: str) -> Cluster:
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int, object]]:
     """(time, from, to, message) of all that clients and brokers say to each other."""
     noted: list[tuple[int, int, int, object]] = []
-    send = Port.send
+    send = NodeContext.send
 
-    def note(port: Port, target: int, message: object) -> None:
+    def note(port: NodeContext, target: int, message: object) -> None:
         if isinstance(message, ProduceRequest | ProduceResponse | FetchResponse | MetadataRequest):
             noted.append((port.now, port.node_id, target, message))
         send(port, target, message)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(Port, "send", note)
+    monkeypatch.setattr(NodeContext, "send", note)
     return noted
 
 
@@ -129,7 +129,7 @@ def test_a_former_leader_names_its_successor(kafka: str, told: bool, sent: list[
 def test_a_broker_without_the_partition_names_its_leader_too(sent: list[tuple[int, int, int, object]]) -> None:
     cluster = cluster_of("3.9")
     cluster.run(3 * SECOND)
-    Port(cluster.network, 2_000).send(3, ProduceRequest(77, P, 1, SECOND, "p", -1, 0, 1, 100))
+    NodeContext(cluster.network, 2_000).send(3, ProduceRequest(77, P, 1, SECOND, "p", -1, 0, 1, 100))
     cluster.run(4 * SECOND)
     (answer,) = [m for _at, _from, _to, m in sent if isinstance(m, ProduceResponse) and m.correlation == 77 and m.error]
     assert (answer.error, answer.current) == (E.NOT_LEADER_OR_FOLLOWER, (1, cluster.query.epoch(P)))

@@ -6,9 +6,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.fetch.fetch_reads import check_epoch
-from cluster_model.broker.fetch.replica_fetcher import Fetcher
-from cluster_model.broker.partition.partition import Following, Outcome, Replica
-from cluster_model.broker.request_handler import Service, list_offset
+from cluster_model.broker.fetch.replica_fetcher import ReplicaFetcherThread
+from cluster_model.broker.partition.partition import FetcherAction, FollowerState, Replica
+from cluster_model.broker.request_handler import RequestHandler, list_offset
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.errors import KafkaError
@@ -37,7 +37,7 @@ A, B, C = 1, 2, 3
 # --- one follower -----------------------------------------------------------------------------------------------------
 
 
-def out_of_range(kafka: str = "2.0", *, unclean: bool = False) -> tuple[LeaderRig, Following]:
+def out_of_range(kafka: str = "2.0", *, unclean: bool = False) -> tuple[LeaderRig, FollowerState]:
     """A follower of broker 2 with offsets 0 to 9 that has just been told that it is out of range."""
     rig = LeaderRig(kafka, topic={"unclean.leader.election.enable": unclean})
     rig.append(10)
@@ -47,12 +47,12 @@ def out_of_range(kafka: str = "2.0", *, unclean: bool = False) -> tuple[LeaderRi
     assert following is not None
     following.truncating = False
     rig.replica.hw = 4
-    assert refused(following, E.OFFSET_OUT_OF_RANGE) is Outcome.GO_ON
+    assert refused(following, E.OFFSET_OUT_OF_RANGE) is FetcherAction.GO_ON
     rig.events.clear()
     return rig, following
 
 
-def refused(following: Following, error: KafkaError) -> Outcome:
+def refused(following: FollowerState, error: KafkaError) -> FetcherAction:
     asked: FetchPartition = following.question()
     data = FetchData(P, asked.offset, error, -1, -1, -1, following.replica.log.read(99, 99, 0))
     return following.answer(0, asked, data)
@@ -61,7 +61,7 @@ def refused(following: Following, error: KafkaError) -> Outcome:
 @pytest.mark.parametrize(("end", "leo", "hw"), [(9, 9, 4), (3, 3, 3), (0, 0, 0)])
 def test_a_follower_cuts_its_log_where_a_shorter_leader_ends(end: int, leo: int, hw: int) -> None:
     rig, following = out_of_range()
-    assert following.offset_answer(0, 0, end) is Outcome.GO_ON
+    assert following.offset_answer(0, 0, end) is FetcherAction.GO_ON
     assert (rig.replica.log.leo, rig.replica.hw, following.seek) == (leo, hw, None)
 
 
@@ -70,11 +70,11 @@ def test_else_it_asks_where_the_leader_begins_and_starts_anew_if_it_is_behind_th
     start: int, begins: int, ends: int
 ) -> None:
     rig, following = out_of_range()
-    assert following.offset_answer(0, 0, 20) is Outcome.GO_ON
+    assert following.offset_answer(0, 0, 20) is FetcherAction.GO_ON
     assert following.seek is not None
     assert following.seek.earliest
     assert rig.replica.log.leo == 10, "nothing happens before the second answer"
-    assert following.offset_answer(0, 0, start) is Outcome.GO_ON
+    assert following.offset_answer(0, 0, start) is FetcherAction.GO_ON
     assert (rig.replica.log.log_start, rig.replica.log.leo, following.seek) == (begins, ends, None)
 
 
@@ -88,34 +88,34 @@ def test_a_leader_that_ends_where_the_follower_does_is_asked_for_its_start_too()
 @pytest.mark.parametrize(
     ("error", "outcome"),
     [
-        (E.FENCED_LEADER_EPOCH, Outcome.FAILED),
-        (E.UNKNOWN_LEADER_EPOCH, Outcome.BACK_OFF),
-        (E.NOT_LEADER_OR_FOLLOWER, Outcome.BACK_OFF),
-        (E.UNKNOWN_TOPIC_OR_PARTITION, Outcome.BACK_OFF),
+        (E.FENCED_LEADER_EPOCH, FetcherAction.FAILED),
+        (E.UNKNOWN_LEADER_EPOCH, FetcherAction.BACK_OFF),
+        (E.NOT_LEADER_OR_FOLLOWER, FetcherAction.BACK_OFF),
+        (E.UNKNOWN_TOPIC_OR_PARTITION, FetcherAction.BACK_OFF),
     ],
 )
-def test_an_error_ends_the_questions(error: KafkaError, outcome: Outcome) -> None:
+def test_an_error_ends_the_questions(error: KafkaError, outcome: FetcherAction) -> None:
     rig, following = out_of_range("2.6")
     assert following.offset_answer(0, error, -1) is outcome
     assert (following.seek, rig.replica.log.leo) == (None, 10)
-    assert following.offset_answer(0, 0, 3) is Outcome.IGNORED
+    assert following.offset_answer(0, 0, 3) is FetcherAction.IGNORED
 
 
 def test_a_new_role_ends_the_questions() -> None:
     rig, following = out_of_range()
     rig.replica.apply(PartitionState(P, 3, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
-    assert following.offset_answer(0, 0, 3) is Outcome.IGNORED
+    assert following.offset_answer(0, 0, 3) is FetcherAction.IGNORED
 
 
 def test_fetch_answers_are_not_taken_while_the_questions_stand() -> None:
     _rig, following = out_of_range()
-    assert refused(following, E.NOT_LEADER_OR_FOLLOWER) is Outcome.IGNORED
+    assert refused(following, E.NOT_LEADER_OR_FOLLOWER) is FetcherAction.IGNORED
 
 
 @pytest.mark.parametrize("kafka", ["0.8.2", "0.9", "0.10.2", "0.11", "1.0"])
 def test_up_to_1_0_the_broker_ends_where_unclean_election_is_off(kafka: str, snapshot: SnapshotAssertion) -> None:
     rig, following = out_of_range(kafka)
-    assert following.offset_answer(0, 0, 3) is Outcome.EXIT
+    assert following.offset_answer(0, 0, 3) is FetcherAction.EXIT
     assert rig.replica.log.leo == 10, "that is the point"
     assert following.exit_reason == snapshot
 
@@ -123,13 +123,13 @@ def test_up_to_1_0_the_broker_ends_where_unclean_election_is_off(kafka: str, sna
 @pytest.mark.parametrize(("kafka", "unclean"), [("1.0", True), ("0.8.2", True), ("1.1", False), ("3.9", False)])
 def test_it_does_not_where_it_is_on_or_later(kafka: str, unclean: bool) -> None:
     rig, following = out_of_range(kafka, unclean=unclean)
-    assert following.offset_answer(0, 0, 3) is Outcome.GO_ON
+    assert following.offset_answer(0, 0, 3) is FetcherAction.GO_ON
     assert rig.replica.log.leo == 3
 
 
 def test_a_longer_leader_ends_nobody() -> None:
     _rig, following = out_of_range("0.10.2")
-    assert following.offset_answer(0, 0, 11) is Outcome.GO_ON
+    assert following.offset_answer(0, 0, 11) is FetcherAction.GO_ON
 
 
 def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple[KafkaError, int]:
@@ -189,13 +189,13 @@ def test_only_a_leader_answers_it() -> None:
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ListOffsetsRequest]]:
     """Every ListOffsets that a leader gets, with who sent it."""
     found: list[tuple[int, ListOffsetsRequest]] = []
-    original = Service.list_offsets
+    original = RequestHandler.list_offsets
 
-    def noted(self: Service, source: int, request: ListOffsetsRequest) -> None:
+    def noted(self: RequestHandler, source: int, request: ListOffsetsRequest) -> None:
         found.append((source, request))
         original(self, source, request)
 
-    monkeypatch.setattr(Service, "list_offsets", noted)
+    monkeypatch.setattr(RequestHandler, "list_offsets", noted)
     return found
 
 
@@ -308,7 +308,7 @@ def test_a_keyframe_in_the_middle_of_the_questions() -> None:
     assert cluster.digest() == digest
 
 
-def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, Fetcher]:
+def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, ReplicaFetcherThread]:
     """A follower with ten records and its fetcher, which has just been told that it is out of range."""
     rig = LeaderRig(kafka, topic={"unclean.leader.election.enable": unclean})
     rig.append(10)
@@ -321,13 +321,13 @@ def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, Fe
     return rig, fetcher
 
 
-def tell(rig: LeaderRig, fetcher: Fetcher, error: KafkaError) -> None:
+def tell(rig: LeaderRig, fetcher: ReplicaFetcherThread, error: KafkaError) -> None:
     request = rig.wire.sent[-1][1]
     data = FetchData(P, request.partitions[0].offset, error, -1, -1, -1, Slice(0, 0, ()))
     fetcher.fetched(FetchResponse(request.correlation, (data,)))
 
 
-def tell_offset(rig: LeaderRig, fetcher: Fetcher, offset: int) -> None:
+def tell_offset(rig: LeaderRig, fetcher: ReplicaFetcherThread, offset: int) -> None:
     request = rig.wire.sent[-1][1]
     assert isinstance(request, ListOffsetsRequest)
     fetcher.offset_listed(ListOffsetsResponse(request.correlation, P, 0, offset))

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.control_plane_client import Decisions, Handlers
+from cluster_model.broker.control_plane_client import Handlers, MetadataUpdate
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.protocol.config_defs import ConfigValue
@@ -158,8 +158,8 @@ def test_a_leader_that_is_replaced_fails_its_appends_before_it_tells_of_it() -> 
     assert house.clerks[1].told[3:] == [("resigned", P)]
 
 
-def _decisions(state: PartitionState, live: dict[int, int]) -> Decisions:
-    return Decisions((state,), tuple(live), tuple(live.values()))
+def _decisions(state: PartitionState, live: dict[int, int]) -> MetadataUpdate:
+    return MetadataUpdate((state,), tuple(live), tuple(live.values()))
 
 
 def test_only_the_topics_own_tenant_is_told_of_its_leaders() -> None:

@@ -8,11 +8,11 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Following, Leadership, Outcome
+from cluster_model.broker.partition.partition import FetcherAction, FollowerState, Leadership
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.protocol.events import Appended, HwAdvanced, RecordsLost, RecordsMissing, RecordsSent
 from cluster_model.protocol.messages import FetchData, FetchPartition
@@ -92,7 +92,7 @@ def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: py
 def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
-    def no_new_epoch(self: Committed, change: Change, now: int) -> bool:
+    def no_new_epoch(self: Committed, change: PartitionChange, now: int) -> bool:
         state = change.state
         return real(self, change._replace(state=state._replace(leader_epoch=state.leader_epoch - 1)), now)
 
@@ -124,7 +124,7 @@ def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_leader_outside_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
-    def outsider(self: Committed, change: Change, now: int) -> bool:
+    def outsider(self: Committed, change: PartitionChange, now: int) -> bool:
         state = change.state
         isr = tuple(broker for broker in state.isr if broker != state.leader)
         return real(self, change._replace(state=state._replace(isr=isr)), now)
@@ -158,15 +158,15 @@ def test_markers_out_of_bounds_are_seen() -> None:
 
 def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
     """A follower takes its leader's HW as it is, for one answer."""
-    real = Following.answer
+    real = FollowerState.answer
 
-    def answer(self: Following, now: int, asked: FetchPartition, data: FetchData) -> Outcome:
+    def answer(self: FollowerState, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
         outcome = real(self, now, asked, data)
         if self.replica.log.leo == 1:
             self.replica.hw = 3
         return outcome
 
-    patch.setattr(Following, "answer", answer)
+    patch.setattr(FollowerState, "answer", answer)
 
 
 def test_a_follower_ahead_of_its_log_is_seen_by_hand_and_before_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,11 +189,11 @@ def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyP
 def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
     """The old rule in a new cluster: a follower that truncates to its HW only."""
 
-    def by_high_watermark(self: Following, now: int, *, changed_leader: bool) -> None:
+    def by_high_watermark(self: FollowerState, now: int, *, changed_leader: bool) -> None:
         if changed_leader:
             self.replica.truncate(self.replica.hw, now, "high watermark")
 
-    monkeypatch.setattr(Following, "start", by_high_watermark)
+    monkeypatch.setattr(FollowerState, "start", by_high_watermark)
     hands = Hands("3.9", config={"min.insync.replicas": 2})
     hands.lead(3, tell=(1, 2, 3))
     hands.append(3, "m0", acks="all")

@@ -17,7 +17,7 @@ from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.controller.zookeeper import controller_requests
 from cluster_model.controller.zookeeper.control_plane import ZooKeeperPlane
 from cluster_model.controller.zookeeper.messages import LeaderAndIsrRequest
@@ -175,7 +175,7 @@ def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPat
 def test_a_recovering_leader_with_company_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
-    def recovering(self: Committed, change: Change, now: int) -> bool:
+    def recovering(self: Committed, change: PartitionChange, now: int) -> bool:
         return real(self, change._replace(state=change.state._replace(recovering=True)), now)
 
     hands = Hands("3.9")

@@ -5,7 +5,7 @@ from typing import Any, cast
 
 import pytest
 
-from cluster_model.checker.history.partition_history import History
+from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.protocol.events import (
     IsrChanged,
     LeaderElected,
@@ -17,16 +17,16 @@ from cluster_model.protocol.events import (
 P = "orders-0"
 
 
-def created(epoch: int = 0, isr: tuple[int, ...] = (1, 2, 3)) -> History:
+def created(epoch: int = 0, isr: tuple[int, ...] = (1, 2, 3)) -> ClusterHistory:
     """Of a partition whose record the controller has dropped, while its deletion is yet to be told."""
     world = SimpleNamespace(records={}, replicas={P: {}}, true_leader=lambda _partition: None)
-    found = History(cast("Any", world))
+    found = ClusterHistory(cast("Any", world))
     found.observe(PartitionCreated(0, P, 1, epoch, 0, isr, ""))
     return found
 
 
 @pytest.fixture
-def history() -> History:
+def history() -> ClusterHistory:
     return created()
 
 
@@ -38,7 +38,7 @@ def changed(epoch: int, partition_epoch: int, isr: tuple[int, ...]) -> IsrChange
     return IsrChanged(epoch, P, 1, epoch, partition_epoch, isr, (), "leader")
 
 
-def test_the_last_leader_of_a_partition_that_is_gone_is_still_known(history: History) -> None:
+def test_the_last_leader_of_a_partition_that_is_gone_is_still_known(history: ClusterHistory) -> None:
     assert history.leader_of(P) == 1
     history.observe(elected(2, 1))
     assert history.leader_of(P) == 2
@@ -50,7 +50,7 @@ def test_the_last_leader_of_a_partition_that_is_gone_is_still_known(history: His
     assert history.leader_of(P) == -1
 
 
-def test_a_leader_goes_by_the_newest_isr_of_its_own_epoch_or_the_last_before(history: History) -> None:
+def test_a_leader_goes_by_the_newest_isr_of_its_own_epoch_or_the_last_before(history: ClusterHistory) -> None:
     history.observe(elected(1, 2))
     history.observe(changed(2, 3, (1, 2)))
     history.observe(changed(2, 4, (1,)))

@@ -16,7 +16,7 @@ from cluster_model.clients.admin_client import (
 )
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.admin_messages import (
     AdminError,
@@ -58,7 +58,7 @@ Script = Callable[["Scripted", Any], Any]
 class Scripted:
     """A broker whose answers a test writes; None is silence."""
 
-    def __init__(self, port: Port, script: Script) -> None:
+    def __init__(self, port: NodeContext, script: Script) -> None:
         self.port = port
         self.script = script
         self.heard: list[tuple[int, Any]] = []
@@ -87,11 +87,11 @@ class Rig:
 
     def __init__(self, script: Script, kafka: str = "4.1") -> None:
         self.network = Network(Streams(1), MS, 0, lambda _target, _payload: None)
-        self.brokers = {number: Scripted(Port(self.network, number), script) for number in (1, 2, 3)}
+        self.brokers = {number: Scripted(NodeContext(self.network, number), script) for number in (1, 2, 3)}
         for number, broker in self.brokers.items():
             self.network.add(number, f"broker {number}", broker)
         self.client = AdminClient(
-            Port(self.network, ADMIN), AdminConfig.of(Profile.of(kafka)), (1, 2, 3), Streams(7).named("admin")
+            NodeContext(self.network, ADMIN), AdminConfig.of(Profile.of(kafka)), (1, 2, 3), Streams(7).named("admin")
         )
         self.network.add(ADMIN, "admin", self.client)
         self.network.stand((ADMIN,), self.brokers)

@@ -19,8 +19,8 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
 )
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream, Streams
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse, FetchRequest
@@ -126,7 +126,7 @@ def test_what_runs_from_the_start_connects_to_nobody(build: Build, kafka: str, m
     watched = build(kafka, mode, ((1, 2, 3), (2, 3, 1), (3, 1, 2)))
     watched.run(10 * SECOND)
     assert watched.attempts == []
-    assert not any(isinstance(message, Connected | Refused) for *_where, message in watched.delivered)
+    assert not any(isinstance(message, Connected | ConnectionRefused) for *_where, message in watched.delivered)
 
 
 # --- replica fetchers (``ReplicaFetcherBlockingSend``) --------------------------------------------------------------
@@ -334,7 +334,7 @@ class Others:
     """A process that notes what it is sent, and answers what versions it has."""
 
     def __init__(self, network: Network, node: int) -> None:
-        self.port = Port(network, node)
+        self.port = NodeContext(network, node)
         self.heard: list[tuple[int, Any]] = []
 
     def receive(self, source: int, message: Any) -> None:
@@ -355,7 +355,7 @@ class Process:
     def __init__(self) -> None:
         self.network = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)
         settings = BrokerConfig.of(Profile.of("3.9"), {}).connections
-        self.connections = ProcessConnections(Port(self.network, 1), settings, Stream(0, "c"))
+        self.connections = ProcessConnections(NodeContext(self.network, 1), settings, Stream(0, "c"))
         self.kinds = [self.connections.open(2 * SECOND, asks_versions=asks) for asks in (False, True)]
         self.failed: list[tuple[int, int]] = []
         for number, kind in enumerate(self.kinds):

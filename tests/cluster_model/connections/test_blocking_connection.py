@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cluster_model.connections.blocking_connection import BlockingConnection, Connector
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.versions import Profile
@@ -41,15 +41,15 @@ def test_an_accepted_attempt_opens_it_and_a_refused_one_does_not() -> None:
     _wire, connection = made()
     connection.begin(SECOND)
     assert connection.is_being_made
-    assert connection.answered(Refused(1))
+    assert connection.answered(ConnectionRefused(1))
     assert (connection.is_open, connection.is_being_made) == (False, False)
     connection.begin(SECOND)
     assert connection.answered(Connected(2))
     assert (connection.is_open, connection.is_being_made) == (True, False)
 
 
-@pytest.mark.parametrize("answer", [Connected(1), Refused(1)])
-def test_the_answer_to_an_earlier_attempt_is_none_to_a_later_one(answer: Connected | Refused) -> None:
+@pytest.mark.parametrize("answer", [Connected(1), ConnectionRefused(1)])
+def test_the_answer_to_an_earlier_attempt_is_none_to_a_later_one(answer: Connected | ConnectionRefused) -> None:
     wire, connection = made()
     connection.begin(SECOND)
     connection.close()

@@ -3,7 +3,7 @@
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.controller.committed_state import Committed
-from cluster_model.controller.rules.partition_change import LEADER, Change
+from cluster_model.controller.rules.partition_change import LEADER, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, describe
 from cluster_model.protocol.messages import NOBODY, PartitionState
@@ -15,7 +15,7 @@ OTHER = TopicConfig.of(Profile.of("4.1"), {}, {"min.insync.replicas": 2})
 START = PartitionState(P, 1, 0, (1, 2, 3), 0, (1, 2, 3))
 
 
-def told(*changes: Change) -> list[str]:
+def told(*changes: PartitionChange) -> list[str]:
     events: list[Event] = []
     committed = Committed(events.append)
     committed.create(P, (1, 2, 3), TOPIC, (1, 2, 3))
@@ -27,24 +27,24 @@ def told(*changes: Change) -> list[str]:
 
 
 def test_what_is_as_it_was_is_not_told() -> None:
-    assert told(Change(START, "nothing")) == []
+    assert told(PartitionChange(START, "nothing")) == []
 
 
 def test_an_election_is_told_before_the_isr(snapshot: SnapshotAssertion) -> None:
-    change = Change(START._replace(leader=2, leader_epoch=1, partition_epoch=1, isr=(2, 3)), "broker 1 fenced")
+    change = PartitionChange(START._replace(leader=2, leader_epoch=1, partition_epoch=1, isr=(2, 3)), "broker 1 fenced")
     lines = told(change)
     assert [line.split()[0] for line in lines] == ["leader_elected", "isr_changed"]
     assert lines == snapshot
 
 
 def test_a_leader_epoch_that_only_an_isr_raised_is_no_election() -> None:
-    change = Change(START._replace(leader_epoch=1, partition_epoch=1, isr=(1, 2)), LEADER)
+    change = PartitionChange(START._replace(leader_epoch=1, partition_epoch=1, isr=(1, 2)), LEADER)
     assert [line.split()[0] for line in told(change)] == ["isr_changed"]
     assert told(change)[0].endswith("by=leader")
 
 
 def test_a_leader_that_was_elected_again_is() -> None:
-    lines = told(Change(START._replace(leader_epoch=1, partition_epoch=1), "step"))
+    lines = told(PartitionChange(START._replace(leader_epoch=1, partition_epoch=1), "step"))
     assert [line.split()[0] for line in lines] == ["leader_elected"]
 
 
@@ -53,7 +53,7 @@ def test_everything_else_that_changes_is_told_too(snapshot: SnapshotAssertion) -
     unclean = START._replace(
         leader=3, leader_epoch=2, partition_epoch=2, isr=(3,), recovering=True, replicas=(3, 4), adding=(4,)
     )
-    lines = told(Change(offline, "x"), Change(unclean, "y", clean=False))
+    lines = told(PartitionChange(offline, "x"), PartitionChange(unclean, "y", clean=False))
     assert [line.split()[0] for line in lines] == [
         "partition_offline", "isr_changed", "elr_changed", "leader_elected", "isr_changed", "elr_changed",
         "recovery_changed", "assignment_changed",
@@ -68,13 +68,13 @@ def test_partitions_come_and_go_and_come_back() -> None:
     late = PartitionState("late-0", 2, 0, (2,), 0, (2, 3), elr=(3,), recovering=True)
     committed.add(late, OTHER)
     committed.configure(P, OTHER)
-    committed.commit(Change(START._replace(isr=(1,), partition_epoch=1), LEADER), 0)
+    committed.commit(PartitionChange(START._replace(isr=(1,), partition_epoch=1), LEADER), 0)
     second = committed.save()
     standing = committed.records[P]
     committed.delete(P)
     committed.delete("nowhere")
     assert list(committed.records) == ["late-0"]
-    assert not committed.commit(Change(START._replace(partition_epoch=9), "late"), 0)
+    assert not committed.commit(PartitionChange(START._replace(partition_epoch=9), "late"), 0)
     third = committed.save()
 
     committed.load(first)

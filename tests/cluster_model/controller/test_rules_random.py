@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.immediate_controller import Decider
 from cluster_model.controller.rules import admin_rules
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.events import Event, IsrChanged, LeaderElected, PartitionOffline
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
@@ -88,7 +88,7 @@ class Partition:
             if what == "move"
             else admin_rules.cancel_kraft(self.state, **how)
         )
-        if isinstance(change, Change):
+        if isinstance(change, PartitionChange):
             self.committed.commit(change, 0)
 
 

@@ -4,8 +4,8 @@ import pytest
 
 from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.kernel.network import SYN_RETRY_US, SYN_TIMEOUT_US
-from cluster_model.kernel.node_context import Port
-from cluster_model.kernel.process import Connected, Refused
+from cluster_model.kernel.node_context import NodeContext
+from cluster_model.kernel.process import Connected, ConnectionRefused
 from tests.cluster_model.kernel.test_network import LATENCY, A, B, World
 
 BROKEN = ("reset", B)
@@ -16,7 +16,7 @@ def accepted(attempt: int = 1) -> tuple[str, object]:
 
 
 def refused(attempt: int = 1) -> tuple[str, object]:
-    return ("message", (B, Refused(attempt)))
+    return ("message", (B, ConnectionRefused(attempt)))
 
 
 FAULT = 1
@@ -24,7 +24,7 @@ FAULT = 1
 
 def asked(world: World) -> int:
     """The number of the attempt."""
-    return Port(world.network, A).connect(B)
+    return NodeContext(world.network, A).connect(B)
 
 
 def heard(world: World) -> list[tuple[int, str, object]]:
@@ -92,7 +92,7 @@ def test_a_cut_of_either_direction_is_silence_that_the_system_gives_up_on(direct
 def test_whoever_stops_waiting_hears_nothing() -> None:
     world = World()
     world.network.power_off(B)
-    Port(world.network, A).stop_connecting(asked(world))
+    NodeContext(world.network, A).stop_connecting(asked(world))
     world.network.restart(B)
     world.run(SYN_TIMEOUT_US * 2)
     assert heard(world) == []
@@ -101,7 +101,7 @@ def test_whoever_stops_waiting_hears_nothing() -> None:
 def test_each_attempt_is_answered_by_its_number() -> None:
     """Two connections between the same processes are made at the same time; one of a moment ago was stopped."""
     world = World()
-    port = Port(world.network, A)
+    port = NodeContext(world.network, A)
     stopped, *others = [asked(world), asked(world), asked(world)]
     port.stop_connecting(stopped)
     world.run(SYN_TIMEOUT_US)
@@ -112,7 +112,7 @@ def test_each_attempt_is_answered_by_its_number() -> None:
 def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: bool) -> None:
     world = World()
     world.network.cut(A, B, FAULT)
-    port = Port(world.network, A)
+    port = NodeContext(world.network, A)
     port.send(B, ("late",))
     world.run(GIVEN_UP_US // 2)
     if asks:
@@ -140,7 +140,7 @@ def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never
 def test_one_that_is_used_breaks_only_once() -> None:
     world = World()
     world.network.stand((A,), (A, B))
-    Port(world.network, A).send(B, ("word",))
+    NodeContext(world.network, A).send(B, ("word",))
     world.run(1_000)
     world.network.crash(B)
     world.run(2_000)
@@ -167,7 +167,7 @@ def test_a_process_that_has_restarted_had_none_to_break() -> None:
 
 def test_breaking_all_connections_leaves_the_answer_to_an_attempt_alone() -> None:
     world = World()
-    port = Port(world.network, A)
+    port = NodeContext(world.network, A)
     port.send(B, ("word",))
     asked(world)
     world.run(LATENCY)

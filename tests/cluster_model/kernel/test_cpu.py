@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
@@ -274,7 +274,7 @@ def test_whatever_happens_nothing_is_lost_and_no_message_overtakes(acts: list[tu
         world.run(network.kernel.now + gap)
         if act == "send":
             sent.append(number)
-            Port(network, A).send(B, (number,))
+            NodeContext(network, A).send(B, (number,))
         elif act == "timer":
             world.timer(B, 50, (number,))
         elif act == "pause" and network.processes[B].state is ProcessState.RUNNING:

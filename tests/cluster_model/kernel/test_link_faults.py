@@ -21,7 +21,7 @@ from cluster_model.kernel.link import (
     either,
 )
 from cluster_model.kernel.link_faults import LOSSES, MSS
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from tests.cluster_model.kernel.test_network import LATENCY, A, B, C, World
 
 MS = 1_000
@@ -274,7 +274,7 @@ def test_who_closes_a_doomed_connection_itself_has_a_new_one(world: World) -> No
     world.send(A, B, Ask("lost"))
     world.run(5 * SECOND)
     world.network.troubles.lift(1)
-    Port(world.network, A).abandon(B)
+    NodeContext(world.network, A).abandon(B)
     world.run(6 * SECOND)
     assert got(world, A) == got(world, B) == [(5 * SECOND, "reset")]
     world.send(A, B, Ask("passes"))
@@ -475,7 +475,7 @@ def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(world: World) -> 
     world.network.crash(B)
     world.network.restart(B)
     world.run(5 * SECOND)
-    Port(world.network, A).abandon(B)
+    NodeContext(world.network, A).abandon(B)
     world.send(A, B, Ask("new connection"))
     world.run(30 * SECOND)
     assert got(world, A) == []

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 
@@ -56,10 +56,10 @@ class World:
             self.outside.append((self.network.kernel.now, target))
 
     def send(self, source: int, target: int, message: Any) -> None:
-        Port(self.network, source).send(target, message)
+        NodeContext(self.network, source).send(target, message)
 
     def timer(self, node: int, delay: int, timer: Payload) -> None:
-        Port(self.network, node).timer(delay, *timer)
+        NodeContext(self.network, node).timer(delay, *timer)
 
     def run(self, until: int) -> None:
         self.network.kernel.run_until(until)
@@ -326,7 +326,7 @@ def test_each_link_is_first_in_first_out_however_large_its_jitter(seed: int, jit
 def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
     quiet, busy = World(jitter=400, seed=5), World(jitter=400, seed=5)
     for number in range(50):
-        Port(busy.network, A).send(C, number)
+        NodeContext(busy.network, A).send(C, number)
     for world in (quiet, busy):
         world.send(A, B, "x")
         world.run(10_000)
@@ -335,10 +335,10 @@ def test_jitter_of_one_link_is_not_moved_by_traffic_on_another() -> None:
 
 def _play(world: World) -> None:
     network = world.network
-    Port(network, B).send(A, "reply")
+    NodeContext(network, B).send(A, "reply")
     network.resume(B)
     network.slow_down(A, B, ())
-    Port(network, A).send(B, "more")
+    NodeContext(network, A).send(B, "more")
     network.crash(C)
     world.run(5_000)
 
@@ -346,11 +346,11 @@ def _play(world: World) -> None:
 def test_a_loaded_network_goes_on_exactly_as_the_first_time() -> None:
     world = World(jitter=90, seed=3)
     network = world.network
-    Port(network, A).send(C, "seen before")
+    NodeContext(network, A).send(C, "seen before")
     network.slow_down(A, B, ((1, 300, 20),))
     for word in ("one", "two"):
-        Port(network, A).send(B, word)
-    Port(network, B).timer(50, "due in the pause")
+        NodeContext(network, A).send(B, word)
+    NodeContext(network, B).timer(50, "due in the pause")
     network.pause(B)
     network.crash(C)
     network.restart(C)

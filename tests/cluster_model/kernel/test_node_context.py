@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Alarm, Port
+from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Streams
 
 
@@ -16,7 +16,7 @@ class Sleeper:
     """A node with an alarm: notes each ring and each firing that was no ring."""
 
     def __init__(self, network: Network) -> None:
-        self.port = Port(network, 1)
+        self.port = NodeContext(network, 1)
         self.alarm = Alarm(self.port, "wake", 7)
         self.rings: list[int] = []
         self.ignored: list[int] = []
@@ -55,7 +55,7 @@ def test_a_port_tells_the_time_and_which_life_it_is(network: Network, sleeper: S
 
 
 def test_a_port_sends_in_its_own_nodes_name(network: Network, sleeper: Sleeper) -> None:
-    Port(network, 2).send(1, ("hi",))
+    NodeContext(network, 2).send(1, ("hi",))
     network.kernel.run_until(100)
     assert sleeper.got == [(2, ("hi",))]
 

@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.log import log_cleaner
 from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
-from cluster_model.log.transaction_index import Transactions
+from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.events import InvariantViolated
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, ProducerSpec, TopicSpec, TransactionPlan
 from tests.cluster_model.checker.invariants.test_safety_mutations import Place, newest_goes
@@ -79,7 +79,7 @@ def aborted_ones_replace_others(patch: Patch) -> None:
 
     def mapped(*words: Any) -> Any:
         with pytest.MonkeyPatch.context() as inside:
-            inside.setattr(Transactions, "is_aborted", lambda _self, _batch: False)
+            inside.setattr(TransactionIndex, "is_aborted", lambda _self, _batch: False)
             return real(*words)
 
     patch.setattr(log_cleaner, "_offset_map", mapped)

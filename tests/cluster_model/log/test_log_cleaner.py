@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.log_cleaner import ToClean, _groups, clean, to_clean
-from cluster_model.log.offset_index import Found, indexes_of, largest_timestamp, offset_for_timestamp
+from cluster_model.log.offset_index import TimestampAndOffset, indexes_of, largest_timestamp, offset_for_timestamp
 from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, keys_of, lacks_key, named
 from cluster_model.log.replica_log import ReplicaLog, differing
 from cluster_model.log.segments import INT32_MAX
@@ -316,9 +316,9 @@ def test_look_ups_skip_what_is_gone() -> None:
     rig.write("y=1", timestamp=5)
     rig.clean()
     assert names(rig.log) == {2: "a=2", 3: "b=2", 4: "z=1", 5: "y=1"}
-    assert offset_for_timestamp(rig.log, 0) == Found(2, 20)
-    assert offset_for_timestamp(rig.log, 21) == Found(3, 30)
-    assert largest_timestamp(rig.log) == Found(4, 40)
+    assert offset_for_timestamp(rig.log, 0) == TimestampAndOffset(2, 20)
+    assert offset_for_timestamp(rig.log, 21) == TimestampAndOffset(3, 30)
+    assert largest_timestamp(rig.log) == TimestampAndOffset(4, 40)
     assert [entry.offset for entry in indexes_of(rig.log, rig.log.segments.sealed[0]).offsets] == [3]
 
 

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.record_keys import KeySet, Pool, ProducerKeys, drawn, key_model, pool, weights
-from cluster_model.spec.cluster_spec import HotKey, OwnPartitioner, ZipfKeys
+from cluster_model.spec.cluster_spec import HotKeys, OwnPartitioner, ZipfKeys
 from cluster_model.util.deterministic_math import mixed, partition_for_key
 
 TOP = 1 << 64
 skews = st.one_of(
-    st.none(), st.builds(ZipfKeys, st.integers(1, 3_000)), st.builds(HotKey, st.integers(1, 999_999))
+    st.none(), st.builds(ZipfKeys, st.integers(1, 3_000)), st.builds(HotKeys, st.integers(1, 999_999))
 )  # fmt: skip
 
 
@@ -45,8 +45,8 @@ def test_a_partition_that_is_drawn_has_the_key_that_is_drawn_there(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skew", [None, ZipfKeys(1_200), HotKey(600_000)])
-def test_partition_and_key_together_come_as_often_as_the_key(skew: ZipfKeys | HotKey | None) -> None:
+@pytest.mark.parametrize("skew", [None, ZipfKeys(1_200), HotKeys(600_000)])
+def test_partition_and_key_together_come_as_often_as_the_key(skew: ZipfKeys | HotKeys | None) -> None:
     keys = KeySet(40, skew)
     found = pool(keys, 4)
     count = 60_000
@@ -59,8 +59,8 @@ def test_partition_and_key_together_come_as_often_as_the_key(skew: ZipfKeys | Ho
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("skew", [None, ZipfKeys(700), HotKey(300_000)])
-def test_the_share_of_a_partition_is_that_of_its_keys(skew: ZipfKeys | HotKey | None) -> None:
+@pytest.mark.parametrize("skew", [None, ZipfKeys(700), HotKeys(300_000)])
+def test_the_share_of_a_partition_is_that_of_its_keys(skew: ZipfKeys | HotKeys | None) -> None:
     keys = KeySet(5_000, skew)
     found = pool(keys, 7)
     steps = 200_000
@@ -71,7 +71,7 @@ def test_the_share_of_a_partition_is_that_of_its_keys(skew: ZipfKeys | HotKey | 
 
 
 def test_a_hot_key_is_in_one_partition() -> None:
-    found = pool(KeySet(1_000, HotKey(800_000)), 6)
+    found = pool(KeySet(1_000, HotKeys(800_000)), 6)
     hot = partition_for_key(b"key-0", 6)
     told = Counter(found.partition(mixed(number)) for number in range(6_000))
     assert told[hot] > 4_700

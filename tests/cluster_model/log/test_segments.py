@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.log.batch_store import Lineage, Lineages
 from cluster_model.log.crash_recovery import RECOVERY_BYTES_PER_SECOND, bytes_to_check, recovery_us
 from cluster_model.log.log_cleaner import retain
-from cluster_model.log.offset_index import Found, OffsetEntry, TimeEntry, indexes_of, offset_for_timestamp
+from cluster_model.log.offset_index import OffsetEntry, TimeEntry, TimestampAndOffset, indexes_of, offset_for_timestamp
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, Segment, Segments
 from cluster_model.protocol.configs import LogRules
@@ -188,7 +188,7 @@ def test_look_ups_find_what_a_scan_of_everything_finds(batches: list[tuple[int, 
     every = [batch for _lineage, batch, _start, _end in leader.log.batches()]
     for wanted in range(42):
         first = next((batch for batch in every if batch.timestamp_us >= wanted), None)
-        expected = None if first is None else Found(first.base, first.timestamp_us)
+        expected = None if first is None else TimestampAndOffset(first.base, first.timestamp_us)
         assert offset_for_timestamp(leader.log, wanted) == expected
 
 
@@ -197,7 +197,7 @@ def test_a_look_up_answers_nothing_below_the_log_start() -> None:
     for timestamp in (10, 20, 30):
         leader.write(10, timestamp, records=2)
     leader.log.move_start(3)
-    assert offset_for_timestamp(leader.log, 5) == Found(3, 20)
+    assert offset_for_timestamp(leader.log, 5) == TimestampAndOffset(3, 20)
     assert offset_for_timestamp(leader.log, 31) is None
 
 

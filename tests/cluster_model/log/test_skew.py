@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cluster_model.log.record_keys import KeySet, ProducerKeys, drawn, key_model, rank
-from cluster_model.spec.cluster_spec import HotKey, KeySkew, ZipfKeys
+from cluster_model.spec.cluster_spec import HotKeys, KeySkew, ZipfKeys
 
 TOP = 1 << 64
 skews = st.one_of(
     st.none(),
     st.builds(ZipfKeys, st.integers(1, 5_000)),
-    st.builds(HotKey, st.integers(1, 999_999)),
+    st.builds(HotKeys, st.integers(1, 999_999)),
 )
 
 
@@ -57,14 +57,14 @@ def test_zipf_shares_are_those_of_the_law(exponent: int, distinct: int) -> None:
 
 
 def test_the_hot_key_has_its_share_and_the_others_are_alike() -> None:
-    skew = HotKey(800_000)
+    skew = HotKeys(800_000)
     assert float(share(skew, 101, 0)) == pytest.approx(0.8)
     for key in (1, 50, 99):
         assert float(share(skew, 101, key) - share(skew, 101, key - 1)) == pytest.approx(0.002)
 
 
 def test_one_key_is_always_drawn() -> None:
-    assert {rank(skew, 1, draw) for skew in (None, ZipfKeys(1_000), HotKey(1)) for draw in (0, TOP - 1)} == {0}
+    assert {rank(skew, 1, draw) for skew in (None, ZipfKeys(1_000), HotKeys(1)) for draw in (0, TOP - 1)} == {0}
 
 
 def test_a_producers_keys_follow_the_skew() -> None:
@@ -75,7 +75,7 @@ def test_a_producers_keys_follow_the_skew() -> None:
 
 
 def test_a_record_has_its_key_whatever_batch_it_is_in() -> None:
-    model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(50, HotKey(500_000)), 7))
+    model = key_model("checkout", "orders", 0, ProducerKeys(KeySet(50, HotKeys(500_000)), 7))
     alone = [drawn(model, number, 1) for number in range(40)]
     together = drawn(model, 0, 40)
     assert [each.keys[0] for each in alone] == list(together.keys)

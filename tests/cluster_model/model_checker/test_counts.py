@@ -2,16 +2,16 @@
 
 import pytest
 
-from cluster_model.model_checker.search import Explored, Search
-from cluster_model.model_checker.transitions import Bounds, Moves
+from cluster_model.model_checker.search import Explored, StateSpaceSearch
+from cluster_model.model_checker.transitions import ExplorationBounds, Moves
 from cluster_model.protocol.versions import Profile
 
 pytestmark = pytest.mark.slow
 
 
 def explored(epochs: int, *, kafka: str = "2.1", symmetry: bool = False, fingerprints: bool = False) -> Explored:
-    moves = Moves(Profile.of(kafka), Bounds(epochs=epochs), as_module=True)
-    return Search(moves, symmetry=symmetry, fingerprints=fingerprints).run()
+    moves = Moves(Profile.of(kafka), ExplorationBounds(epochs=epochs), as_module=True)
+    return StateSpaceSearch(moves, symmetry=symmetry, fingerprints=fingerprints).run()
 
 
 @pytest.mark.evening
@@ -44,18 +44,18 @@ def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
 
     It commits as it writes. In Kafka's module that is a step of its own, and nobody hears that a leader is given up.
     """
-    moves = Moves(Profile.of("4.1"), Bounds(replicas=1, records=1, log_size=1, epochs=1))
-    seen = Search(moves).run()
+    moves = Moves(Profile.of("4.1"), ExplorationBounds(replicas=1, records=1, log_size=1, epochs=1))
+    seen = StateSpaceSearch(moves).run()
     assert (seen.distinct, seen.depth) == (6, 3)
-    module = Search(Moves(moves.profile, moves.bounds, as_module=True)).run()
+    module = StateSpaceSearch(Moves(moves.profile, moves.bounds, as_module=True)).run()
     assert (module.distinct, module.depth) == (6, 4)
 
 
 def test_it_ends_where_it_is_told_to_and_says_what_is_left() -> None:
-    moves = Moves(Profile.of("4.1"), Bounds(), as_module=True)
-    seen = Search(moves).run(most=1_000)
+    moves = Moves(Profile.of("4.1"), ExplorationBounds(), as_module=True)
+    seen = StateSpaceSearch(moves).run(most=1_000)
     assert not seen.whole
     assert 1_000 <= seen.distinct < 39_619
-    stopped = Search(moves).run(progress=lambda so_far: so_far.depth < 3)
+    stopped = StateSpaceSearch(moves).run(progress=lambda so_far: so_far.depth < 3)
     assert stopped.depth == 3
     assert stopped.frontier > 0

@@ -8,8 +8,16 @@ import pytest
 from cluster_model.broker.fetch import fetch_reads
 from cluster_model.broker.partition import partition
 from cluster_model.model_checker import transitions
-from cluster_model.model_checker.search import LOG_BOUNDS, LOG_MATCHING, STRONG_ISR, STUCK, WEAK_ISR, Explored, Search
-from cluster_model.model_checker.transitions import Bounds, Moves
+from cluster_model.model_checker.search import (
+    LOG_BOUNDS,
+    LOG_MATCHING,
+    STRONG_ISR,
+    STUCK,
+    WEAK_ISR,
+    Explored,
+    StateSpaceSearch,
+)
+from cluster_model.model_checker.transitions import ExplorationBounds, Moves
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData, FetchPartition
 from cluster_model.protocol.versions import Profile
@@ -19,7 +27,9 @@ pytestmark = pytest.mark.slow
 
 
 def explored(kafka: str, *, first: bool = False, **bounds: Any) -> Explored:
-    return Search(Moves(Profile.of(kafka), Bounds(**bounds)), symmetry=True).run(stop_on_first=first)
+    return StateSpaceSearch(Moves(Profile.of(kafka), ExplorationBounds(**bounds)), symmetry=True).run(
+        stop_on_first=first
+    )
 
 
 @pytest.mark.parametrize(
@@ -83,15 +93,17 @@ def test_a_rule_that_is_left_out_is_found(
 
 
 def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = partition.Following.answer
+    real = partition.FollowerState.answer
 
-    def answer(self: partition.Following, now: int, asked: FetchPartition, data: FetchData) -> partition.Outcome:
+    def answer(
+        self: partition.FollowerState, now: int, asked: FetchPartition, data: FetchData
+    ) -> partition.FetcherAction:
         outcome = real(self, now, asked, data)
         if not data.error and data.diverging is None:
             self.replica.hw = data.hw + 1
         return outcome
 
-    monkeypatch.setattr(partition.Following, "answer", answer)
+    monkeypatch.setattr(partition.FollowerState, "answer", answer)
     assert LOG_BOUNDS in explored("4.1", epochs=1, records=2).broken
 
 

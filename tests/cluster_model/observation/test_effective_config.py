@@ -1,7 +1,7 @@
 """The settings that hold, with their values and who said so; the defaults are the version's own."""
 
 from cluster_model.cluster import Cluster
-from cluster_model.observation.cluster_state import Setting, of_broker, of_topic, told
+from cluster_model.observation.cluster_state import ConfigEntry, of_broker, of_topic, told
 from cluster_model.protocol.config_defs import BROKER, TOPIC
 from cluster_model.protocol.configs import NEVER
 from playbooks.parser.loader import loads
@@ -20,11 +20,11 @@ def cluster(kafka: str = "3.9") -> Cluster:
     return Cluster.build(loads(TEXT % kafka, "settings.yaml").spec, 1)
 
 
-def topic(found: Cluster, name: str) -> dict[str, Setting]:
+def topic(found: Cluster, name: str) -> dict[str, ConfigEntry]:
     return {each.key.name: each for each in of_topic(found.brokers[1].settings, found.world.profile, name)}
 
 
-def broker(found: Cluster) -> dict[str, Setting]:
+def broker(found: Cluster) -> dict[str, ConfigEntry]:
     return {each.key.name: each for each in of_broker(found.brokers[1].settings, found.world.profile)}
 
 
@@ -55,7 +55,7 @@ def test_a_broker_has_every_key_of_its_release_and_says_where_it_is_from() -> No
     lacking = {"replica.lag.max.messages", "transaction.version", "eligible.leader.replicas.version"}
     assert list(broker(found)) == [name for name in BROKER if name not in lacking]
     assert broker(found)["log.segment.bytes"].source == "start"
-    assert broker(found)["num.io.threads"] == Setting(BROKER["num.io.threads"], "8", "default")
+    assert broker(found)["num.io.threads"] == ConfigEntry(BROKER["num.io.threads"], "8", "default")
     assert broker(found)["num.partitions"].value == "1"
     assert broker(found)["log.roll.ms"].value == "", "it is unset: log.roll.hours holds"
     found.brokers[1].update_config({"log.segment.bytes": 9000})

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.util.percentiles import Latencies
+from cluster_model.util.percentiles import LatencyHistogram
 
 COUNTED = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 4)), min_size=1, max_size=12)
 
@@ -20,17 +20,17 @@ def by_rank(values: list[int], percent: int) -> int:
 
 @given(COUNTED)
 def test_percentiles_are_those_of_every_record(counted: list[tuple[int, int]]) -> None:
-    known = Latencies()
+    known = LatencyHistogram()
     for value, records in counted:
         known.add(value, records)
     values = sorted(value for value, records in counted for _ in range(records))
     assert (known.records, known.least, known.greatest) == (len(values), values[0], values[-1])
     assert [known.percentile(each) for each in range(101)] == [by_rank(values, each) for each in range(101)]
-    again = Latencies(known.save())
-    again.include(Latencies([(200, 7)]))
+    again = LatencyHistogram(known.save())
+    again.include(LatencyHistogram([(200, 7)]))
     assert (again.records, again.greatest) == (len(values) + 7, 200)
     assert again.save()[:-1] == known.save()
 
 
 def test_nothing_has_no_latency() -> None:
-    assert (Latencies().percentile(99), Latencies().least, Latencies().greatest) == (0, 0, 0)
+    assert (LatencyHistogram().percentile(99), LatencyHistogram().least, LatencyHistogram().greatest) == (0, 0, 0)

@@ -4,12 +4,12 @@ from typing import Any
 
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.control_plane_settings import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.ensemble import ZooKeeperService
-from cluster_model.zookeeper.messages import Operation, Result, WatchKind
+from cluster_model.zookeeper.messages import Operation, OpResult, WatchKind
 
 MS = 1_000
 SECOND = 1_000_000
@@ -22,7 +22,7 @@ class ClientNode:
     """A process that is nothing but a client, and notes what it is told; ``renews`` a session that has expired."""
 
     def __init__(self, network: Network, node: int, servers: tuple[int, ...], timeout: int, *, renews: bool) -> None:
-        self.port = Port(network, node)
+        self.port = NodeContext(network, node)
         self.zk = ZkClient(self.port, servers, timeout, self)
         self.renews = renews
         self.seen: list[tuple[Any, ...]] = []
@@ -41,7 +41,7 @@ class ClientNode:
         if self.renews:
             self.zk.connect()
 
-    def on_answer(self, token: Any, result: Result) -> None:
+    def on_answer(self, token: Any, result: OpResult) -> None:
         self.note("answer", token, result)
 
     def on_watch(self, path: str, kind: WatchKind) -> None:
@@ -56,7 +56,7 @@ class ClientNode:
     def on_disconnect(self, peer: int) -> None:
         self.zk.on_disconnect(peer)
 
-    def answers(self) -> list[tuple[Any, Result]]:
+    def answers(self) -> list[tuple[Any, OpResult]]:
         return [(entry[2], entry[3]) for entry in self.seen if entry[1] == "answer"]
 
     def what(self) -> list[tuple[Any, ...]]:
@@ -113,7 +113,7 @@ class Rig:
     def run(self, duration: int) -> None:
         self.network.kernel.run_until(self.now + duration)
 
-    def ask(self, client: int, operation: Operation) -> Result:
+    def ask(self, client: int, operation: Operation) -> OpResult:
         """Ask and wait for the answer."""
         node = self.clients[client]
         token = ("asked", self.now, len(node.seen))

@@ -3,14 +3,14 @@
 from cluster_model.zookeeper.leader import SYNCED, SessionTracker
 from cluster_model.zookeeper.messages import (
     AckEpoch,
-    Closed,
+    ConnectionClosed,
     Create,
     FollowerInfo,
     LeaderInfo,
-    Origin,
+    OpResult,
     Proposal,
-    Reply,
-    Result,
+    RequestOrigin,
+    ServerReply,
     ServerState,
     SetData,
     Txn,
@@ -73,7 +73,9 @@ def test_a_follower_that_misses_a_proposal_begins_anew() -> None:
     first, leader = rig.servers[0], rig.service.leader()
     node = rig.service.server(first)
     last = node.store.last_zxid
-    node.receive(leader, Proposal(1, last + 1, Txn(last + 2, Origin(leader, 1, 1, 1), 1, (), Result(ZkError.OK))))
+    node.receive(
+        leader, Proposal(1, last + 1, Txn(last + 2, RequestOrigin(leader, 1, 1, 1), 1, (), OpResult(ZkError.OK)))
+    )
     assert node.store.last_zxid == last
     assert node.state is ServerState.LOOKING
     rig.run(5 * SECOND)
@@ -95,7 +97,7 @@ def test_an_answer_out_of_order_breaks_the_connection() -> None:
     client = rig.clients[1]
     for number in range(2):
         client.zk.ask(SetData("/a", (number,)), number)
-    client.zk.receive(client.zk.server, Reply(1, 2, 0, Result(ZkError.OK)))
+    client.zk.receive(client.zk.server, ServerReply(1, 2, 0, OpResult(ZkError.OK)))
     assert [result.error for _token, result in client.answers()] == [ZkError.CONNECTION_LOSS] * 2
     assert not client.zk.connected
 
@@ -103,7 +105,11 @@ def test_an_answer_out_of_order_breaks_the_connection() -> None:
 def test_a_message_of_a_broken_connection_changes_nothing() -> None:
     rig = Rig(operations=START)
     client = rig.clients[1]
-    for message in (Closed(0), WatchEvent(0, "/a", WatchKind.NODE_DELETED), Reply(0, 1, 0, Result(ZkError.OK))):
+    for message in (
+        ConnectionClosed(0),
+        WatchEvent(0, "/a", WatchKind.NODE_DELETED),
+        ServerReply(0, 1, 0, OpResult(ZkError.OK)),
+    ):
         assert client.zk.receive(client.zk.server, message)
     assert client.zk.connected
     assert client.seen == []

@@ -9,7 +9,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested, LogStartMoved, NodeDown, NodeUp
 from faults.declarations.fault import Action, FaultError, Value
 from faults.injector import FaultBoard
-from faults.operations.runner import Ended
+from faults.operations.runner import OperationResult
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 from tests.support.breadth import some
 
@@ -36,7 +36,7 @@ def test_an_answer_takes_the_time_of_its_messages(cluster: Cluster, board: Fault
     assert (view.id, view.name, view.detail, view.since_us) == (number, "elect_leaders", "partition=orders-0", SECOND)
     cluster.run(2 * SECOND)
     assert (cluster.query.operations(), board.operations()) == (0, ())
-    assert board.desk.take_ended() == [Ended(number, "ELECTION_NOT_NEEDED", "")]
+    assert board.desk.take_ended() == [OperationResult(number, "ELECTION_NOT_NEEDED", "")]
     asked, answered = [event for event in cluster.drain() if event.kind.startswith("admin")]
     assert asked == AdminRequested(SECOND, number, "elect_leaders", "step 1", "partition=orders-0")
     assert isinstance(answered, AdminAnswered)

@@ -9,10 +9,10 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, Finding
-from playbooks.campaign.run_rows import Found, Row, coverage_of, groups_of
+from playbooks.campaign.run_rows import RunFailure, RunRow, coverage_of, groups_of
 from playbooks.campaign.runner import run_campaign
 from playbooks.campaign.store import CampaignError, open_campaign
-from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
 from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
 from playbooks.results.wrongs import Wrong, why_expected
@@ -25,7 +25,7 @@ RUNS = 5
 WORKERS = 0 if EVENING else 1
 
 
-def _lines(path: Path, asked: Plan, *, workers: int = 1, runs: int = RUNS) -> str:
+def _lines(path: Path, asked: FuzzPlan, *, workers: int = 1, runs: int = RUNS) -> str:
     run_campaign(open_campaign(path, asked, "small"), asked, runs, workers=workers)
     return (path / "runs.jsonl").read_text()
 
@@ -77,8 +77,8 @@ def test_a_directory_of_something_else_is_left_alone(tmp_path: Path, snapshot: S
     assert (again.code, str(again)) == (refused.value.code, str(refused.value))
 
 
-def _row(run: int, *found: tuple[str, str], coverage: dict[str, dict[str, int]] | None = None) -> Row:
-    return Row(run, run, {}, "digest", tuple(Found(*each, "a sentence") for each in found), coverage or {})
+def _row(run: int, *found: tuple[str, str], coverage: dict[str, dict[str, int]] | None = None) -> RunRow:
+    return RunRow(run, run, {}, "digest", tuple(RunFailure(*each, "a sentence") for each in found), coverage or {})
 
 
 def test_a_group_speaks_by_its_first_run_or_the_first_that_is_a_surprise() -> None:
@@ -143,19 +143,19 @@ def test_what_clients_saw_is_explained_by_what_was_found() -> None:
     assert why_expected(Wrong("violation", "min-isr", known=True), (), cluster, ())
 
 
-def _safe(kafka: str) -> Plan:
+def _safe(kafka: str) -> FuzzPlan:
     """The storm over a cluster that promises everything."""
     return plan_of(changed(load(found("storm-safe")), {"cluster.kafka": kafka}), 39 if kafka == "3.9" else 41)
 
 
-def _small(kafka: str) -> Plan:
+def _small(kafka: str) -> FuzzPlan:
     """Shorter, with short sessions: more of it is weather."""
     return plan(text(kafka, clients=GROUP), seed=39)
 
 
 @pytest.mark.parametrize(("of", "runs", "kafka"), met([(_safe, 4), (_small, 8)], ["3.9", "4.1"]))
 def test_nothing_surprising_where_everything_is_promised(
-    of: Callable[[str], Plan], runs: int, kafka: str, tmp_path: Path
+    of: Callable[[str], FuzzPlan], runs: int, kafka: str, tmp_path: Path
 ) -> None:
     asked = of(kafka)
     come = run_campaign(open_campaign(tmp_path, asked, "safe"), asked, many(runs, 2_000), workers=WORKERS)

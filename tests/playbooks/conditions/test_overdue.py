@@ -13,7 +13,7 @@ from cluster_model.protocol.events import LivenessOverdue
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import changed, load, loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.mistakes import keys, messages, mistakes_of
 from tui.output.result import print_liveness
 
@@ -54,7 +54,7 @@ def test_a_sound_run_has_nothing_overdue_and_a_broken_one_says_so(
     assert printed(broken) == snapshot
 
 
-def printed(result: Result) -> list[str]:
+def printed(result: SessionResult) -> list[str]:
     """What is printed of the promises that were not kept in time."""
     out = io.StringIO()
     print_liveness(Console(file=out, width=400), result)

@@ -6,12 +6,12 @@ from functools import cache
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.root_cause.findings import Place
+from cluster_model.checker.root_cause.findings import RecordBlock
 from playbooks.diagnosis import point_of_no_return, remedies
 from playbooks.diagnosis.evidence import lost_findings
-from playbooks.diagnosis.point_of_no_return import NoReturn, Search, find_by_hand, saving
+from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand, saving
 from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, keeps
-from playbooks.diagnosis.why import Case
+from playbooks.diagnosis.why import SessionCase
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
@@ -50,7 +50,7 @@ FEW = TAIL.replace("rate: 50/s", "rate: 10/s").replace("for: 25s", "for: 12s").r
 
 
 @cache
-def by_hand(name: str) -> tuple[Playbook, NoReturn, list[Place]]:
+def by_hand(name: str) -> tuple[Playbook, NoReturn, list[RecordBlock]]:
     playbook = load(path_of(name))
     findings = lost_findings(start_session(playbook).finish())
     given_up = [place for finding in findings for place in finding.places]
@@ -58,11 +58,11 @@ def by_hand(name: str) -> tuple[Playbook, NoReturn, list[Place]]:
 
 
 @pytest.fixture(scope="module")
-def tail() -> tuple[Search, NoReturn]:
+def tail() -> tuple[NoReturnSearch, NoReturn]:
     playbook = loads(FEW, "tail.yaml")
-    case = Case(playbook, playbook.seed)
+    case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    search = Search(case.start, (), finding, finding.places)
+    search = NoReturnSearch(case.start, (), finding, finding.places)
     return search, search.find()
 
 
@@ -122,7 +122,7 @@ def test_by_hand_an_action_that_costs_another_record_does_not_count() -> None:
 
 
 def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_elections(
-    tail: tuple[Search, NoReturn], snapshot: SnapshotAssertion
+    tail: tuple[NoReturnSearch, NoReturn], snapshot: SnapshotAssertion
 ) -> None:
     _search, found = tail
     assert (found.kind, found.event_kind) == ("event", "appended")
@@ -135,10 +135,10 @@ def test_a_follower_that_is_behind_makes_the_crash_the_point_without_unclean_ele
     assert found.clean.time_left_us == SECOND // 2
 
 
-def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[Search, NoReturn]) -> None:
+def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: tuple[NoReturnSearch, NoReturn]) -> None:
     search, found = tail
     forks = Forks(lambda: Session.start(loads(FEW, "tail.yaml")))
-    given_up = [Place(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
+    given_up = [RecordBlock(found.wanted.partition, "clicks", -1, 10_000, 0, 0, 1, committed=False)]
 
     def kept(executed: int) -> list[str]:
         def fork() -> Session:
@@ -155,27 +155,27 @@ def test_right_before_the_event_it_can_be_kept_and_right_after_it_cannot(tail: t
     assert search.tried < 150
 
 
-def test_the_answer_is_the_same_every_time(tail: tuple[Search, NoReturn]) -> None:
+def test_the_answer_is_the_same_every_time(tail: tuple[NoReturnSearch, NoReturn]) -> None:
     playbook = loads(FEW, "tail.yaml")
-    case = Case(playbook, playbook.seed)
+    case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    assert Search(case.start, (), finding, finding.places).find() == tail[1]
+    assert NoReturnSearch(case.start, (), finding, finding.places).find() == tail[1]
     assert by_hand.__wrapped__("kip-101-loss")[1] == by_hand("kip-101-loss")[1]
 
 
 def test_records_that_reached_no_log_have_no_other_point_than_their_acknowledgement() -> None:
     playbook = loads(FEW.replace("acks: 1, retries: 1000", "acks: 0"), "tail.yaml")
-    case = Case(playbook, playbook.seed)
+    case = SessionCase(playbook, playbook.seed)
     findings = lost_findings(case.run())
     unplaced = next(finding for finding in findings if finding.places[0].log_offset < 0)
-    assert Search(case.start, (), unplaced, unplaced.places).find().kind == "unplaced"
+    assert NoReturnSearch(case.start, (), unplaced, unplaced.places).find().kind == "unplaced"
 
 
 # -- breakages: each of these has to be noticed by one of the tests above --------------------------------------------
 
 
 def test_a_search_that_is_off_by_one_event_is_noticed(
-    tail: tuple[Search, NoReturn], monkeypatch: pytest.MonkeyPatch
+    tail: tuple[NoReturnSearch, NoReturn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search, found = tail
     at_event = Forks.at_event
@@ -184,7 +184,7 @@ def test_a_search_that_is_off_by_one_event_is_noticed(
 
 
 def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
-    tail: tuple[Search, NoReturn], monkeypatch: pytest.MonkeyPatch
+    tail: tuple[NoReturnSearch, NoReturn], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _search, found = tail
     playbook = loads(FEW, "tail.yaml")
@@ -200,9 +200,9 @@ def test_a_fork_that_keeps_what_another_fork_did_is_noticed(
 def test_actions_without_calling_the_rest_off_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Session, "call_off", lambda session: None)
     playbook = loads(FEW, "tail.yaml")
-    case = Case(playbook, playbook.seed)
+    case = SessionCase(playbook, playbook.seed)
     finding = lost_findings(case.run())[0]
-    found = Search(case.start, (), finding, finding.places)
+    found = NoReturnSearch(case.start, (), finding, finding.places)
     wanted = found.wanted
     forks = Forks(case.start)
     assert not any(

@@ -10,14 +10,14 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import DUPLICATE, LOST, SKIPPED
 from playbooks.diagnosis import remedies
-from playbooks.diagnosis.remedies import NEEDS_ACKS, Change, Remedy, changes, evaluate, pairs, price
+from playbooks.diagnosis.remedies import NEEDS_ACKS, Remedy, SettingChange, changes, evaluate, pairs, price
 from playbooks.engine.session_runner import start_session
-from playbooks.engine.worker_pool import Job, Outcome, run_all
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, run_all
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.parser.settings import cell_text
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.wording import said
 
@@ -171,7 +171,7 @@ def test_each_kind_of_finding_has_changes_of_its_own() -> None:
 
 
 def _remedy(name: str, verdict: str, rejected: int = 0, unavailable_us: int = 0, left: int = 0) -> Remedy:
-    return Remedy(Change(name, ((name, "1"),)), verdict, left, 5, rejected, unavailable_us)  # type: ignore[arg-type]
+    return Remedy(SettingChange(name, ((name, "1"),)), verdict, left, 5, rejected, unavailable_us)  # type: ignore[arg-type]
 
 
 def test_what_saves_at_the_least_price_comes_first() -> None:
@@ -195,16 +195,16 @@ def test_what_saves_at_the_least_price_comes_first() -> None:
 class _Fixed:
     """Runs nothing: what each seed comes to is given."""
 
-    def __init__(self, actual: Result, losing: int) -> None:
+    def __init__(self, actual: SessionResult, losing: int) -> None:
         self._actual = actual
         self._losing = losing
 
-    def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def __call__(self, jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
         outcomes = []
         for job in jobs:
             lost = 3 if job.seed == self._losing else 0
             ledger = replace(self._actual.ledger, acked_lost=lost)
-            outcomes.append(Outcome(job, replace(self._actual, ledger=ledger), code=0))
+            outcomes.append(JobOutcome(job, replace(self._actual, ledger=ledger), code=0))
         return outcomes
 
 
@@ -222,10 +222,10 @@ def test_a_remedy_that_loses_with_another_seed_is_taken_back() -> None:
 class _Fewer(_Fixed):
     """Half as many are lost, whatever is changed."""
 
-    def __call__(self, jobs: Sequence[Job]) -> list[Outcome]:
+    def __call__(self, jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
         actual = self._actual
         ledger = replace(actual.ledger, acked_lost=actual.ledger.acked_lost // 2)
-        return [Outcome(job, replace(actual, ledger=ledger), code=0) for job in jobs]
+        return [JobOutcome(job, replace(actual, ledger=ledger), code=0) for job in jobs]
 
 
 def test_less_with_one_seed_of_a_timed_session_is_no_help(snapshot: SnapshotAssertion) -> None:

@@ -2,10 +2,10 @@
 
 import pytest
 
-from playbooks.diagnosis.remedies import Change, Remedy
+from playbooks.diagnosis.remedies import Remedy, SettingChange
 from playbooks.diagnosis.why_text import remedy_words
 
-ACKS = Change("acks=all", (("clients.producers.clicks.config.acks", "all"),))
+ACKS = SettingChange("acks=all", (("clients.producers.clicks.config.acks", "all"),))
 NEVER_RUN = Remedy(ACKS, "refused", before=99, note="not before 0.11")
 FAILED = Remedy(ACKS, "inconclusive", before=99, note="it ran out of time")
 RUN = Remedy(ACKS, "helps", 4, 99, 10, -700_000, "", 0, 1)

@@ -6,15 +6,15 @@ from dataclasses import replace
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.root_cause.findings import LOST, MISSING, Finding, Link, Place
+from cluster_model.checker.root_cause.findings import LOST, MISSING, ChainEvent, Finding, RecordBlock
 from playbooks.diagnosis import remedies
 from playbooks.diagnosis.point_of_no_return import scout
 from playbooks.diagnosis.remedies import changes, evaluate
-from playbooks.diagnosis.why import Case, WhyError, at_the_end, case_of
+from playbooks.diagnosis.why import SessionCase, WhyError, at_the_end, case_of
 from playbooks.engine.session import Session
-from playbooks.engine.worker_pool import Job, Outcome, perform
+from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, perform
 from playbooks.parser.loader import loads
-from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import Recorder
 from playbooks.timetravel.forks import Forks
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
@@ -27,7 +27,7 @@ SEEN_US = 15 * SECOND
 
 
 @pytest.fixture(scope="module")
-def running(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def running(tmp_path_factory: pytest.TempPathFactory) -> RecordedSession:
     recorder = Recorder(tmp_path_factory.mktemp("running"), live=True)
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=recorder, open_ended=True)
     session.advance(20 * SECOND)
@@ -36,18 +36,18 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 
 @pytest.fixture(scope="module")
-def case(running: Recorded) -> Case:
+def case(running: RecordedSession) -> SessionCase:
     return case_of(running, at_us=SEEN_US)
 
 
-def test_it_is_cut_off_there_with_nothing_healed(case: Case, snapshot: SnapshotAssertion) -> None:
+def test_it_is_cut_off_there_with_nothing_healed(case: SessionCase, snapshot: SnapshotAssertion) -> None:
     result = case.run()
     assert result.virtual_us == SEEN_US
     assert result.reason == snapshot
     assert (result.findings[0].kind, result.findings[0].count) == (LOST, 24)
 
 
-def test_what_is_counted_is_what_somebody_sees_who_looks(case: Case) -> None:
+def test_what_is_counted_is_what_somebody_sees_who_looks(case: SessionCase) -> None:
     (standing,) = case.standing()
     assert (standing.kind, standing.count) == (MISSING, 24)
     (found,) = case.run().findings
@@ -58,12 +58,12 @@ def test_what_is_counted_is_what_somebody_sees_who_looks(case: Case) -> None:
     assert at_the_end(standing, (elsewhere, found)) == 2
 
 
-def test_the_way_to_a_loss_ends_where_it_is_cut_off(case: Case) -> None:
+def test_the_way_to_a_loss_ends_where_it_is_cut_off(case: SessionCase) -> None:
     history = scout(case.start, case.actions, case.run().findings[0])
     assert history.end_us == SEEN_US
 
 
-def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running: Recorded) -> None:
+def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running: RecordedSession) -> None:
     assert case_of(running).until_us == running.last_us > 19 * SECOND
     headless = replace(running, start=replace(running.start, live=False))
     assert case_of(headless).until_us == -1
@@ -71,7 +71,7 @@ def test_one_from_a_screen_without_an_end_is_cut_off_where_it_breaks_off(running
 
 def test_a_fork_goes_on_beyond_the_cut_and_the_next_one_stands_before_it_again() -> None:
     playbook = loads(TAIL, "tail.yaml")
-    forks = Forks(Case(playbook, 5, until_us=3 * SECOND).start)
+    forks = Forks(SessionCase(playbook, 5, until_us=3 * SECOND).start)
     session = forks.at_time(2 * SECOND)
     session.call_off()
     session.advance(4 * SECOND)
@@ -82,8 +82,8 @@ def test_a_fork_goes_on_beyond_the_cut_and_the_next_one_stands_before_it_again()
 
 
 def finding(kind: str, *offsets: int) -> Finding:
-    places = tuple(Place("orders-0", "clicks", 0, 1, offset, 0, 1, committed=False) for offset in offsets)
-    return Finding(kind, "unexplained", "", places, (Link(0, "records_acked", "orders-0", 1, ""),))
+    places = tuple(RecordBlock("orders-0", "clicks", 0, 1, offset, 0, 1, committed=False) for offset in offsets)
+    return Finding(kind, "unexplained", "", places, (ChainEvent(0, "records_acked", "orders-0", 1, ""),))
 
 
 def test_a_finding_is_found_again_by_its_records(snapshot: SnapshotAssertion) -> None:
@@ -95,13 +95,15 @@ def test_a_finding_is_found_again_by_its_records(snapshot: SnapshotAssertion) ->
     assert str(caught.value) == snapshot
 
 
-def test_the_price_of_a_remedy_is_that_until_it_has_recovered(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_price_of_a_remedy_is_that_until_it_has_recovered(
+    case: SessionCase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert case.written is not None
     (acks,) = [each for each in changes(case.written, LOST) if each.name == "acks=all"]
     monkeypatch.setattr(remedies, "changes", lambda _playbook, _kind: (acks,))
-    outcomes: list[Outcome] = []
+    outcomes: list[JobOutcome] = []
 
-    def run(jobs: Sequence[Job]) -> list[Outcome]:
+    def run(jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
         found = [perform(job, lambda _progress: None) for job in jobs]
         outcomes.extend(found)
         return found
@@ -116,13 +118,13 @@ def test_the_price_of_a_remedy_is_that_until_it_has_recovered(case: Case, monkey
     assert after.unavailable.us > SECOND, "it is no longer cut off in the middle of the outage"
 
 
-def test_where_healing_alone_saves_runs_are_cut_off_as_the_session_is(case: Case) -> None:
-    kept: list[Job] = []
+def test_where_healing_alone_saves_runs_are_cut_off_as_the_session_is(case: SessionCase) -> None:
+    kept: list[PlaybookJob] = []
 
-    def run(jobs: Sequence[Job]) -> list[Outcome]:
+    def run(jobs: Sequence[PlaybookJob]) -> list[JobOutcome]:
         kept.extend(jobs)
         healed = replace(result, ledger=replace(result.ledger, acked_lost=0))
-        return [Outcome(job, healed, code=0) for job in jobs]
+        return [JobOutcome(job, healed, code=0) for job in jobs]
 
     result = case.run()
     assert case.written is not None

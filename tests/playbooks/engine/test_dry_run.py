@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import FaultInjected
-from faults.declarations.fault import Expectation
+from faults.declarations.fault import ExpectedImpact
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run
 from playbooks.engine.session import Session
 from playbooks.library import bundled
@@ -133,13 +133,13 @@ def test_the_document_has_everything_as_plain_values() -> None:
 def test_each_kind_of_thing_that_is_hit_has_a_line(snapshot: SnapshotAssertion) -> None:
     many = tuple(f"orders-{at}" for at in range(9))
     offsets = tuple(f"__consumer_offsets-{at}" for at in range(17))
-    found = Expectation(
+    found = ExpectedImpact(
         "all of it", (*many, *offsets), many[:1], many[:2], ("checkout",), ("__transaction_state-1",), ("billing",),
         ("till",), (1, 2), controller_moves=True,
     )  # fmt: skip
     assert expected_lines(found) == snapshot
-    assert expected_lines(Expectation("", quorum_lost=True)) == snapshot
-    assert expected_lines(Expectation("nothing at all")) == []
+    assert expected_lines(ExpectedImpact("", quorum_lost=True)) == snapshot
+    assert expected_lines(ExpectedImpact("nothing at all")) == []
     document: dict[str, Any] = expected_json(found)
     assert (document["offline"], document["brokers_down"], document["quorum_lost"]) == (["orders-0"], [1, 2], False)
 

@@ -7,17 +7,17 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import StepTaken
 from faults.declarations.fault import Action, FaultError
-from playbooks.engine.manual_session import NEWEST, ManualSession, Shown
+from playbooks.engine.manual_session import NEWEST, ManualSession, ShowResult
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import start_session
 from playbooks.engine.step_scheduler import show_rows
 from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import CRASH, MANUAL
 
 
-def run(text: str) -> Result:
+def run(text: str) -> SessionResult:
     return ManualSession.start(loads(text, "m.yaml")).finish()
 
 
@@ -128,7 +128,7 @@ def test_a_wrong_state_names_its_partition_where_there_are_several(
 
 def test_show_tells_every_partition() -> None:
     session = ManualSession.start(loads(TWO, "m.yaml"))
-    tables: list[Shown] = []
+    tables: list[ShowResult] = []
     session.on_show = tables.append
     session.finish()
     assert [(shown.partition, sorted(shown.state)) for shown in tables] == [
@@ -193,7 +193,7 @@ def test_steps_are_counted_as_in_the_file_whatever_the_version(snapshot: Snapsho
 
 def test_show_hands_over_the_table(snapshot: SnapshotAssertion) -> None:
     session = ManualSession.start(loads(MANUAL, "m.yaml"))
-    tables: list[Shown] = []
+    tables: list[ShowResult] = []
     session.on_show = tables.append
     session.finish()
     assert [shown.step.index for shown in tables] == [5]

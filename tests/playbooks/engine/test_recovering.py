@@ -20,7 +20,7 @@ from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.recording.seal import Row, sums
+from playbooks.recording.seal import LedgerRow, sums
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 from spark_report.input.sessions import look_at
@@ -124,7 +124,7 @@ def test_a_session_that_tore_while_its_books_were_closed_is_run_again_to_there(
 
 def test_its_ledger_is_that_of_its_last_instant(session: Path) -> None:
     recover(torn(session, 400))
-    table = [Row(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
+    table = [LedgerRow(**row) for row in pq.read_table(session / session_files.LEDGER).to_pylist()]
     result = json.loads((session / session_files.RESULT).read_text())
     found = sums(table)
     assert found == {term: result["ledger"][term] for term in found}

@@ -18,13 +18,13 @@ from playbooks.engine.session import Session
 from playbooks.engine.step_scheduler import PATIENCE_US
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.playbooks import CLUSTER, CRASH, timed
 
 S = 1_000_000
 
 
-def run(playbook: Playbook, until_us: int = -1, seed: int | None = None) -> tuple[Result, list[Event]]:
+def run(playbook: Playbook, until_us: int = -1, seed: int | None = None) -> tuple[SessionResult, list[Event]]:
     session = Session.start(playbook, seed=seed, until_us=until_us)
     result = session.finish()
     return result, session.drain()

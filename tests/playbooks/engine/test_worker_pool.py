@@ -10,7 +10,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from playbooks.engine import worker_pool
-from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, Progress, run_all
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import worst
 from playbooks.session_format import session_files
 from tests.support.playbooks import CLUSTER, MANUAL
@@ -23,15 +23,15 @@ FAILING = CLUSTER + "settle: 1s\nsteps:\n  - at: 1s\n    heal: all\nexpect:\n  -
 BROKEN = "floodmark: 1\nname: broken\n"
 
 
-def job(text: str, out: Path | None, name: str = "x") -> Job:
-    return Job(text, f"{name}.yaml", out=out)
+def job(text: str, out: Path | None, name: str = "x") -> PlaybookJob:
+    return PlaybookJob(text, f"{name}.yaml", out=out)
 
 
-def told(outcomes: list[Outcome]) -> list[tuple[int, str, str]]:
+def told(outcomes: list[JobOutcome]) -> list[tuple[int, str, str]]:
     return [(each.code, each.error, each.result.digest if each.result else "") for each in outcomes]
 
 
-def documents(outcomes: list[Outcome]) -> list[dict[str, object]]:
+def documents(outcomes: list[JobOutcome]) -> list[dict[str, object]]:
     return [each.result.to_json() | {"session": ""} for each in outcomes if each.result]
 
 
@@ -100,13 +100,13 @@ def test_a_killed_worker_takes_only_its_own_job_with_it(
     dead: list[worker_pool._Worker] = []
     death = worker_pool._Worker.death
 
-    def last_words(worker: worker_pool._Worker, job: Job, *, asked: bool) -> Outcome:
+    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
         dead.append(worker)
         return death(worker, job, asked=asked)
 
     monkeypatch.setattr(worker_pool._Worker, "death", last_words)
 
-    def kill(number: int, progress: Progress) -> None:
+    def kill(number: int, progress: JobProgress) -> None:
         """As the kernel does to who takes too much memory: the worker of the endless one."""
         if number == 0 and progress.session and not killed:
             import multiprocessing  # noqa: PLC0415
@@ -139,7 +139,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     dead: list[worker_pool._Worker] = []
     death = worker_pool._Worker.death
 
-    def last_words(worker: worker_pool._Worker, job: Job, *, asked: bool) -> Outcome:
+    def last_words(worker: worker_pool._Worker, job: PlaybookJob, *, asked: bool) -> JobOutcome:
         dead.append(worker)
         return death(worker, job, asked=asked)
 
@@ -147,7 +147,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
     pid = os.getpid()
     seen: set[int] = set()
 
-    def interrupt(number: int, progress: Progress) -> None:
+    def interrupt(number: int, progress: JobProgress) -> None:
         if progress.now_us >= 2_000_000 and len(seen) < workers:
             seen.add(number)
             if len(seen) == workers:

@@ -26,7 +26,7 @@ from playbooks.parser.loader import changed, load, loads
 from playbooks.recording.event_codec import decode, encode
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.version import VERSION
 from tests.support.breadth import many
@@ -46,15 +46,15 @@ def timed(steps: str = "", expect: str = "", settle: str = "1s", cluster: str = 
     return of_cluster(steps, expect, settle, cluster)
 
 
-def exported(result: Result) -> Exported:
+def exported(result: SessionResult) -> Exported:
     return export(read_session(Path(result.session)))
 
 
-def again(found: Exported) -> Result:
+def again(found: Exported) -> SessionResult:
     return start_session(loads(found.text, "exported.yaml")).finish()
 
 
-def same(result: Result) -> tuple[Exported, Result]:
+def same(result: SessionResult) -> tuple[Exported, SessionResult]:
     """The playbook of a session, which has to come to the same, and what it comes to."""
     found = exported(result)
     rerun = again(found)
@@ -430,7 +430,7 @@ settle: 5s
 """
 
 
-def losing(parent: Path) -> Result:
+def losing(parent: Path) -> SessionResult:
     session = live(loads(LOST, "lost.yaml"), parent)
     session.advance(5 * SECOND)
     session.act(Action("inject", "lag", "broker(1)", {"latency": 400_000, "to": "broker(2) + broker(3)"}))
@@ -444,13 +444,15 @@ def losing(parent: Path) -> Result:
 
 
 @pytest.fixture(scope="module")
-def lost(tmp_path_factory: pytest.TempPathFactory) -> tuple[Result, Exported, Result]:
+def lost(tmp_path_factory: pytest.TempPathFactory) -> tuple[SessionResult, Exported, SessionResult]:
     """The session, its playbook, and what that comes to."""
     result = losing(tmp_path_factory.mktemp("lost"))
     return result, *same(result)
 
 
-def test_losses_and_recoveries_are_found(lost: tuple[Result, Exported, Result], snapshot: SnapshotAssertion) -> None:
+def test_losses_and_recoveries_are_found(
+    lost: tuple[SessionResult, Exported, SessionResult], snapshot: SnapshotAssertion
+) -> None:
     result, found, rerun = lost
     assert result.ledger.acked_lost > 0
     assert f"- acked_lost() == {result.ledger.acked_lost} " in found.text
@@ -459,7 +461,7 @@ def test_losses_and_recoveries_are_found(lost: tuple[Result, Exported, Result], 
     assert rerun.verdict == "pass"
 
 
-def test_what_is_found_fails_when_nothing_recovers(lost: tuple[Result, Exported, Result]) -> None:
+def test_what_is_found_fails_when_nothing_recovers(lost: tuple[SessionResult, Exported, SessionResult]) -> None:
     _result, found, rerun = lost
     assert rerun.verdict == "pass"
     gone = found.text.replace("inject: restart", "inject: gc_pause").replace("settle: 5s", "settle: 100ms")
@@ -467,7 +469,9 @@ def test_what_is_found_fails_when_nothing_recovers(lost: tuple[Result, Exported,
     assert any("under_replicated() == 0" in each.text and not each.ok for each in rerun.expectations)
 
 
-def test_a_change_of_the_configuration_makes_what_was_found_fail(lost: tuple[Result, Exported, Result]) -> None:
+def test_a_change_of_the_configuration_makes_what_was_found_fail(
+    lost: tuple[SessionResult, Exported, SessionResult],
+) -> None:
     _result, found, _rerun = lost
     rerun = start_session(loads(found.text.replace("acks: 1", "acks: all"), "x.yaml")).finish()
     assert rerun.verdict == "fail"
@@ -520,7 +524,7 @@ STEPS = """
 """
 
 
-def played(playbook: Playbook, moves: list[Any], parent: Path) -> Result:
+def played(playbook: Playbook, moves: list[Any], parent: Path) -> SessionResult:
     session = live(playbook, parent)
     for pause_us, events, action in moves:
         session.advance(session.cluster.now_us + pause_us)

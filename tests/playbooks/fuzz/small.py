@@ -1,6 +1,6 @@
 """A cluster and load so small that a storm over it takes some hundredths of a second."""
 
-from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
 from playbooks.parser.loader import loads
 
 HEAD = """
@@ -35,6 +35,6 @@ def text(
     ).lstrip()
 
 
-def plan(source: str = "", *, seed: int = 1, keep_steps: bool = False) -> Plan:
+def plan(source: str = "", *, seed: int = 1, keep_steps: bool = False) -> FuzzPlan:
     """The plan of a campaign over it."""
     return plan_of(loads(source or text(), "small.yaml"), seed, keep_steps=keep_steps)

@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from playbooks.campaign.workloads.fuzz_workload import Plan, ranges_of
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, ranges_of
 from playbooks.fuzz.protocol_states import STATES
 from playbooks.fuzz.runner import Dice, Swarm, candidates_of, cell_of, draw, run_seed
 from playbooks.library.bundled import presets
-from playbooks.model.playbook import Ranges
+from playbooks.model.playbook import StormRanges
 from playbooks.parser.loader import loads
 from tests.playbooks.fuzz.small import GROUP, plan, text
 from tests.support.mistakes import keys, messages, mistakes_of
@@ -31,7 +31,7 @@ def test_a_spread_keeps_to_its_bounds_and_has_small_and_large_ones() -> None:
     assert dice.spread(5, 5) == 5
 
 
-def swarms_of(asked: Plan, runs: int) -> list[Swarm]:
+def swarms_of(asked: FuzzPlan, runs: int) -> list[Swarm]:
     """What the first runs draw, all of them over the cluster of the first."""
     playbook, first, session = asked.begin(1)
     assert asked.grid is None
@@ -60,10 +60,10 @@ def test_everything_that_may_come_is_in_play_in_some_run() -> None:
 
 def test_what_does_not_fit_the_cluster_never_comes() -> None:
     cluster = plan().begin(1)[2].cluster
-    there = candidates_of(Ranges(), cluster)
+    there = candidates_of(StormRanges(), cluster)
     assert "poll_stall" not in there  # there is no consumer
     assert "rate_change" in there
-    assert candidates_of(Ranges(faults=("crash", "lag"), without=("lag",)), cluster) == ("crash",)
+    assert candidates_of(StormRanges(faults=("crash", "lag"), without=("lag",)), cluster) == ("crash",)
 
 
 def test_settings_come_from_the_grid_of_the_playbook() -> None:

@@ -16,10 +16,10 @@ from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import kraft_partition_changes
 from cluster_model.log.leader_epoch_cache import EpochCache
-from cluster_model.log.transaction_index import Transactions
+from cluster_model.log.transaction_index import TransactionIndex
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
-from playbooks.campaign.workloads.fuzz_workload import Plan, plan_of
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, plan_of
 from playbooks.library.bundled import found
 from playbooks.parser.loader import changed, load
 from tests.playbooks.fuzz.small import plan
@@ -31,21 +31,21 @@ Patch = pytest.MonkeyPatch
 
 
 @cache
-def small() -> Plan:
+def small() -> FuzzPlan:
     return plan()
 
 
 @cache
-def of_another_seed() -> Plan:
+def of_another_seed() -> FuzzPlan:
     return plan(seed=4)
 
 
 @cache
-def transactional() -> Plan:
+def transactional() -> FuzzPlan:
     return plan_of(changed(load(found("storm-transactions")), {"cluster.kafka": '"4.1"'}), 1)
 
 
-def surprising(asked: Plan, run: int) -> set[str]:
+def surprising(asked: FuzzPlan, run: int) -> set[str]:
     return {each.key for each in asked.row(run).found if not each.expected}
 
 
@@ -113,7 +113,7 @@ def shows_open_transactions(patch: Patch) -> None:
 
 
 def tells_of_no_aborts(patch: Patch) -> None:
-    patch.setattr(Transactions, "aborted_between", lambda _self, _start, _end: ())
+    patch.setattr(TransactionIndex, "aborted_between", lambda _self, _start, _end: ())
 
 
 class Planted(NamedTuple):
@@ -121,7 +121,7 @@ class Planted(NamedTuple):
     key: str
     run: int
     """The first of the plan's seed that finds it."""
-    asked: Callable[[], Plan] = small
+    asked: Callable[[], FuzzPlan] = small
 
 
 PLANTED = (

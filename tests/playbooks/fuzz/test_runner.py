@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.campaign.run_rows import Row
+from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.store import open_campaign
 from playbooks.campaign.workloads.fuzz_workload import keep_run, plan_of, playbook_text
 from playbooks.engine.session import Session
@@ -94,7 +94,7 @@ def test_an_error_inside_is_what_a_run_comes_to(monkeypatch: pytest.MonkeyPatch)
     row = plan().row(5)
     assert row.error.startswith(f"ZeroDivisionError: {why} (broken, line")
     assert [each.key for each in row.found] == ["error:ZeroDivisionError"]
-    assert Row.of_line(row.line()) == row
+    assert RunRow.of_line(row.line()) == row
 
 
 def test_waiting_for_states_meets_what_chance_does_not() -> None:

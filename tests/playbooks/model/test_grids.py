@@ -13,10 +13,10 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.errors import ModelError
 from playbooks.campaign.parquet_rows import batch_of, rows_in
-from playbooks.campaign.run_rows import Row
+from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.runner import keep_first, run_campaign
-from playbooks.campaign.store import CampaignError, Work, open_campaign, read_head
-from playbooks.campaign.workloads.fuzz_workload import PlanError, read_plan, write_plan
+from playbooks.campaign.store import CampaignError, CampaignWorkload, open_campaign, read_head
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlanError, read_plan, write_plan
 from playbooks.campaign.workloads.grid_workload import (
     GridPlan,
     Varying,
@@ -29,7 +29,7 @@ from playbooks.campaign.workloads.grid_workload import (
 from playbooks.engine.replay import replay
 from playbooks.engine.session_runner import start_session
 from playbooks.engine.worker_pool import run_all
-from playbooks.model.playbook import Axis, Grid
+from playbooks.model.playbook import Grid, GridAxis
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from tests.playbooks.fuzz.small import plan as storm
@@ -39,19 +39,19 @@ TEXT = CLUSTER + (
     "settle: 2s\nsteps:\n  - {at: 1s, inject: power_loss, target: leader(orders-0), for: 1s}\n"
     "expect:\n  - end: acked_lost() == 0\n"
 )
-AXES = (Axis("min.insync.replicas", ("1", "2")), Axis("acks", ("1", "all")), Axis("seed", ("3", "4")))
+AXES = (GridAxis("min.insync.replicas", ("1", "2")), GridAxis("acks", ("1", "all")), GridAxis("seed", ("3", "4")))
 
 
-def varying(axes: tuple[Axis, ...] = AXES, *, text: str = TEXT, until_us: int = -1) -> Varying:
+def varying(axes: tuple[GridAxis, ...] = AXES, *, text: str = TEXT, until_us: int = -1) -> Varying:
     read = loads(text, "small.yaml")
     return Varying(read, Grid(axes), 3, {"settle": "2s"}, until_us=until_us)
 
 
-def plan(axes: tuple[Axis, ...] = AXES) -> GridPlan:
+def plan(axes: tuple[GridAxis, ...] = AXES) -> GridPlan:
     return plan_of(varying(axes))
 
 
-def rows(asked: GridPlan) -> list[Row]:
+def rows(asked: GridPlan) -> list[RunRow]:
     return [asked.row(run) for run in range(1, asked.grid.size + 1)]
 
 
@@ -83,8 +83,8 @@ def test_rows_are_what_the_sessions_of_the_grid_come_to() -> None:
 
 
 def test_rows_come_back_from_lines_and_files(tmp_path: Path) -> None:
-    made = [plan().row(1), plan((Axis("acks", ("seven",)),)).row(1)]
-    assert [Row.of_line(row.line()) for row in made] == made
+    made = [plan().row(1), plan((GridAxis("acks", ("seven",)),)).row(1)]
+    assert [RunRow.of_line(row.line()) for row in made] == made
     pq.write_table(pa.Table.from_batches([batch_of(made)]), tmp_path / "rows.parquet")
     assert list(rows_in(tmp_path / "rows.parquet")) == made
 
@@ -99,7 +99,7 @@ def test_rows_of_before_there_were_grids_are_read(tmp_path: Path) -> None:
 def test_a_cell_that_breaks_is_a_row_with_its_error(
     monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
-    bad = plan((Axis("acks", ("seven", "1")),))
+    bad = plan((GridAxis("acks", ("seven", "1")),))
     row = bad.row(1)
     assert (row.code, row.digest, row.result) == (2, "", "")
     assert row.error == snapshot(name="row")
@@ -134,7 +134,7 @@ def test_a_plan_comes_back_from_its_file(tmp_path: Path, snapshot: SnapshotAsser
     write_plan(tmp_path, storm())
     assert read_plan(tmp_path) == storm()
     (tmp_path / "plan.json").write_text('{"kind": "grid"}')
-    with pytest.raises(PlanError) as unread:
+    with pytest.raises(FuzzPlanError) as unread:
         read_plan(tmp_path)
     with pytest.raises(CampaignError) as unkept:
         write_plan(tmp_path / "nowhere", asked)
@@ -176,7 +176,7 @@ def test_a_campaign_goes_on_and_comes_to_the_same(tmp_path: Path, monkeypatch: p
 
 
 def test_another_grid_is_not_gone_on_with(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
-    many = (AXES[1], Axis("seed", tuple(map(str, range(3, 23)))))
+    many = (AXES[1], GridAxis("seed", tuple(map(str, range(3, 23)))))
     open_campaign(tmp_path / "c", plan(many), "small")
     assert read_head(tmp_path / "c")["grid"].split("; ") == ["acks: 1, all", "seed: 3..22"]
     others = {
@@ -192,7 +192,7 @@ def test_another_grid_is_not_gone_on_with(tmp_path: Path, snapshot: SnapshotAsse
     assert [each.replace(str(tmp_path), "<tmp>") for each in said] == snapshot
 
 
-def refusal(path: Path, code: str, work: Work) -> str:
+def refusal(path: Path, code: str, work: CampaignWorkload) -> str:
     """What is said to who wants to go on with other work; the reason is that of the code."""
     with pytest.raises(CampaignError) as refused:
         open_campaign(path, work, "small")

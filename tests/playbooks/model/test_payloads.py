@@ -20,8 +20,8 @@ from playbooks.model.record_contents import (
     OWN,
     PROVIDERS,
     TEMPLATES,
-    FieldError,
     Parameter,
+    RecordFieldError,
     RecordName,
     contents,
     fields_of,
@@ -156,7 +156,7 @@ def test_numbers_keep_to_their_range_and_fill_it() -> None:
     ],
 )
 def test_what_is_no_field_is_refused(text: str, snapshot: SnapshotAssertion) -> None:
-    with pytest.raises(FieldError) as caught:
+    with pytest.raises(RecordFieldError) as caught:
         parse(text)
     assert str(caught.value) == snapshot
 

@@ -5,17 +5,17 @@ from pathlib import Path
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.model_checker.search import Search
-from cluster_model.model_checker.transitions import ACTIONS, Bounds, Moves
+from cluster_model.model_checker.search import StateSpaceSearch
+from cluster_model.model_checker.transitions import ACTIONS, ExplorationBounds, Moves
 from playbooks.engine.manual_session import ManualSession
 from playbooks.errors import PlaybookError
 from playbooks.model_checking.exploration import LIMITS, find, loads, playbook, presets
 from playbooks.parser.loader import loads as loads_playbook
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.support.breadth import EVENING
 
 
-def ran(text: str) -> Result:
+def ran(text: str) -> SessionResult:
     session = ManualSession.start(loads_playbook(text, "found.yaml"))
     while session.advance():
         pass
@@ -27,7 +27,7 @@ def ran(text: str) -> Result:
 def test_what_is_found_happens_by_hand(name: str) -> None:
     exploration = find(name)
     moves = Moves(exploration.profile, exploration.bounds)
-    seen = Search(moves, symmetry=True).run(stop_on_first=True)
+    seen = StateSpaceSearch(moves, symmetry=True).run(stop_on_first=True)
     assert seen.broken
     for found, broken in seen.broken.items():
         text = playbook(f"{name}-{found}", "found", moves, found, broken)
@@ -59,7 +59,7 @@ def test_a_file_says_everything() -> None:
     exploration = loads(text, "mine.yaml")
     assert exploration.title == "mine"
     assert exploration.profile.name == "3.9-kraft"
-    assert exploration.bounds == Bounds(2, 3, 3, 1, 1, frozenset({"elect", "lead"}))
+    assert exploration.bounds == ExplorationBounds(2, 3, 3, 1, 1, frozenset({"elect", "lead"}))
     assert loads("floodmark: 1\nexplore: all\n", "x").bounds.actions == frozenset(ACTIONS)
 
 

@@ -10,7 +10,15 @@ from cluster_model.checker.root_cause.findings import (
     UNFENCED_FOLLOWER,
     UNKNOWN_EPOCH,
 )
-from cluster_model.model_checker import STRONG_ISR, WEAK_ISR, Bounds, Broken, Explored, Moves, Search
+from cluster_model.model_checker import (
+    STRONG_ISR,
+    WEAK_ISR,
+    Counterexample,
+    ExplorationBounds,
+    Explored,
+    Moves,
+    StateSpaceSearch,
+)
 from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Profile
 from playbooks.diagnosis.remedies import MENDS, changes
 from playbooks.model_checking.exploration import playbook as playbook_of
@@ -205,7 +213,7 @@ def test_only_a_fetch_of_this_epoch_lets_a_follower_join(kafka: str) -> None:
     assert ran(NOT_SEEN.format(kafka=kafka)).verdict == "pass"
 
 
-def losses(kafka: str, bounds: Bounds, how_many: int) -> list[str]:
+def losses(kafka: str, bounds: ExplorationBounds, how_many: int) -> list[str]:
     """Playbooks of losses that an exploration of a release finds, spread over all that it finds."""
     moves = Moves(Profile.of(kafka), bounds)
     search = _Every(moves)
@@ -214,7 +222,7 @@ def losses(kafka: str, bounds: Bounds, how_many: int) -> list[str]:
     texts = []
     for name, state in search.states[::step]:
         way, at = search._way_to(state)
-        texts.append(playbook_of("found", "found", moves, name, Broken(1, way, at)))
+        texts.append(playbook_of("found", "found", moves, name, Counterexample(1, way, at)))
     return texts
 
 
@@ -267,7 +275,7 @@ def test_who_only_follows_its_leader_in_a_loss_is_not_what_it_is_put_down_to(kaf
     assert [each.cause for each in ran(AFTER_ITS_LEADER.format(kafka=kafka)).findings] == causes
 
 
-class _Every(Search):
+class _Every(StateSpaceSearch):
     """Keeps every state in which records may be lost."""
 
     def __init__(self, moves: Moves) -> None:
@@ -284,19 +292,19 @@ class _Every(Search):
 @pytest.mark.parametrize(
     ("kafka", "bounds", "causes"),
     [
-        ("0.10.2", Bounds(epochs=2, log_size=1, records=1), {HW_TRUNCATION, EARLY_JOIN}),
-        ("0.11", Bounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"}), {UNFENCED_FOLLOWER}),
+        ("0.10.2", ExplorationBounds(epochs=2, log_size=1, records=1), {HW_TRUNCATION, EARLY_JOIN}),
+        ("0.11", ExplorationBounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"}), {UNFENCED_FOLLOWER}),
         (
             "1.1",
-            Bounds(epochs=3, log_size=1, actions=ACTIONS - {"expand", "shrink"}),
+            ExplorationBounds(epochs=3, log_size=1, actions=ACTIONS - {"expand", "shrink"}),
             {FAST_FAILOVER, UNFENCED_FOLLOWER},
         ),
-        ("2.0", Bounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"}), {UNFENCED_FOLLOWER}),
+        ("2.0", ExplorationBounds(epochs=3, log_size=1, records=1, actions=ACTIONS - {"expand"}), {UNFENCED_FOLLOWER}),
     ],
     ids=["0.10.2", "0.11", "1.1", "2.0"],
 )
 def test_every_loss_that_is_found_has_its_cause_and_a_release_that_fixed_it(
-    kafka: str, bounds: Bounds, causes: set[str]
+    kafka: str, bounds: ExplorationBounds, causes: set[str]
 ) -> None:
     found = _explained(losses(kafka, bounds, 15))
     assert found == causes
@@ -305,7 +313,7 @@ def test_every_loss_that_is_found_has_its_cause_and_a_release_that_fixed_it(
 @pytest.mark.evening
 @pytest.mark.parametrize("kafka", [version for version in PROFILE_VERSIONS if version < "2.1" or version > "4"])
 def test_every_loss_of_every_release_has_its_cause(kafka: str) -> None:
-    found = _explained(losses(kafka, Bounds(epochs=3), 120))
+    found = _explained(losses(kafka, ExplorationBounds(epochs=3), 120))
     assert bool(found) == (Profile.of(kafka).number < (2, 1, 0))
 
 

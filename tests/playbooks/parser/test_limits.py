@@ -9,7 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from playbooks.conditions import condition, grammar
 from playbooks.parser.document import grid, includes, variables
-from playbooks.parser.document.field_types import Text
+from playbooks.parser.document.field_types import TextType
 from playbooks.parser.document.yaml_source import MAX_ALIASES, MAX_BYTES, MAX_DEPTH, MAX_NODES, compose
 from playbooks.parser.loader import load, loads
 from playbooks.parser.sections import expectations
@@ -74,7 +74,7 @@ LIMITS: dict[str, tuple[int, Make, Callable[[str, Path], None]]] = {
     "values in a file": (MAX_NODES, lambda n, _: "[" + "x," * (n - 1) + "]", composed),
     "levels of lists and mappings": (MAX_DEPTH, lambda n, _: "[" * n + "x" + "]" * n, composed),
     "aliases in a file": (MAX_ALIASES, lambda n, _: f"a: &x 1\nb: [{'*x, ' * n}]\n", composed),
-    "characters of a text": (Text().longest, lambda n, _: CLUSTER.replace("A small cluster", "x" * n), loaded),
+    "characters of a text": (TextType().longest, lambda n, _: CLUSTER.replace("A small cluster", "x" * n), loaded),
     "steps": (timed_steps.MAX_STEPS, lambda n, _: f"{CLUSTER}steps:\n" + "  - heal: all\n" * n, loaded),
     "steps with all rounds written out": (timed_steps.MAX_STEPS, rounds, loaded),
     "groups of steps within each other": (step_groups.MAX_GROUPS, grouped, loaded),

@@ -21,7 +21,7 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import FLUSH_EVENTS, FLUSH_SECONDS, Recorder, RecordingError
 from playbooks.recording.seal import ORDER, SCHEMA, scenario_digest
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk
+from playbooks.session_format.filesystem import FileSystem
 from tests.support.playbooks import CRASH, timed
 from tests.support.wording import said
 
@@ -243,7 +243,7 @@ def test_what_somebody_puts_beside_a_session_makes_no_other_scenario_of_it(tmp_p
 def test_a_file_whose_size_cannot_be_told_ends_the_recording_as_any_failure_of_the_disk(
     tmp_path: Path, snapshot: SnapshotAssertion
 ) -> None:
-    class Broken(Disk):
+    class Broken(FileSystem):
         def size(self, fd: int) -> int:
             raise OSError(errno.EIO, "Input/output error")
 

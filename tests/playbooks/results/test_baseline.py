@@ -16,9 +16,9 @@ from playbooks.results.baseline import (
     COUNTED,
     VERDICTS,
     Baseline,
+    BaselineChange,
+    BaselineEntry,
     BaselineError,
-    Change,
-    Entry,
     compare,
     differences,
     entry_of,
@@ -32,7 +32,7 @@ from tests.support.wording import said
 
 AMOUNT = st.integers(0, 5)
 ENTRIES = st.builds(
-    Entry,
+    BaselineEntry,
     playbook=st.sampled_from(["a", "b", "a (2)"]),
     profile=st.sampled_from(["3.9-kraft", "2.8-zookeeper"]),
     seed=AMOUNT,
@@ -42,22 +42,22 @@ ENTRIES = st.builds(
     expectations=st.dictionaries(st.sampled_from(["x == 0", "y", "z"]), st.booleans()),
     unavailable_us=st.none() | AMOUNT,
 )
-SOUND = Entry("a", "3.9-kraft", 1, "pass", "00", dict.fromkeys(COUNTED, 0), {"x == 0": True}, 0)
+SOUND = BaselineEntry("a", "3.9-kraft", 1, "pass", "00", dict.fromkeys(COUNTED, 0), {"x == 0": True}, 0)
 
 
-def with_(**changes: Any) -> Entry:
+def with_(**changes: Any) -> BaselineEntry:
     ledger = {key: changes.pop(key) for key in COUNTED if key in changes}
     return replace(SOUND, ledger={**SOUND.ledger, **ledger}, **changes)
 
 
 @given(ENTRIES)
-def test_nothing_differs_from_itself(entry: Entry) -> None:
+def test_nothing_differs_from_itself(entry: BaselineEntry) -> None:
     assert differences(entry, entry) == []
 
 
 @pytest.mark.slow
 @given(ENTRIES, ENTRIES)
-def test_what_is_worse_one_way_is_better_the_other(one: Entry, other: Entry) -> None:
+def test_what_is_worse_one_way_is_better_the_other(one: BaselineEntry, other: BaselineEntry) -> None:
     there, back = differences(one, other), differences(other, one)
     assert sorted((each.what, each.before, each.now) for each in there) == sorted(
         (each.what, each.now, each.before) for each in back
@@ -76,7 +76,7 @@ def test_what_is_worse_one_way_is_better_the_other(one: Entry, other: Entry) -> 
 @pytest.mark.slow
 @given(st.lists(ENTRIES))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[Entry]) -> None:
+def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[BaselineEntry]) -> None:
     path = tmp_path / "base.json"
     path.write_text(json.dumps(saved(entries)))
     assert read_baseline(path) == Baseline(str(path), named(entries))
@@ -85,22 +85,25 @@ def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[Entry]) -> No
 @pytest.mark.parametrize(
     ("now", "told"),
     [
-        (with_(verdict="inconclusive"), [Change("verdict", "pass", "inconclusive", 1, regression=True)]),
-        (with_(acked_lost=2), [Change("acked lost", "0", "2", 1, regression=True)]),
-        (with_(committed_lost=1), [Change("committed lost", "0", "1", 1, regression=True)]),
-        (with_(duplicates=3), [Change("duplicates", "0", "3", 1)]),
-        (with_(reordered=3), [Change("reordered", "0", "3", 1)]),
-        (with_(unavailable_us=1_500_000), [Change("unavailable", "0s", "1.5s", 1, regression=True)]),
+        (with_(verdict="inconclusive"), [BaselineChange("verdict", "pass", "inconclusive", 1, regression=True)]),
+        (with_(acked_lost=2), [BaselineChange("acked lost", "0", "2", 1, regression=True)]),
+        (with_(committed_lost=1), [BaselineChange("committed lost", "0", "1", 1, regression=True)]),
+        (with_(duplicates=3), [BaselineChange("duplicates", "0", "3", 1)]),
+        (with_(reordered=3), [BaselineChange("reordered", "0", "3", 1)]),
+        (with_(unavailable_us=1_500_000), [BaselineChange("unavailable", "0s", "1.5s", 1, regression=True)]),
         (with_(unavailable_us=None), []),
-        (with_(expectations={"x == 0": False}), [Change("expectation x == 0", "held", "failed", 1)]),
+        (with_(expectations={"x == 0": False}), [BaselineChange("expectation x == 0", "held", "failed", 1)]),
         (
             with_(expectations={"y": True}),
-            [Change("expectation y", "not there", "held"), Change("expectation x == 0", "held", "not there")],
+            [
+                BaselineChange("expectation y", "not there", "held"),
+                BaselineChange("expectation x == 0", "held", "not there"),
+            ],
         ),
-        (with_(digest="ff", seed=2), [Change("seed", "1", "2"), Change("digest", "00", "ff")]),
+        (with_(digest="ff", seed=2), [BaselineChange("seed", "1", "2"), BaselineChange("digest", "00", "ff")]),
     ],
 )
-def test_each_difference_is_told(now: Entry, told: list[Change]) -> None:
+def test_each_difference_is_told(now: BaselineEntry, told: list[BaselineChange]) -> None:
     assert differences(SOUND, now) == told
 
 

@@ -37,7 +37,7 @@ from cluster_model.protocol.events import (
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
 from playbooks.results.client_stats import ClientBooks, enter, summed_up
-from playbooks.results.group_progress import Handed, ReadStalls
+from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 from tests.support.playbooks import CRASH, timed
 
 RANGES = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 10)), max_size=30)
@@ -57,12 +57,12 @@ def read(member: tuple[str, str], start: int, count: int, partition: str = "t-0"
 @pytest.mark.slow
 @given(RANGES)
 def test_what_was_handed_out_before_is_counted_as_a_set_would(steps: list[tuple[int, int]]) -> None:
-    handed, model = Handed(), set[int]()
+    handed, model = DeliveredOffsets(), set[int]()
     for start, count in steps:
         new = set(range(start, start + count))
         assert handed.add(start, start + count) == len(model & new)
         model |= new
-        again = Handed(handed.save())
+        again = DeliveredOffsets(handed.save())
         assert again.save() == handed.save()
         covered = [offset for lower, upper in handed.save() for offset in range(lower, upper)]
         assert covered == sorted(model)

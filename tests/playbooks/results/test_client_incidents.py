@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.protocol.events import TraceEvent
 from playbooks.results.client_stats import GroupSummary, ProducerSummary
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tests.playbooks.test_incidents import SECOND, Incident, Thin
 from tests.support.breadth import EVENING, some
 
@@ -36,20 +36,20 @@ class HeardThin(Heard, Thin):
     """The same with a part of its records."""
 
 
-def producer(result: Result, name: str) -> ProducerSummary:
+def producer(result: SessionResult, name: str) -> ProducerSummary:
     return next(each for each in result.clients.producers if each.name == name)
 
 
-def group(result: Result, name: str) -> GroupSummary:
+def group(result: SessionResult, name: str) -> GroupSummary:
     return next(each for each in result.clients.groups if each.name == name)
 
 
-def ends_as_expected(name: str, seed: int, **settings: str) -> Result:
+def ends_as_expected(name: str, seed: int, **settings: str) -> SessionResult:
     """A run of other settings, in which the playbook's own expectations need not hold."""
     return come(Incident(name, seed, **{"settle": "5s", **settings}))
 
 
-def come(incident: Incident) -> Result:
+def come(incident: Incident) -> SessionResult:
     """What it comes to, whatever the playbook expects."""
     return incident.until(3_600).session.finish()
 

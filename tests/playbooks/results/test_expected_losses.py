@@ -10,7 +10,7 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.results.expected_losses import allowing_losses
-from playbooks.results.result import Checked, Result
+from playbooks.results.result import ExpectationResult, SessionResult
 from tui.output.result import loss_expected, verdict_words
 
 
@@ -40,7 +40,7 @@ def test_an_expectation_allows_losses_unless_it_only_holds_without(rule: str, al
 
 
 @pytest.fixture(scope="module")
-def lossy() -> Result:
+def lossy() -> SessionResult:
     """One that passes, and lost a record."""
     return start_session(load(path_of("kip-101-loss"))).finish()
 
@@ -56,15 +56,15 @@ def lossy() -> Result:
     ids=["expected", "not about losses", "not these losses", "nothing expected"],
 )
 def test_a_verdict_beside_a_loss_says_whether_it_was_expected(
-    lossy: Result, rules: Sequence[str], expected: bool, snapshot: SnapshotAssertion
+    lossy: SessionResult, rules: Sequence[str], expected: bool, snapshot: SnapshotAssertion
 ) -> None:
     assert (lossy.verdict, lossy.ledger.acked_lost) == ("pass", 1)
-    told = replace(lossy, expectations=tuple(Checked(rule, True, 0, "") for rule in rules))
+    told = replace(lossy, expectations=tuple(ExpectationResult(rule, True, 0, "") for rule in rules))
     assert loss_expected(told) is expected
     assert verdict_words(told) == snapshot
 
 
-def test_a_verdict_without_a_loss_is_a_word(lossy: Result) -> None:
+def test_a_verdict_without_a_loss_is_a_word(lossy: SessionResult) -> None:
     whole = replace(lossy, ledger=replace(lossy.ledger, acked_lost=0))
     assert not loss_expected(whole)
     assert verdict_words(whole) == "PASS"

@@ -13,7 +13,7 @@ from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Checked, Findings, conclude
+from playbooks.results.result import ExpectationResult, Findings, conclude
 from tests.support.playbooks import CRASH, timed
 
 INT = int
@@ -236,7 +236,7 @@ def test_what_is_gathered_comes_back_whole() -> None:
 )
 def test_verdicts(oks: list[bool], broken: bool, reason: str, verdict: str) -> None:
     view = Session.start(timed()).cluster.view()
-    checked = tuple(Checked(f"{number}", ok, 0, "") for number, ok in enumerate(oks))
+    checked = tuple(ExpectationResult(f"{number}", ok, 0, "") for number, ok in enumerate(oks))
     result = conclude(
         playbook="p",
         title="t",

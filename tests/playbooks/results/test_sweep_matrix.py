@@ -12,9 +12,9 @@ from playbooks.model.playbook import Cell
 from playbooks.results.sweep_matrix import (
     COSTS,
     MEASURES,
-    Group,
-    Matrix,
-    Row,
+    CellGroup,
+    CellResult,
+    SweepMatrix,
     Verdict,
     advice,
     axes_of,
@@ -34,14 +34,14 @@ SECOND = 1_000_000
 KEYS = dict.fromkeys(MEASURES, 0)
 
 
-def row(cell: str, verdict: Verdict = "pass", **measures: int) -> Row:
+def row(cell: str, verdict: Verdict = "pass", **measures: int) -> CellResult:
     pairs: Cell = tuple((name, value) for name, _, value in (each.partition("=") for each in cell.split()))
     code = {"pass": 0, "fail": 1, "inconclusive": 3, "error": 2}[verdict]
-    return Row(pairs, verdict, {} if verdict == "error" else {**KEYS, **measures}, code)
+    return CellResult(pairs, verdict, {} if verdict == "error" else {**KEYS, **measures}, code)
 
 
-def matrix(*rows: Row) -> Matrix:
-    return Matrix("made-up", axes_of(each.cell for each in rows), rows, 7)
+def matrix(*rows: CellResult) -> SweepMatrix:
+    return SweepMatrix("made-up", axes_of(each.cell for each in rows), rows, 7)
 
 
 SAFE = row("acks=all", acked=900, rejected=1240, unavailable_us=9_100_000, longest_us=9_100_000)
@@ -114,8 +114,8 @@ def test_a_short_stall_of_reading_is_chance() -> None:
 
 
 def test_the_words_of_a_row(snapshot: SnapshotAssertion) -> None:
-    both = Group((), (row("", acked_lost=9, committed_lost=4),))
-    seeds = Group((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
+    both = CellGroup((), (row("", acked_lost=9, committed_lost=4),))
+    seeds = CellGroup((), (row("seed=1", acked_lost=9, unavailable_us=SECOND), row("seed=2", unavailable_us=SECOND)))
     settings = (("acks", "all"), ("kafka", "3.9"), ("mode", "kraft"))
     assert [what_words(both), what_words(seeds), named(settings)] == snapshot
     # Producers and readers are told apart where only one of them stalls.
@@ -123,7 +123,7 @@ def test_the_words_of_a_row(snapshot: SnapshotAssertion) -> None:
         row("", read_stall_us=63 * SECOND, unavailable_us=out, rejected=rejected)
         for out, rejected in ((0, 0), (SECOND, 0), (0, 7))
     ]
-    assert [what_words(Group((), (each,))) for each in stalled] == snapshot
+    assert [what_words(CellGroup((), (each,))) for each in stalled] == snapshot
 
 
 numbers = st.integers(0, 3)
@@ -224,9 +224,11 @@ def test_markdown_has_the_table_its_notes_and_the_advice(snapshot: SnapshotAsser
 
 def test_markdown_takes_names_and_values_as_they_are() -> None:
     hostile = "see_@octocat_#12_![x](https://a.b/c)"
-    found = Matrix("a*b", axes_of([((hostile, hostile),)]), (Row(((hostile, hostile),), "pass", dict(KEYS)),), 7)
+    found = SweepMatrix(
+        "a*b", axes_of([((hostile, hostile),)]), (CellResult(((hostile, hostile),), "pass", dict(KEYS)),), 7
+    )
     other = replace(found.rows[0], cell=((hostile, "1"),), measures={**KEYS, "acked_lost": 3})
-    found = Matrix("a*b", axes_of([found.rows[0].cell, other.cell]), (*found.rows, other), 7)
+    found = SweepMatrix("a*b", axes_of([found.rows[0].cell, other.cell]), (*found.rows, other), 7)
     text = matrix_markdown(found)
     bare = text.replace("@octocat", "")
     assert "octocat" in text

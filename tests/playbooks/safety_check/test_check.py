@@ -20,9 +20,9 @@ from playbooks.model.playbook import Playbook, Step
 from playbooks.parser.loader import changed, load, loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.results.outages import Service
+from playbooks.results.outages import ServiceTracker
 from playbooks.safety_check import check, question
-from playbooks.safety_check.check import Answer, Asked, Effect, ask, check_wording, prepare
+from playbooks.safety_check.check import Effect, SafetyAnswer, SafetyCheckResult, ask, check_wording, prepare
 from playbooks.safety_check.report import (
     EXIT_CODES,
     WitnessError,
@@ -33,7 +33,7 @@ from playbooks.safety_check.report import (
     witness,
     witness_words,
 )
-from playbooks.safety_check.simulation import Future, Futures, Plan, Watch, reseeding
+from playbooks.safety_check.simulation import ActionPlan, Future, Futures, ServiceMonitor, reseeding
 from playbooks.safety_check.spans import longest, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
@@ -64,14 +64,14 @@ def timed(steps: str = "", settle: str = "1s", cluster: str = CLUSTER) -> Playbo
 
 def asked(
     text: str, playbook: Playbook | None = None, at_us: int = 3 * S, seeds: tuple[int, ...] = SEEDS, workers: int = 1
-) -> Asked:
+) -> SafetyCheckResult:
     playbook = playbook or timed(settle="5s")
     return of(of_playbook(playbook, playbook.seed, At(at_us)), text, seeds, workers)
 
 
 def of(
     standing: StartPoint, text: str, seeds: tuple[int, ...] = SEEDS, workers: int = 1, horizon_us: int = SHORT
-) -> Asked:
+) -> SafetyCheckResult:
     return ask(standing, prepare(standing, text, horizon_us=horizon_us), seeds=seeds, workers=workers)
 
 
@@ -79,7 +79,7 @@ def of(
 
 
 @cache
-def blind() -> Answer:
+def blind() -> SafetyAnswer:
     return asked(BLIND).answer
 
 
@@ -170,7 +170,7 @@ GONE = f"- {{at: 5s, inject: clean_shutdown, target: client(billing/0), for: 8s}
 
 
 @cache
-def gone() -> Asked:
+def gone() -> SafetyCheckResult:
     """Asked while nobody reads, about an action that takes effect shortly before somebody does again."""
     return asked("after 6950ms gc_pause coordinator(billing) for 300ms", timed(GONE), 6 * S, (1,))
 
@@ -200,7 +200,7 @@ def test_readers_are_watched_as_long_as_writers() -> None:
 
 
 @cache
-def alone() -> Asked:
+def alone() -> SafetyCheckResult:
     """Both followers have fallen behind, the leader alone is in sync, and anybody may lead."""
     steps = "- {at: 2s, inject: isolate, target: followers(orders-0), to: leader(orders-0), direction: both, for: 8s}"
     return asked("crash leader(orders-0)", timed(steps, cluster=UNCLEAN, settle="5s"), 7 * S)
@@ -254,7 +254,7 @@ def test_what_cannot_be_done_is_refused(snapshot: SnapshotAssertion) -> None:
 
 
 @cache
-def broken() -> Asked:
+def broken() -> SafetyCheckResult:
     """Two of three are down for good: acks=all is refused, whatever else is done."""
     steps = "- {at: 1s, inject: crash, target: broker(2)}\n- {at: 1s, inject: crash, target: broker(3)}"
     steps += "\n- {at: 50s, heal: all}"
@@ -276,7 +276,7 @@ def test_the_steps_that_are_still_to_come_do_not_happen() -> None:
 @pytest.mark.parametrize("seed", some([1, 9], 1))
 def test_one_future_knows_nothing_of_another(seed: int) -> None:
     standing = of_playbook(timed(settle="2s"), 3, At(2 * S))
-    plan = Plan(prepare(standing, "crash leader(orders-0) for 2s").plan.steps, 4 * S)
+    plan = ActionPlan(prepare(standing, "crash leader(orders-0) for 2s").plan.steps, 4 * S)
     fresh = Futures(standing).with_action(plan, seed)
     used = Futures(standing)
     used.with_action(plan, 5)
@@ -332,7 +332,7 @@ def _goes_on_from_the_last_future(patch: pytest.MonkeyPatch) -> None:
 
 
 def _sees_no_event(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Watch, "take", lambda watch, events: None)
+    patch.setattr(ServiceMonitor, "take", lambda watch, events: None)
 
 
 def _does_not_wait_for_restarts(patch: pytest.MonkeyPatch) -> None:
@@ -340,7 +340,7 @@ def _does_not_wait_for_restarts(patch: pytest.MonkeyPatch) -> None:
 
 
 def _takes_silence_for_service(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(Service, "sent", lambda service, count, now_us: None)
+    patch.setattr(ServiceTracker, "sent", lambda service, count, now_us: None)
 
 
 def _closes_no_books(patch: pytest.MonkeyPatch) -> None:
@@ -508,7 +508,7 @@ def test_actions_are_counted_as_they_were_typed(snapshot: SnapshotAssertion) -> 
 
 def test_a_chosen_stall_is_not_called_kafka_s(snapshot: SnapshotAssertion) -> None:
     found = broken()
-    chosen = Asked(found.standing, found.question, Answer(found.answer.effects, 3_600 * S))
+    chosen = SafetyCheckResult(found.standing, found.question, SafetyAnswer(found.answer.effects, 3_600 * S))
     assert [line for line in lines(chosen) if line.startswith("  a stall is")] == snapshot
     before = replace(found.standing, at_us=26 * S - 1)
     assert said(title(replace(found, standing=before), "x"), executed=before.executed) == snapshot

@@ -3,7 +3,7 @@
 from playbooks.parser.loader import loads
 from playbooks.shrink.oracle import Journal
 from playbooks.shrink.search import Bench, Budget
-from playbooks.shrink.shrinker import Found, Origin, Shrunk, look, shrink
+from playbooks.shrink.shrinker import ShrinkSource, ShrinkTarget, Shrunk, look, shrink
 
 LOST_TAIL = """
 floodmark: 1
@@ -48,13 +48,13 @@ settle: 20s
 LOST = "finding:lost/unreplicated-tail"
 
 
-def found(text: str = LOST_TAIL, *keys: str) -> Found:
+def found(text: str = LOST_TAIL, *keys: str) -> ShrinkTarget:
     """What is kept of a text."""
     playbook = loads(text, "noisy.yaml")
-    return look(Origin(playbook, playbook.seed, "noisy.yaml"), keys)
+    return look(ShrinkSource(playbook, playbook.seed, "noisy.yaml"), keys)
 
 
-def shrunk(begun: Found, *, workers: int = 1, journal: Journal | None = None, runs: int = -1) -> Shrunk:
+def shrunk(begun: ShrinkTarget, *, workers: int = 1, journal: Journal | None = None, runs: int = -1) -> Shrunk:
     """The whole of it."""
     with Bench(begun.keys, journal or Journal(), workers) as bench:
         return shrink(begun, bench, Budget(runs=runs))

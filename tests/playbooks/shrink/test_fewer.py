@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from playbooks.shrink.candidate import Decision, Draft, Word, read
-from playbooks.shrink.oracle import HELD, LOST, Journal, Verdict
+from playbooks.shrink.candidate import Draft, RemovableStep, Word, read
+from playbooks.shrink.oracle import HELD, LOST, CandidateVerdict, Journal
 from playbooks.shrink.passes import after_it_came, by_parts, chained, parts, refused_steps
-from playbooks.shrink.search import Bench, Best, Budget, Search, SpentError, Tally, Ticket
+from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, SpentError, Ticket
 
 Oracle = Callable[[frozenset[int]], bool]
 
@@ -27,23 +27,23 @@ class MadeUp(Bench):
     def ahead(self) -> int:
         return self._ahead
 
-    def answer(self, ticket: Ticket) -> Verdict:
+    def answer(self, ticket: Ticket) -> CandidateVerdict:
         self.runs += 1
         steps = read(ticket.text)["steps"]
         assert isinstance(steps, tuple)
         there = frozenset(int(str(each["settle"].text)) for each in steps)  # type: ignore[call-overload,index,union-attr]
         self.asked.append(there)
-        return Verdict(HELD if self._holds(there) else LOST)
+        return CandidateVerdict(HELD if self._holds(there) else LOST)
 
 
 def draft(count: int) -> Draft:
-    steps = [Decision(number, {"settle": Word(str(number))}) for number in range(1, count + 1)]
+    steps = [RemovableStep(number, {"settle": Word(str(number))}) for number in range(1, count + 1)]
     return Draft("made-up", 0, {}, tuple(steps))
 
 
 def left(count: int, bench: MadeUp) -> frozenset[int]:
-    search = Search(Best(draft(count), Verdict(HELD)), bench)
-    while search.sweep(Tally("steps"), by_parts(len(search.best.draft.steps))):
+    search = DraftSearch(Best(draft(count), CandidateVerdict(HELD)), bench)
+    while search.sweep(EditCount("steps"), by_parts(len(search.best.draft.steps))):
         pass
     return frozenset(each.number for each in search.best.draft.steps)
 
@@ -95,15 +95,15 @@ def test_parts_are_all_then_ever_smaller_powers_of_two() -> None:
 
 def test_a_budget_ends_it_with_the_best_so_far() -> None:
     bench = MadeUp(lambda there: 3 in there)
-    search = Search(Best(draft(40), Verdict(HELD)), bench, Budget(runs=4))
+    search = DraftSearch(Best(draft(40), CandidateVerdict(HELD)), bench, Budget(runs=4))
     with pytest.raises(SpentError):
-        search.sweep(Tally("steps"), by_parts(40))
+        search.sweep(EditCount("steps"), by_parts(40))
     assert bench.runs == 4
     assert 1 < len(search.best.draft.steps) < 40
 
 
 def test_what_came_after_the_finding_and_what_was_refused_go_first() -> None:
-    verdict = Verdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), came_us=30)
+    verdict = CandidateVerdict(HELD, refused=(2,), acted=tuple((at, 0) for at in (10, 20, 30, 40)), came_us=30)
     best = Best(draft(4), verdict)
     found = [
         [each.number for each in tried.steps]

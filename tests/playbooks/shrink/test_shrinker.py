@@ -11,8 +11,8 @@ from playbooks.parser.loader import load, loads
 from playbooks.results.wrongs import wrongs_of
 from playbooks.shrink.candidate import Draft
 from playbooks.shrink.oracle import Journal, JournalError, KeyUnknownError, NothingWrongError, asserted, judge
-from playbooks.shrink.search import Bench, Search
-from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, Found, Origin, look, shrink, written
+from playbooks.shrink.search import Bench, DraftSearch
+from playbooks.shrink.shrinker import SPENT, STOPPED, WHOLE, ShrinkSource, ShrinkTarget, look, shrink, written
 from tests.playbooks.shrink.inputs import LOST, LOST_TAIL, found, shrunk
 from tests.support.wording import said
 
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.slow
 DIVERGED = "violation:log-matching"
 
 
-def by_hand(*keys: str) -> Found:
+def by_hand(*keys: str) -> ShrinkTarget:
     playbook = load(path_of("kip-279-fast-failovers"))
-    return look(Origin(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
+    return look(ShrinkSource(playbook, playbook.seed, playbook.name), keys or (DIVERGED,))
 
 
 def keys_of(draft: Draft) -> set[str]:
@@ -95,7 +95,7 @@ def test_a_budget_and_going_on_later_come_to_the_same(tmp_path: Path, snapshot: 
 def test_somebody_stops_it_and_the_best_so_far_is_a_playbook() -> None:
     begun = by_hand()
 
-    def tell(search: Search, kept: str) -> None:
+    def tell(search: DraftSearch, kept: str) -> None:
         if kept and search.bench.runs > 10:
             raise KeyboardInterrupt
 
@@ -136,7 +136,7 @@ def test_a_key_that_is_not_there_is_answered_with_those_that_are(snapshot: Snaps
     text = "floodmark: 1\nname: calm\ntopics: [{name: t, replication: 1}]\nsettle: 1s\n"
     playbook = loads(text, "calm.yaml")
     with pytest.raises(NothingWrongError):
-        look(Origin(playbook, 0, "calm"), ())
+        look(ShrinkSource(playbook, 0, "calm"), ())
 
 
 def test_a_finding_is_asserted_where_the_language_can() -> None:

@@ -16,7 +16,7 @@ from playbooks.parser.loader import loads
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.recording.reader import read_session
 from playbooks.session_format import session_files
-from playbooks.session_format.filesystem import Disk
+from playbooks.session_format.filesystem import FileSystem
 from playbooks.testing.harness import Laboratory, LaboratoryError, NeverHeldError, RefusedError
 from tests.support.playbooks import CRASH as BUSY
 from tests.support.playbooks import MANUAL, timed
@@ -211,12 +211,12 @@ def test_a_full_disk_is_the_laboratorys_error(
     use: Callable[[Laboratory], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
 ) -> None:
     lab = Laboratory(sessions=tmp_path).run(for_="1s")
-    monkeypatch.setattr(Disk, "write", full)
+    monkeypatch.setattr(FileSystem, "write", full)
     with pytest.raises(LaboratoryError) as caught:
         use(lab)
     told = str(caught.value).replace(str(lab.session), "<session>")
     assert re.sub(r"the first \S+ events?", "the first <n> events", told) == snapshot  # by when it was flushed
 
 
-def full(_disk: Disk, _fd: int, _data: bytes) -> int:
+def full(_disk: FileSystem, _fd: int, _data: bytes) -> int:
     raise OSError(errno.ENOSPC, "No space left on device")

@@ -266,7 +266,7 @@ def test_every_branch_is_a_recording_that_replays_bit_for_bit(tmp_path, snapshot
         assert replay(recorded).digest == result.digest
     manifest = session_files.read_manifest(Path(results[2].session))
     parent = ids[1].removeprefix(session_files.DIRECTORY_PREFIX)
-    assert manifest.branch == session_files.Origin("C", parent, 2_500_000)
+    assert manifest.branch == session_files.BranchOrigin("C", parent, 2_500_000)
     assert [said(note, parent=parent) for note in recorded.notes] == snapshot
     assert session_files.read_manifest(Path(results[0].session)).branch is None
 

@@ -9,7 +9,7 @@ from cluster_model.kernel.rng import Stream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.timetravel.forks import FOREVER, Acted, ForkError, Forks
+from playbooks.timetravel.forks import FOREVER, ForkAction, ForkError, Forks
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 
@@ -44,13 +44,13 @@ OTHERWISE = (
 """Other ways that a fork can go."""
 
 
-def lived() -> tuple[Session, tuple[Acted, ...]]:
+def lived() -> tuple[Session, tuple[ForkAction, ...]]:
     """A live session at its end, and where its operator did what."""
     session = Session.start(LIVE, open_ended=True)
     acted = []
     for at_us, action in EVENING:
         session.advance(at_us)
-        acted.append(Acted(**session.position(), verb=action.verb, action=action))
+        acted.append(ForkAction(**session.position(), verb=action.verb, action=action))
         try:
             session.act(action)
         except FaultError:

@@ -21,14 +21,14 @@ from playbooks.campaign.parquet_rows import batch_of, rows_in
 from playbooks.campaign.run_rows import coverage_of, groups_of, totals_of
 from playbooks.campaign.runner import Come, run_campaign, take_come, write_come
 from playbooks.campaign.store import PARTS, open_campaign, rows_kept
-from playbooks.campaign.workloads.fuzz_workload import Plan, PlanError, read_plan, write_plan
+from playbooks.campaign.workloads.fuzz_workload import FuzzPlan, FuzzPlanError, read_plan, write_plan
 from playbooks.campaign.workloads.fuzz_workload import plan_of as storm_of
 from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, plan_of, run_jobs
 from playbooks.engine.worker_pool import run_all
-from playbooks.model.playbook import Axis, Grid
+from playbooks.model.playbook import Grid, GridAxis
 from playbooks.parser.loader import load
 from playbooks.version import VERSION
-from spark_report.campaigns.job import Campaign, Done, Landed, Wanted, dealt, how_many, pack, worker
+from spark_report.campaigns.job import CampaignJob, CampaignOptions, Landed, RunSet, dealt, how_many, pack, worker
 from spark_report.spark.errors import ReportError
 from tests.playbooks.fuzz.small import text
 from tests.support.playbooks import CRASH
@@ -41,11 +41,11 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[3]
 RUNS = 5
-BREAKS = Grid((Axis("acks", ("1", "seven")),))
+BREAKS = Grid((GridAxis("acks", ("1", "seven")),))
 """A grid whose second cell cannot be read: about every other run breaks."""
 
 
-def plan_at(folder: Path) -> Plan:
+def plan_at(folder: Path) -> FuzzPlan:
     """A campaign's directory as ``floodmark storm --engine spark`` leaves it to Spark."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     source = folder.parent / "small.yaml"
@@ -63,12 +63,12 @@ def test_spark_comes_to_the_rows_of_this_machine(
     folder = tmp_path / "c"
     plan = plan_at(folder)
     told: list[str] = []
-    Campaign(Wanted(folder, 2, spark=spark), told.append).run(lambda _spark, _come: None)
+    CampaignJob(CampaignOptions(folder, 2, spark=spark), told.append).run(lambda _spark, _come: None)
     first = sorted((folder / PARTS).glob("*.parquet"))
     # A file that cannot be read is put aside, and its runs are done again; the others are not.
     torn = len(list(rows_in(first[0])))
     first[0].write_bytes(b"torn")
-    come = Campaign(Wanted(folder, RUNS, spark=spark), told.append).run(lambda _spark, _come: None)
+    come = CampaignJob(CampaignOptions(folder, RUNS, spark=spark), told.append).run(lambda _spark, _come: None)
     rows = sorted(
         (row for path in (folder / PARTS).glob("*.parquet") for row in rows_in(path)), key=lambda row: row.run
     )
@@ -104,7 +104,7 @@ def _is_told(spark: "SparkSession", folder: Path, out: Path) -> None:
     assert "| finding |" in (out / "fleet.md").read_text()
 
 
-BROKEN = Grid((Axis("acks", ("1", "seven")), Axis("kafka", ('"3.9"', '"2.0"')), Axis("seed", ("5", "6"))))
+BROKEN = Grid((GridAxis("acks", ("1", "seven")), GridAxis("kafka", ('"3.9"', '"2.0"')), GridAxis("seed", ("5", "6"))))
 """Two by two cells with two seeds each, of which half cannot be read."""
 
 
@@ -126,8 +126,10 @@ def test_a_grid_comes_to_the_rows_of_this_machine(spark: "SparkSession", tmp_pat
     folder, cells = tmp_path / "spark", BROKEN.size
     varying, plan = grid_at(folder)
     told: list[str] = []
-    Campaign(Wanted(folder, 3, spark=spark), told.append).run(lambda _spark, _come: None)  # as if it had been stopped
-    come = Campaign(Wanted(folder, cells, spark=spark), told.append).run(lambda _spark, _come: None)
+    CampaignJob(CampaignOptions(folder, 3, spark=spark), told.append).run(
+        lambda _spark, _come: None
+    )  # as if it had been stopped
+    come = CampaignJob(CampaignOptions(folder, cells, spark=spark), told.append).run(lambda _spark, _come: None)
     assert sum(line.startswith(f"3 of {cells} ") for line in told) == 1
     assert any(line.startswith(f"{cells - 3} runs in ") for line in told)
     rows = rows_kept(folder)
@@ -164,7 +166,7 @@ def _is_ranked(spark: "SparkSession", folder: Path, out: Path) -> None:
 def test_a_machine_that_dies_costs_no_run(workers: str, tmp_path: Path) -> None:
     folder, cells = tmp_path / "c", 20
     _varying, known = grid_at(tmp_path / "known")
-    axes = (Axis("acks", ("1", "all")), Axis("seed", tuple(map(str, range(cells // 2)))))
+    axes = (GridAxis("acks", ("1", "all")), GridAxis("seed", tuple(map(str, range(cells // 2)))))
     plan = replace(known, grid=Grid(axes))
     open_campaign(folder, plan, "small", rows=False)
     write_plan(folder, plan)
@@ -221,10 +223,10 @@ def test_runs_come_back_from_a_file_as_they_were(tmp_path: Path) -> None:
 
 def test_a_folder_without_a_plan_is_refused_in_a_line(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
     with pytest.raises(ReportError) as refused:
-        Campaign(Wanted(tmp_path, 1), lambda _line: None)
+        CampaignJob(CampaignOptions(tmp_path, 1), lambda _line: None)
     assert refused.value.code == "no_plan"
     (tmp_path / "plan.json").write_text("[]")
-    with pytest.raises(PlanError) as foreign:
+    with pytest.raises(FuzzPlanError) as foreign:
         read_plan(tmp_path)
     assert [said(each.value, folder=tmp_path) for each in (refused, foreign)] == snapshot
 
@@ -242,7 +244,7 @@ def test_what_landed_is_followed(tmp_path: Path) -> None:
     rows = [plan.row(run) for run in (1, 2, 3, 4)]
     parts = tmp_path / "c" / PARTS
     parts.mkdir()
-    landed = Landed(parts, Done(4), stop_on="error:*")
+    landed = Landed(parts, RunSet(4), stop_on="error:*")
     landed.look()
     assert (landed.done.count, landed.first_hit) == (0, 0)
     pq.write_table(pa.Table.from_batches([batch_of(rows[1:])]), parts / "b.parquet")
@@ -256,7 +258,7 @@ def test_what_landed_is_followed(tmp_path: Path) -> None:
 
 
 def test_every_missing_run_is_dealt_once() -> None:
-    done = Done(20)
+    done = RunSet(20)
     done.add([1, 2, 3, 9, 20, 21, 0])
     assert done.count == 5
     assert done.missing() == [(4, 9), (10, 20)]

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from spark_report.input.sessions import Recorded, look_at
+from spark_report.input.sessions import SessionInput, look_at
 from spark_report.model import settings
 from spark_report.model.comparison import all_tables
-from spark_report.model.report import Story, tell
+from spark_report.model.report import ReportStory, tell
 from spark_report.model.settings import differing, joined
 from spark_report.render import html, sections, tables, text
 from tests.spark_report.stories import HOSTILE, story
@@ -25,13 +25,13 @@ ACKS = "clients.producers.shop.config.acks"
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> SessionInput:
     path = write_session(tmp_path_factory.mktemp("settings"), leader_crash(), session_id="s0", playbook="grid")
     (path / "playbook.yaml").write_text(PLAYBOOK, encoding="utf-8")
     return look_at(path)
 
 
-def cells(recorded: Recorded, *settings: Mapping[str, str], playbook: str = "grid") -> list[Recorded]:
+def cells(recorded: SessionInput, *settings: Mapping[str, str], playbook: str = "grid") -> list[SessionInput]:
     """Sessions of one playbook with these settings."""
     return [
         replace(recorded, start=replace(recorded.start, session_id=f"s{n}", settings=dict(own), playbook=playbook))
@@ -39,26 +39,26 @@ def cells(recorded: Recorded, *settings: Mapping[str, str], playbook: str = "gri
     ]
 
 
-def words(sessions: list[Recorded]) -> list[str]:
+def words(sessions: list[SessionInput]) -> list[str]:
     """What tells each apart."""
     found = differing(sessions)
     return [joined(found[one.session_id]) for one in sessions]
 
 
-def test_what_is_alike_in_all_of_them_is_not_shown(recorded: Recorded) -> None:
+def test_what_is_alike_in_all_of_them_is_not_shown(recorded: SessionInput) -> None:
     alike = {"topics.orders.config.retention.ms": "20000"}
     assert words(cells(recorded, {ACKS: "all", **alike}, {ACKS: "1", **alike})) == ["acks=all", "acks=1"]
     assert words(cells(recorded, {ACKS: "all"}, {ACKS: '"all"'})) == ["", ""]
 
 
-def test_a_setting_that_is_no_text_is_compared_as_one(recorded: Recorded) -> None:
+def test_a_setting_that_is_no_text_is_compared_as_one(recorded: SessionInput) -> None:
     sessions = cells(recorded, {}, {}, {}, {})
     for one, value in zip(sessions, (5, True, [1], "5"), strict=True):
         one.start.settings[ACKS] = value  # type: ignore[assignment]
     assert words(sessions) == ["acks=5", "acks=true", "acks=[1]", "acks=5"]
 
 
-def test_a_playbook_is_parsed_once_for_all_paths(recorded: Recorded, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_playbook_is_parsed_once_for_all_paths(recorded: SessionInput, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
     parse = settings._playbook
     monkeypatch.setattr(settings, "_playbook", lambda one: read.append(one.session_id) or parse(one))
@@ -70,12 +70,12 @@ def test_a_playbook_is_parsed_once_for_all_paths(recorded: Recorded, monkeypatch
     assert read == ["s1"]
 
 
-def test_a_session_alone_and_sessions_of_other_playbooks_have_none(recorded: Recorded) -> None:
+def test_a_session_alone_and_sessions_of_other_playbooks_have_none(recorded: SessionInput) -> None:
     assert words(cells(recorded, {ACKS: "all"})) == [""]
     assert words([*cells(recorded, {ACKS: "all"}), *cells(recorded, {ACKS: "1"}, playbook="other")]) == ["", ""]
 
 
-def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: Recorded) -> None:
+def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: SessionInput) -> None:
     assert words(cells(recorded, {ACKS: "all"}, {})) == ["acks=all", "acks=1"]
     assert words(cells(recorded, {"producers.1.config.acks": "all"}, {})) == ["acks=all", "acks=1"]
     # The playbook says nothing: only the one that does has a value.
@@ -84,13 +84,13 @@ def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: Recorded)
 
 
 @pytest.mark.parametrize("text", ["{", "a: &a [*a]", "x: [" * 2000, "just text"])
-def test_a_playbook_that_cannot_be_read_says_nothing(recorded: Recorded, tmp_path: Path, text: str) -> None:
+def test_a_playbook_that_cannot_be_read_says_nothing(recorded: SessionInput, tmp_path: Path, text: str) -> None:
     (tmp_path / "playbook.yaml").write_text(text, encoding="utf-8")
     one, other = cells(replace(recorded, path=tmp_path), {ACKS: "all"}, {})
     assert [own[0].value for own in differing([one, other]).values()] == ["all", None]
 
 
-def test_settings_that_end_alike_are_one_or_named_in_full(recorded: Recorded) -> None:
+def test_settings_that_end_alike_are_one_or_named_in_full(recorded: SessionInput) -> None:
     pay = ACKS.replace("shop", "pay")
     together = cells(recorded, {ACKS: "all", pay: "all"}, {ACKS: "1", pay: "1"})
     assert words(together) == ["acks=all", "acks=1"]
@@ -98,13 +98,13 @@ def test_settings_that_end_alike_are_one_or_named_in_full(recorded: Recorded) ->
     assert words(apart)[2] == f"{ACKS}=1, {pay}=0"
 
 
-def test_seeds_tell_them_apart_too(recorded: Recorded) -> None:
+def test_seeds_tell_them_apart_too(recorded: SessionInput) -> None:
     one, other = cells(recorded, {}, {})
     other = replace(other, start=replace(other.start, seed=8))
     assert [own[-1].words for own in differing([one, other]).values()] == [f"seed={one.start.seed}", "seed=8"]
 
 
-def test_of_very_many_the_first_are_said(recorded: Recorded) -> None:
+def test_of_very_many_the_first_are_said(recorded: SessionInput) -> None:
     many = cells(recorded, *({f"cluster.config.k{n}": value for n in range(9)} for value in "ab"))
     assert words(many)[0].startswith("k0=a, ")
     assert words(many)[0].endswith(", 3 more")
@@ -117,7 +117,7 @@ def test_every_form_shows_them(tmp_path: Path) -> None:
         replace(one.recorded, start=replace(one.recorded.start, settings={ACKS: value}))
         for one, value in zip(told.sessions, ("all", HOSTILE), strict=True)
     ]
-    made: Story = tell(recorded, [], told.tables)
+    made: ReportStory = tell(recorded, [], told.tables)
     rows = all_tables(made)["settings"].to_pylist()
     assert [(row["session_id"], row["setting"], row["name"]) for row in rows] == [
         ("s0", ACKS, "acks"), ("s1", ACKS, "acks")

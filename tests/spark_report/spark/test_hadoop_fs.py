@@ -22,7 +22,7 @@ from playbooks.session_format import session_files
 from spark_report import __main__ as command
 from spark_report.fleet.sources import look, runs_of
 from spark_report.input.frames import read_events, read_final_reads, read_ledgers
-from spark_report.input.sessions import ARROW_TYPES, LEDGER, Recorded, SetAside, collect
+from spark_report.input.sessions import ARROW_TYPES, LEDGER, SessionInput, SetAside, collect
 from spark_report.job import local_directory, run
 from spark_report.spark import hadoop_fs
 from spark_report.spark.errors import ReportError
@@ -88,9 +88,9 @@ def kinds_of_trouble(parent: Path) -> None:
     (parent / "session_id=o").write_text("a file")
 
 
-def told(found: Recorded, *roots: Somewhere) -> list[str]:
+def told(found: SessionInput, *roots: Somewhere) -> list[str]:
     """All that is known of a session, but for where it is."""
-    texts = [str(getattr(found, each.name)) for each in fields(Recorded)]
+    texts = [str(getattr(found, each.name)) for each in fields(SessionInput)]
     for root in roots:
         texts = [text.replace(str(root), "ROOT") for text in texts]
     return texts
@@ -112,7 +112,7 @@ def test_all_kinds_of_sessions_are_seen_as_on_a_disk(
     assert [told(each, there, parent) for each in found] == [told(each, parent) for each in here]
     reasons = [each.reason.replace(str(parent), str(there)) for each in aside_here]
     assert [each.reason for each in aside] == reasons
-    places: list[Recorded | SetAside] = [*found, *aside]
+    places: list[SessionInput | SetAside] = [*found, *aside]
     assert {type(each.path) for each in places} == {HadoopPath}
     assert [each.ledger is not None for each in found] == [each.session_id == "a" for each in found]
 

@@ -11,7 +11,7 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.recording.recorder import Recorder
 from spark_report.tables import anomaly_recount
-from spark_report.tables.anomaly_recount import IN_LEDGER, Said
+from spark_report.tables.anomaly_recount import IN_LEDGER, SessionClaims
 from spark_report.tables.result_recount import LAST
 from tests.playbooks.session_format.test_versions import GOLDENS
 from tests.playbooks.thinned import thinned
@@ -29,17 +29,17 @@ PLAYBOOKS = (
     "exactly-once",
 )
 SAME = ("inconsistent-offsets", "lost-write", "unseen", "realtime-order")
-EVERYWHERE = Said({"g": "subscribe", "c": "assign committed", "a": "assign"}, None, ledger=False)
+EVERYWHERE = SessionClaims({"g": "subscribe", "c": "assign committed", "a": "assign"}, None, ledger=False)
 
 
 @pytest.fixture(scope="module")
-def golden(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Event], Said]:
+def golden(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[Event], SessionClaims]:
     session = start_session(load(GOLDEN), recorder=Recorder(tmp_path_factory.mktemp("golden")))
     return of_directory(Path(session.finish().session))
 
 
 @pytest.mark.slow
-def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[Event], Said]) -> None:
+def test_it_agrees_with_the_checker_on_a_session_with_losses(golden: tuple[list[Event], SessionClaims]) -> None:
     events, said = golden
     assert said.ledger
     assert said.anomalies is not None
@@ -65,7 +65,7 @@ def test_steps_by_hand_are_nobodys_and_show_no_anomaly(tmp_path: Path) -> None:
     assert [row["name"] for row in anomaly_recount.of_events(more, said)] == ["sent"]
 
 
-def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Said]) -> None:
+def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], SessionClaims]) -> None:
     events, said = golden
     assert said.anomalies is not None
     wrong = said._replace(anomalies={**said.anomalies, "duplicate": 3})
@@ -79,7 +79,7 @@ def test_what_is_told_otherwise_is_a_disagreement(golden: tuple[list[Event], Sai
 
 @pytest.mark.parametrize("rule", ["_of_values", "_at_the_end", "_realtime_order", "_send_order"])
 def test_a_rule_that_is_broken_is_a_disagreement(
-    golden: tuple[list[Event], Said], monkeypatch: pytest.MonkeyPatch, rule: str
+    golden: tuple[list[Event], SessionClaims], monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     monkeypatch.setattr(anomaly_recount.Judge, rule, lambda _self: None)
     assert any(row["finding"] == "disagreements" for row in anomaly_recount.of_events(*golden))

@@ -16,8 +16,8 @@ from playbooks.recording.recorder import Recorder
 from playbooks.results import client_stats
 from playbooks.results.client_stats import LatencySummary
 from spark_report.tables import anomaly_recount, result_recount
-from spark_report.tables.anomaly_recount import FIELDS, Said
-from spark_report.tables.result_recount import LAST, Claims, Numbers, Ranges, claimed, percentiles
+from spark_report.tables.anomaly_recount import FIELDS, SessionClaims
+from spark_report.tables.result_recount import LAST, RecordNumbers, ResultClaims, TimedRecords, claimed, percentiles
 from tests.playbooks.thinned import thinned
 from tests.spark_report.histories import Event, of_directory
 from tests.support.playbooks import CLUSTER
@@ -39,7 +39,7 @@ settle: 3s
 )
 """Batches of several records, and a poll that is handed several batches."""
 
-Recorded = tuple[list[Event], Said]
+Recorded = tuple[list[Event], SessionClaims]
 
 
 def recorded(parent: Path) -> tuple[Session, Recorded]:
@@ -52,7 +52,7 @@ def batched(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Recorded
     return recorded(tmp_path_factory.mktemp("batched"))
 
 
-def disagreements(events: list[Event], said: Said) -> set[tuple[str, str]]:
+def disagreements(events: list[Event], said: SessionClaims) -> set[tuple[str, str]]:
     rows = anomaly_recount.of_events(events, said)
     return {(row["source"], row["name"].split(" ")[0]) for row in rows if row["finding"] == "disagreements"}
 
@@ -115,7 +115,7 @@ def test_one_latency_for_a_whole_poll_is_noticed(tmp_path: Path, monkeypatch: py
 
 
 def test_records_sent_again_have_the_time_of_the_last_send() -> None:
-    known = Ranges()
+    known = TimedRecords()
     known.add(0, 4, 10)
     known.add(6, 8, 20)
     assert known.times(1, 9) == [(3, 10), (2, None), (2, 20), (1, None)]
@@ -134,7 +134,7 @@ def test_what_is_no_number_of_a_result_is_left_out() -> None:
     result = {"clients": {"producers": {"p": client, "q": 5}, "groups": [1]}}
     assert claimed(result).numbers == {"clients.producers.p.latency.records": 3}
     odd = {"partitions": {"a-0": 3, "a-1": {"epoch": 2.0}}, "books": [3, {"client": 5, "duplicates": 1}], "ledger": []}
-    assert claimed({"clients": None, **odd}) == Claims({}, {}, {"a-0": -1, "a-1": -1})
+    assert claimed({"clients": None, **odd}) == ResultClaims({}, {}, {"a-0": -1, "a-1": -1})
 
 
 def library(name: str, parent: Path) -> Recorded:
@@ -142,7 +142,7 @@ def library(name: str, parent: Path) -> Recorded:
     return of_directory(Path(session.finish().session))
 
 
-def claiming(said: Said, name: str, number: int) -> Said:
+def claiming(said: SessionClaims, name: str, number: int) -> SessionClaims:
     """With one number of the result, and all of its books, alone."""
     return said._replace(claims=said.claims._replace(numbers={name: number}), anomalies=None)
 
@@ -194,7 +194,7 @@ def test_wrong_counters_of_the_model_are_noticed(tmp_path: Path, monkeypatch: py
 
 
 def test_numbers_behind_later_ones_and_those_that_are_there_already() -> None:
-    known = Numbers()
+    known = RecordNumbers()
     steps = [(0, 5), (8, 10), (5, 8), (3, 9), (9, 12), (12, 13)]
     assert [known.add(*step) for step in steps] == [(0, 0), (0, 0), (0, 3), (6, 0), (1, 0), (0, 0)]
 

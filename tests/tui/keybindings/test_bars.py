@@ -26,7 +26,7 @@ STATES = {
 
 def running(seed=7, playbook="a-playbook-with-quite-a-long-name", **more):
     fields = {"paused": False, "seeking": False, "ended": False, "asked": 1.0, "real": 1.0}
-    return status_bar.Running(playbook, seed, **(fields | more))
+    return status_bar.RunStatus(playbook, seed, **(fields | more))
 
 
 def bar(view, width, **more):

@@ -10,7 +10,7 @@ from tests.support.playbooks import CLUSTER, timed
 from tests.tui.driving import driving
 from tui.screens.finding import AskScreen
 from tui.session import background_tasks
-from tui.session.background_tasks import Reply, put_question
+from tui.session.background_tasks import QuestionReply, put_question
 
 pytestmark = pytest.mark.slow
 
@@ -40,7 +40,7 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         asked.append((text, path, at_us))
         tell("1 of 10")
         await go.wait()
-        return Reply(1, ("stalls writes", "  why         orders-0"))
+        return QuestionReply(1, ("stalls writes", "  why         orders-0"))
 
     monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = recorded(tmp_path)

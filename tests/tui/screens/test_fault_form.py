@@ -8,14 +8,14 @@ from playbooks.engine.session import Session
 from playbooks.parser.steps.timed_steps import facts_of
 from tests.tui import fake_views
 from tests.tui.driving import driving, trimmed
-from tui.screens.fault_forms import FaultForm, FieldError, fields, read_fields
+from tui.screens.fault_forms import FaultForm, FormFieldError, fields, read_fields
 from tui.session.session_controller import SimBridge
-from tui.session.typed_commands import Place
+from tui.session.typed_commands import CommandContext
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel import side_panes, status_bar
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
-PLACE = Place(facts_of(fake_views.playbook().spec), ("checkout",))
+PLACE = CommandContext(facts_of(fake_views.playbook().spec), ("checkout",))
 LAG = CATALOGUE["lag"]
 TARGETS = {"consumers": "client(billing/0)", "producers": "client(checkout)", "clients": "client(checkout)"}
 
@@ -55,7 +55,7 @@ def test_what_is_filled_in_is_read_as_a_playbook_is():
     ids=lambda each: str(each) if isinstance(each, dict) else "",
 )
 def test_what_is_wrong_names_its_field(changed, field, snapshot):
-    with pytest.raises(FieldError) as caught:
+    with pytest.raises(FormFieldError) as caught:
         read_fields(LAG, filled(LAG) | changed, PLACE)
     assert caught.value.field == field
     assert str(caught.value) == snapshot
@@ -130,9 +130,9 @@ def test_nothing_waits_in_the_past(snapshot):
 def test_what_waits_is_listed_and_counted(snapshot):
     rows = side_panes.faults(fake_views.view(), 10, (CRASH, LATER))
     assert ["".join(text for text, _role in row.pieces) for row in rows] == snapshot
-    running = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
+    running = status_bar.RunStatus("sandbox", 7, True, False, False, 1.0, 1.0, queued=2)
     told = "".join(text for text, _role in status_bar.build(fake_views.view(), running, 80).fields)
-    still = status_bar.Running("sandbox", 7, True, False, False, 1.0, 1.0)
+    still = status_bar.RunStatus("sandbox", 7, True, False, False, 1.0, 1.0)
     assert "‖ 2 WAIT" in told
     assert len(told) == len("".join(text for text, _role in status_bar.build(fake_views.view(), still, 80).fields))
 

@@ -17,7 +17,7 @@ from tui.screens.finding import AskScreen
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.record import RecordScreen
 from tui.screens.time_travel import GotoScreen
-from tui.session.background_tasks import Reply
+from tui.session.background_tasks import QuestionReply
 from tui.terminal.format import InstantError, instant_us
 
 pytestmark = pytest.mark.slow
@@ -277,7 +277,7 @@ async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch
 
     async def put(text, path, at_us, recorder, tell):
         asked.append(at_us)
-        return Reply(0, ("safe",))
+        return QuestionReply(0, ("safe",))
 
     monkeypatch.setattr("tui.screens.finding.put_question", put)
     session = Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
@@ -300,7 +300,7 @@ async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # 
 
     async def put(text, path, at_us, recorder, tell):
         asked.append((path, at_us))
-        return Reply(0, ("safe",))
+        return QuestionReply(0, ("safe",))
 
     monkeypatch.setattr("tui.screens.finding.put_question", put)
     async with opened(recorded) as driver:

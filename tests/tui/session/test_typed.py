@@ -13,8 +13,8 @@ from tui.screens.command_line import CommandScreen
 from tui.screens.help import HelpScreen
 from tui.session.typed_commands import (
     Act,
+    CommandContext,
     Go,
-    Place,
     Play,
     Press,
     Speed,
@@ -26,7 +26,7 @@ from tui.session.typed_commands import (
 )
 
 SIZES = {"80x24": (80, 24), "120x40": (120, 40), "200x60": (200, 60)}
-PLACE = Place(
+PLACE = CommandContext(
     facts_of(fake_views.playbook().spec), ("checkout", "clicks", "billing/0"), lambda target: target == "broker(3)",
     "broker(2)", 0, 60_000_000,
 )  # fmt: skip

@@ -10,7 +10,7 @@ from tui.cli.reference.catalogue import example
 from tui.keybindings import keymap
 from tui.keybindings.scopes import all_keys, remapped, without_conflicts
 from tui.settings.schema import OPTIONS, Settings
-from tui.settings.settings_edit import WritingError, changed, write
+from tui.settings.settings_edit import SettingsWriteError, changed, write
 from tui.settings.settings_file import config_path, read_settings
 
 
@@ -198,7 +198,7 @@ def test_however_little_there_is_the_result_says_it(before, after):
 def test_what_a_program_cannot_change_stays_as_it_is(tmp_path, text, snapshot):
     path = tmp_path / "config.toml"
     path.write_text(text)
-    with pytest.raises(WritingError) as caught:
+    with pytest.raises(SettingsWriteError) as caught:
         write(path, {"theme": "light"})
     assert str(caught.value).replace(str(tmp_path), "<tmp>") == snapshot
     assert path.read_text() == text
@@ -222,7 +222,7 @@ def test_a_folder_that_is_not_there_is_made_and_one_that_cannot_be_is_told(tmp_p
     write(tmp_path / "new" / "config.toml", {"speed": 2.0})
     assert read_settings(tmp_path / "new" / "config.toml").settings.speed == 2
     (tmp_path / "file").write_text("")
-    with pytest.raises(WritingError) as caught:
+    with pytest.raises(SettingsWriteError) as caught:
         write(tmp_path / "file" / "config.toml", {"speed": 2.0})
     assert str(caught.value).replace(str(tmp_path), "<tmp>") == snapshot
 

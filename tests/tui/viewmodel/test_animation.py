@@ -4,20 +4,20 @@ from dataclasses import replace
 
 import pytest
 
-from cluster_model.observation.views import Run
+from cluster_model.observation.views import EpochRun
 from faults.declarations.fault import Action
 from tests.tui.driving import FRAME_S, driving
 from tests.tui.fake_views import log, partition, replica, session, view
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal import frame_clock
-from tui.terminal.terminal import EACH_S, Title, animated
+from tui.terminal.terminal import EACH_S, TerminalTitle, animated
 from tui.terminal.theme import ROLES, Look
 from tui.viewmodel import partition_matrix, status_bar
 from tui.viewmodel.animation import EATEN_S, FRESH_S, SWEEP_S, Motion, moved
-from tui.viewmodel.partition_history import Cut
+from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.widgets import matrix as paint_matrix
 
-RUNNING = status_bar.Running("sandbox", 7, False, False, False, 1.0, 1.0)
+RUNNING = status_bar.RunStatus("sandbox", 7, False, False, False, 1.0, 1.0)
 
 
 class Seen:
@@ -160,7 +160,7 @@ def tail(shown):
 def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
     seen = Seen()
     assert seen.turn().eaten("here", log(), ()) == log()
-    cut = (Cut(seen.now_us + 500, 1, 121, 130, "epoch"),)
+    cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     left = [tail(seen.turn(EATEN_S / 6 if at else 0).eaten("here", cut_log(), cut)) for at in range(8)]
     assert left[0] == 9
     assert left == sorted(left, reverse=True)
@@ -172,29 +172,29 @@ def test_cells_that_were_cut_are_eaten_from_the_right_in_six_frames():
 def test_what_is_eaten_keeps_its_look_and_what_is_written_anew_comes_in_sight_behind_it():
     seen = Seen()
     seen.turn().eaten("here", log(), ())
-    cut = (Cut(seen.now_us + 500, 1, 121, 130, "epoch"),)
+    cut = (ReplicaTruncation(seen.now_us + 500, 1, 121, 130, "epoch"),)
     after = cut_log()
-    lane = replace(after.lanes[2], leo=139, runs=(*after.lanes[2].runs, Run(121, 139, 5, False, False)))
+    lane = replace(after.lanes[2], leo=139, runs=(*after.lanes[2].runs, EpochRun(121, 139, 5, False, False)))
     after = replace(after, lanes=(*after.lanes[:2], lane))
     shown = seen.turn().eaten("here", after, cut)
-    assert shown.lanes[2].runs[-4:] == (*log().lanes[2].runs[2:], Run(130, 139, 5, False, False))
+    assert shown.lanes[2].runs[-4:] == (*log().lanes[2].runs[2:], EpochRun(130, 139, 5, False, False))
     assert shown.lanes[:2] == after.lanes[:2]
     shown = seen.turn(EATEN_S / 2).eaten("here", after, cut)
     assert shown.lanes[2].runs[-3:] == (
-        Run(121, 124, 4, True, False), Run(124, 126, 4, True, True), Run(126, 139, 5, False, False),
+        EpochRun(121, 124, 4, True, False), EpochRun(124, 126, 4, True, True), EpochRun(126, 139, 5, False, False),
     )  # fmt: skip
     assert seen.turn(EATEN_S).eaten("here", after, cut) == after
 
 
 def test_cuts_of_the_past_and_of_logs_that_were_not_looked_at_are_not_eaten_again():
     seen = Seen()
-    cut = (Cut(500, 1, 121, 130, "epoch"),)
+    cut = (ReplicaTruncation(500, 1, 121, 130, "epoch"),)
     assert seen.turn().eaten("here", cut_log(), cut) == cut_log()
     assert seen.turn().eaten("here", cut_log(), cut) == cut_log()
     seen.turn().eaten("there", log(), ())
     seen.turn()
     seen.turn()
-    late = (Cut(seen.now_us, 1, 121, 130, "epoch"),)
+    late = (ReplicaTruncation(seen.now_us, 1, 121, 130, "epoch"),)
     assert seen.motion.eaten("there", cut_log(), late) == cut_log()
 
 
@@ -226,7 +226,7 @@ async def test_rows_are_swept_when_leaders_move_and_all_comes_to_rest_while_time
         assert delays[0] == frame_clock.FRAME_S
         assert delays[-1] is None
         assert not swept(driver)
-        assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row))
+        assert not any(row.fresh for row in driver.main.matrix.rows if isinstance(row, partition_matrix.MatrixRow))
 
 
 @pytest.mark.slow
@@ -241,7 +241,7 @@ async def test_what_a_step_changes_is_bold():
             if told:
                 break
             await driver.press("full_stop")
-            rows = [row for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row)]
+            rows = [row for row in driver.main.matrix.rows if isinstance(row, partition_matrix.MatrixRow)]
             told += sum(len(row.fresh) + sum(cell.fresh for cell in row.cells) for row in rows)
             await driver.seconds(1)
         assert told
@@ -339,7 +339,7 @@ def test_the_title_says_how_far_it_is_and_what_is_missing():
 
 def test_a_terminal_keeps_its_own_title_and_gets_it_back():
     written = []
-    shown = Title(written.append, {"TERM": "xterm"})
+    shown = TerminalTitle(written.append, {"TERM": "xterm"})
     shown.give_back()
     assert written == []
     shown.show("one", 0, at_once=False)
@@ -350,4 +350,4 @@ def test_a_terminal_keeps_its_own_title_and_gets_it_back():
     shown.give_back()
     assert written == ["\x1b[22;2t\x1b]2;one\x07", "\x1b]2;two\x07", "\x1b]2;four\x07", "\x1b[23;2t"]
     for name in ("linux", "dumb", ""):
-        Title(pytest.fail, {"TERM": name}).show("one", 0, at_once=True)
+        TerminalTitle(pytest.fail, {"TERM": name}).show("one", 0, at_once=True)

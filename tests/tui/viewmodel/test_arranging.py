@@ -65,7 +65,7 @@ def test_the_cursor_finds_its_way_among_what_is_left():
 
 
 def shown(driver):
-    return [row.name for row in driver.main.matrix.rows if isinstance(row, partition_matrix.Row)]
+    return [row.name for row in driver.main.matrix.rows if isinstance(row, partition_matrix.MatrixRow)]
 
 
 async def test_what_is_typed_filters_at_once_and_escape_shows_all_again(snapshot):
@@ -187,7 +187,7 @@ def test_heat_is_as_wide_as_asked_and_without_colour_its_bars_tell_the_steps(loo
     hot = view(brokers=6, partitions=(partition(replicas=held),))
     for width in range(1, 201, 7):
         built = partition_matrix.build_matrix(hot, width=width, height=5, cursor=(0, 0), heat=True)
-        said = partition_matrix.Said(built.head.columns, partition_matrix.heat_legend(width))
+        said = partition_matrix.MatrixTextRow(built.head.columns, partition_matrix.heat_legend(width))
         for painted in (built.head, *built.rows, said):
             assert paint_matrix.paint(painted, width, look).cell_length == width
     row = partition_matrix.build_matrix(hot, width=150, height=5, cursor=(0, 0), heat=True).rows[0]

@@ -136,7 +136,7 @@ def test_a_second_leader_has_a_glyph_of_its_own_in_matrix_and_lanes(snapshot):
     row = partition_matrix.build_matrix(view, width=80, height=10, cursor=(0, 0)).rows[0]
     assert [(cell.text, cell.role) for cell in row.cells[:2]] == [("☆=", "alarm"), ("★100", "leader")]
     built = log_view.build_lanes(view, view.partitions[0], fake_views.log(), 1)
-    zombie = next(each for each in built.rows if isinstance(each, log_view.Lane) and each.broker == "b1")
+    zombie = next(each for each in built.rows if isinstance(each, log_view.LogLane) and each.broker == "b1")
     assert (zombie.glyph, zombie.word) == ("☆", "zombie")
     assert zombie.odd.endswith("?b1 e3")
     assert built.title == snapshot

@@ -6,17 +6,17 @@ import pytest
 from rich.cells import cell_len
 
 from faults.catalogue import CATALOGUE
-from faults.declarations.fault import FAMILIES, Expectation
+from faults.declarations.fault import FAMILIES, ExpectedImpact
 from tests.tui.driving import driving
 from tests.tui.test_paint import LOOKS, text_of
 from tui.terminal.theme import Look
 from tui.viewmodel import fault_sheet
-from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, Room, TextRow
+from tui.viewmodel.fault_sheet import Heading, Item, ItemRow, Room, SheetTextRow
 from tui.widgets import panes
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMN"
 SIZES = {"80x24": Room(78, 24), "120x40": Room(118, 40), "200x60": Room(198, 60), "60x18": Room(58, 18)}
-EXPECTED = Expectation(
+EXPECTED = ExpectedImpact(
     "a sentence about it", ("orders-1", "orders-2"), ("orders-3",), ("orders-4",), ("checkout", "billing/0"),
     ("orders-5",), ("billing",), ("till",), (1, 2), controller_moves=True,
 )  # fmt: skip
@@ -76,7 +76,7 @@ def test_every_fault_stands_on_one_page_under_its_family(size):
 def test_the_sheet_keeps_its_height_and_leaves_a_third_of_the_screen(size):
     room = SIZES[size]
     heights = {
-        len(built(room, chosen, expected).rows) for chosen in range(40) for expected in (EXPECTED, Expectation("x"))
+        len(built(room, chosen, expected).rows) for chosen in range(40) for expected in (EXPECTED, ExpectedImpact("x"))
     }
     assert len(heights) == 1
     assert heights.pop() + 2 <= max(room.height * 2 // 3, 10)
@@ -110,12 +110,12 @@ def test_what_does_not_fit_the_target_is_dim():
 
 
 def test_where_there_is_room_each_kind_of_thing_has_its_line(snapshot):
-    told = [row for row in built(SIZES["120x40"]).rows if isinstance(row, TextRow) and row.label.strip()]
+    told = [row for row in built(SIZES["120x40"]).rows if isinstance(row, SheetTextRow) and row.label.strip()]
     assert [(row.label.strip(), row.text) for row in told] == snapshot
 
 
 def test_where_there_is_little_the_rest_shares_a_line(snapshot):
-    told = [row for row in built(SIZES["80x24"]).rows if isinstance(row, TextRow) and row.label.strip()]
+    told = [row for row in built(SIZES["80x24"]).rows if isinstance(row, SheetTextRow) and row.label.strip()]
     assert [(row.label.strip(), row.text) for row in told] == snapshot
 
 

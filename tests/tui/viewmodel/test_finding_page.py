@@ -7,7 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from cluster_model.checker.root_cause.findings import ABANDONED, KINDS, LOST, MISSING, SKIPPED, Finding, Link, Place
+from cluster_model.checker.root_cause.findings import (
+    ABANDONED,
+    KINDS,
+    LOST,
+    MISSING,
+    SKIPPED,
+    ChainEvent,
+    Finding,
+    RecordBlock,
+)
 from cluster_model.protocol.events import (
     BecameLeader,
     InvariantViolated,
@@ -22,18 +31,18 @@ from cluster_model.protocol.events import (
 )
 from tui.terminal import glyphs
 from tui.viewmodel import finding_page
-from tui.viewmodel.finding_page import GONE, HAS, LATER, NEVER, Copy
-from tui.viewmodel.partition_history import Chronicle, Standing
+from tui.viewmodel.finding_page import GONE, HAS, LATER, NEVER, CopyHolder
+from tui.viewmodel.partition_history import Chronicle, PartitionStatus
 
 EVENTS = (
     "records_acked", "node_down", "leader_elected", "truncated", "isr_changed", "fault_injected", "broker_fenced",
     "became_leader", "settled", "unheard_of",
 )  # fmt: skip
-PLACE = Place("orders-0", "clicks", 7, 4, 100, 3, 1, committed=False)
+PLACE = RecordBlock("orders-0", "clicks", 7, 4, 100, 3, 1, committed=False)
 
 
 def link(at_us, kind, broker=1, partition="orders-0", words="something happened"):
-    return Link(at_us, kind, partition, broker, words)
+    return ChainEvent(at_us, kind, partition, broker, words)
 
 
 def finding(*chain, kind=LOST, places=(PLACE,), group=""):
@@ -41,8 +50,8 @@ def finding(*chain, kind=LOST, places=(PLACE,), group=""):
 
 
 CHAIN = (link(1, "records_acked"), link(2, "node_down"), link(3, "leader_elected", 2), link(9, "truncated"))
-STANDING = Standing(1, (1, 2, 3), (), ())
-COPIES = (Copy(1, from_start=True, until_us=9),)
+STANDING = PartitionStatus(1, (1, 2, 3), (), ())
+COPIES = (CopyHolder(1, from_start=True, until_us=9),)
 
 
 def frames(found, standing=STANDING, replicas=(1, 2, 3), copies=COPIES):
@@ -93,8 +102,8 @@ def test_as_many_frames_as_fit_stand_side_by_side(width, beside, size):
 
 
 def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records(snapshot):
-    standing = Standing(2, (2, 3), (1,), (3,))
-    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=False))
+    standing = PartitionStatus(2, (2, 3), (1,), (3,))
+    copies = (CopyHolder(1, from_start=True, until_us=9), CopyHolder(3, from_start=False))
     first, *_between, last = frames(finding(*CHAIN), standing, (1, 2, 3, 4), copies)
     told = [(each.broker, each.glyph, each.holds) for each in first.replicas]
     assert told == [
@@ -110,7 +119,7 @@ def test_a_frame_tells_who_leads_who_is_down_and_who_has_the_records(snapshot):
 
 def test_a_copy_is_there_until_the_very_event_that_drops_it():
     chain = (link(1, "records_acked"), link(9, "leader_elected", 2), link(9, "truncated", 3), link(9, "truncated"))
-    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=True, until_us=9))
+    copies = (CopyHolder(1, from_start=True, until_us=9), CopyHolder(3, from_start=True, until_us=9))
     drawn = frames(finding(*chain), replicas=(1, 3), copies=copies)
     assert [[each.holds for each in one.replicas] for one in drawn] == [
         [HAS, HAS],
@@ -122,7 +131,7 @@ def test_a_copy_is_there_until_the_very_event_that_drops_it():
 
 def test_nobody_has_records_before_they_are_written():
     chain = (link(1, "node_paused"), link(2, "leader_elected", 2), link(3, "records_acked"), link(9, "truncated"))
-    copies = (Copy(1, from_start=True, until_us=9), Copy(3, from_start=True))
+    copies = (CopyHolder(1, from_start=True, until_us=9), CopyHolder(3, from_start=True))
     drawn = frames(finding(*chain), replicas=(1, 2, 3), copies=copies)
     assert [[each.holds for each in one.replicas] for one in drawn] == [
         ["", "", ""],
@@ -134,7 +143,7 @@ def test_nobody_has_records_before_they_are_written():
 
 
 def test_a_log_that_is_lost_with_its_broker_is_not_told_to_be_cut(snapshot):
-    (lost,) = frames(finding(link(9, "truncated")), Standing(2, (2,), (1,), ()))
+    (lost,) = frames(finding(link(9, "truncated")), PartitionStatus(2, (2,), (1,), ()))
     (cut,) = frames(finding(link(9, "truncated")))
     assert [each.replicas[0].glyph for each in (lost, cut)] == [glyphs.DOWN, glyphs.TRUNCATING]
     assert [each.title for each in (lost, cut)] == snapshot
@@ -145,7 +154,9 @@ def test_who_has_the_records_is_drawn_only_where_that_matters():
 
 
 def test_of_many_replicas_those_that_the_chain_names_are_drawn():
-    drawn = frames(finding(*CHAIN), Standing(1, (1, 30), (), ()), tuple(range(1, 40)), (Copy(35, from_start=True),))
+    drawn = frames(
+        finding(*CHAIN), PartitionStatus(1, (1, 30), (), ()), tuple(range(1, 40)), (CopyHolder(35, from_start=True),)
+    )
     shown = [each.broker for each in drawn[0].replicas]
     assert len(shown) == finding_page.MOST_REPLICAS
     assert {1, 30, 35} <= set(shown)
@@ -176,11 +187,11 @@ def test_the_chronicle_tells_how_a_partition_stood_at_any_link():
     def at(at_us, kind, broker=1):
         return chronicle.standing("orders-0", (1, 2, 3), link(at_us, kind, broker))
 
-    assert at(1, "records_acked") == Standing(1, (1, 2, 3), (), ())
-    assert at(3, "node_down") == Standing(1, (1, 2, 3), (1,), (3,))
-    assert at(5, "isr_changed", 3) == Standing(1, (1, 2), (1,), (3,))
-    assert at(5, "leader_elected", 2) == Standing(2, (2,), (1,), (3,), clean=False)
-    assert at(6, "settled") == Standing(2, (2,), (), (), clean=False)
+    assert at(1, "records_acked") == PartitionStatus(1, (1, 2, 3), (), ())
+    assert at(3, "node_down") == PartitionStatus(1, (1, 2, 3), (1,), (3,))
+    assert at(5, "isr_changed", 3) == PartitionStatus(1, (1, 2), (1,), (3,))
+    assert at(5, "leader_elected", 2) == PartitionStatus(2, (2,), (1,), (3,), clean=False)
+    assert at(6, "settled") == PartitionStatus(2, (2,), (), (), clean=False)
     assert at(7, "settled").leader == -1
 
 
@@ -202,7 +213,7 @@ def case(found, total=2, **more):
         "number": 1, "total": total, "finding": found, "now_us": 50_000_000, "frames": frames(found),
         "partition": "orders-0", "peeked": (), "readers": (), "broken": (),
     }  # fmt: skip
-    return finding_page.Case(**(fields | more))
+    return finding_page.FindingPage(**(fields | more))
 
 
 def page(found, width=76, at=0, saved=(), **more):

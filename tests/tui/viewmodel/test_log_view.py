@@ -5,15 +5,15 @@ from types import SimpleNamespace
 
 import pytest
 
-from cluster_model.inspection.log_inspector import Copy, Inspected, LaneMarks, WrittenRecord
+from cluster_model.inspection.log_inspector import Inspected, LaneMarks, RecordCopy, WrittenRecord
 from cluster_model.observation.inflight_fetches import FetchWire
-from cluster_model.observation.views import BrokerView, GroupView, LaneView, LogView, Run
+from cluster_model.observation.views import BrokerView, EpochRun, GroupView, LaneView, LogView
 from playbooks.model.record_peek import Peeked
 from tests.tui import fake_views
 from tui.terminal import glyphs
 from tui.viewmodel import log_view, record_inspector
-from tui.viewmodel.log_view import ZOOMS, Scope, bounds, share, whole
-from tui.viewmodel.partition_history import KEPT_ACKNOWLEDGEMENTS, Cut, LogBook
+from tui.viewmodel.log_view import ZOOMS, LogWindow, bounds, share, whole
+from tui.viewmodel.partition_history import KEPT_ACKNOWLEDGEMENTS, LogBook, ReplicaTruncation
 
 BARE = LaneMarks(1, (), (), (), 0)
 
@@ -23,7 +23,7 @@ def text(row):
 
 
 def lane(*runs, hw=100, leo=100, log_start=0, broker=1, status="in_sync"):
-    made = tuple(Run(*run) for run in runs)
+    made = tuple(EpochRun(*run) for run in runs)
     lost = sum(run.end - run.start for run in made if run.lost)
     diverged = sum(run.end - run.start for run in made if run.diverged and not run.lost)
     return LaneView(broker, status, leo, hw, log_start, made, lost, diverged)
@@ -39,22 +39,26 @@ def drawn(a_lane, scope, marks=BARE, hw=100, cursor=-1):
 
 
 def test_digits_are_epochs_solid_below_the_replicas_own_high_watermark():
-    shown, pieces = drawn(lane((0, 4, 3, False, False), (4, 10, 15, False, False), hw=6, leo=10), Scope(size=14), hw=6)
+    shown, pieces = drawn(
+        lane((0, 4, 3, False, False), (4, 10, 15, False, False), hw=6, leo=10), LogWindow(size=14), hw=6
+    )
     assert shown == "333355▒▒▒▒    "
     assert [role for _text, role, _over in pieces] == ["epoch3", "epoch0", "above0", "text"]
 
 
 def test_a_replica_that_knows_another_high_watermark_than_its_leader_has_a_tick_there():
-    shown, _pieces = drawn(lane((0, 10, 3, False, False), hw=6, leo=10), Scope(size=12), hw=9)
+    shown, _pieces = drawn(lane((0, 10, 3, False, False), hw=6, leo=10), LogWindow(size=12), hw=9)
     assert shown == f"333333{glyphs.OWN_HW}▒▒▒  "
-    shown, _pieces = drawn(lane((0, 4, 3, False, False), hw=8, leo=4), Scope(size=12), hw=9)
+    shown, _pieces = drawn(lane((0, 4, 3, False, False), hw=8, leo=4), LogWindow(size=12), hw=9)
     assert shown == f"3333    {glyphs.OWN_HW}   "
-    shown, _pieces = drawn(lane((0, 4, 3, False, False), hw=8, leo=4), Scope(size=12), hw=-1)
+    shown, _pieces = drawn(lane((0, 4, 3, False, False), hw=8, leo=4), LogWindow(size=12), hw=-1)
     assert glyphs.OWN_HW not in shown
 
 
 def test_what_is_lost_or_differs_hides_all_else():
-    shown, _pieces = drawn(lane((0, 3, 4, False, False), (3, 5, 4, True, False), (5, 8, 4, True, True)), Scope(size=9))
+    shown, _pieces = drawn(
+        lane((0, 3, 4, False, False), (3, 5, 4, True, False), (5, 8, 4, True, True)), LogWindow(size=9)
+    )
     assert shown == "444╳╳††† "
 
 
@@ -69,37 +73,37 @@ def test_the_worst_of_a_cell_is_shown_at_any_scale():
         hw=90,
         leo=95,
     )
-    assert drawn(a_lane, Scope(zoom=10, size=12), marked, hw=90)[0] == "11_11†╳22▒  "
-    assert drawn(a_lane, Scope(zoom=5, size=20), marked, hw=90)[0] == "1111__11111†╳╳2222▒ "
-    assert drawn(a_lane, Scope(zoom=100, size=10), marked, hw=90)[0] == "†         "
-    assert drawn(a_lane, Scope(zoom=10, start=50, size=3), marked, hw=90)[0] == "†╳2"
+    assert drawn(a_lane, LogWindow(zoom=10, size=12), marked, hw=90)[0] == "11_11†╳22▒  "
+    assert drawn(a_lane, LogWindow(zoom=5, size=20), marked, hw=90)[0] == "1111__11111†╳╳2222▒ "
+    assert drawn(a_lane, LogWindow(zoom=100, size=10), marked, hw=90)[0] == "†         "
+    assert drawn(a_lane, LogWindow(zoom=10, start=50, size=3), marked, hw=90)[0] == "†╳2"
 
 
 def test_markers_and_open_transactions_are_written_over_sound_cells():
     marked = replace(BARE, control=((4, 5), (9, 10)), open=((6, 9),))
-    shown, pieces = drawn(lane((0, 10, 2, False, False), leo=10), Scope(size=10), marked)
+    shown, pieces = drawn(lane((0, 10, 2, False, False), leo=10), LogWindow(size=10), marked)
     assert shown == "2222c2[2]c"
     assert {role for _text, role, _over in pieces} == {"epoch2"}
-    shown, _pieces = drawn(lane((0, 10, 2, True, False), leo=10), Scope(size=10), marked)
+    shown, _pieces = drawn(lane((0, 10, 2, True, False), leo=10), LogWindow(size=10), marked)
     assert shown == glyphs.DIVERGED * 10
 
 
 def test_the_start_of_a_log_has_a_tick_before_it():
-    shown, _pieces = drawn(lane((5, 9, 0, False, False), leo=9, log_start=5), Scope(size=12))
+    shown, _pieces = drawn(lane((5, 9, 0, False, False), leo=9, log_start=5), LogWindow(size=12))
     assert shown == "    ╎0000   "
-    assert drawn(lane((4, 9, 0, False, False), leo=9, log_start=4), Scope(start=4, size=8))[0] == "00000   "
+    assert drawn(lane((4, 9, 0, False, False), leo=9, log_start=4), LogWindow(start=4, size=8))[0] == "00000   "
 
 
 def test_a_log_that_lies_elsewhere_says_where(snapshot):
-    before = drawn(lane(leo=40, hw=40), Scope(start=100, size=20), hw=40)[0].rstrip()
-    behind = drawn(lane(leo=90, log_start=80, hw=90), Scope(size=20), hw=90)[0].rstrip()
-    empty = drawn(lane(leo=0, hw=0), Scope(size=20), hw=0)[0].rstrip()
-    assert drawn(lane(leo=40, hw=40), Scope(start=100, size=5), hw=40)[0] == before[:5]
+    before = drawn(lane(leo=40, hw=40), LogWindow(start=100, size=20), hw=40)[0].rstrip()
+    behind = drawn(lane(leo=90, log_start=80, hw=90), LogWindow(size=20), hw=90)[0].rstrip()
+    empty = drawn(lane(leo=0, hw=0), LogWindow(size=20), hw=0)[0].rstrip()
+    assert drawn(lane(leo=40, hw=40), LogWindow(start=100, size=5), hw=40)[0] == before[:5]
     assert [before, behind, empty] == snapshot
 
 
 def test_the_cursor_is_one_cell_of_its_own():
-    _shown, pieces = drawn(lane((0, 10, 2, False, False), leo=10), Scope(size=10), cursor=4)
+    _shown, pieces = drawn(lane((0, 10, 2, False, False), leo=10), LogWindow(size=10), cursor=4)
     assert [(piece[0], piece[2]) for piece in pieces] == [("2222", ""), ("2", "cell"), ("22222", "")]
 
 
@@ -107,7 +111,7 @@ def test_the_cursor_is_one_cell_of_its_own():
 def test_every_lane_is_as_long_as_the_window_at_every_scale(zoom):
     for start in (0, zoom * 3):
         for each in fake_views.log(0, 1 << 30).lanes:
-            drawn(each, Scope(zoom=zoom, start=start, size=31), hw=134, cursor=3)
+            drawn(each, LogWindow(zoom=zoom, start=start, size=31), hw=134, cursor=3)
 
 
 # -- where it points ------------------------------------------------------------------------------------------------
@@ -115,18 +119,18 @@ def test_every_lane_is_as_long_as_the_window_at_every_scale(zoom):
 
 def test_it_follows_the_newest_record_of_the_replica_pointed_at():
     partition = fake_views.partition()
-    scope, at = Scope().over(partition, 1, 40)
+    scope, at = LogWindow().over(partition, 1, 40)
     assert (at, scope.offset) == (99, None)
     assert 0 <= scope.cell(at) < 40
     behind = replace(partition, replicas=(fake_views.replica(1, "leader"), fake_views.replica(2, "lagging", leo=13)))
-    scope, at = Scope().over(behind, 2, 40)
+    scope, at = LogWindow().over(behind, 2, 40)
     assert at == 12
     assert 0 <= scope.cell(12) < 40
 
 
 def test_the_window_moves_no_more_than_it_must():
     partition = fake_views.partition()
-    scope, at = Scope(offset=50, start=40).over(partition, 1, 20)
+    scope, at = LogWindow(offset=50, start=40).over(partition, 1, 20)
     assert (scope.start, at) == (40, 50)
     scope, at = scope.at(59).over(partition, 1, 20)
     assert (scope.start, at) == (40, 59)
@@ -137,18 +141,18 @@ def test_the_window_moves_no_more_than_it_must():
 
 def test_an_offset_that_is_not_there_any_more_or_not_yet_is_not_pointed_at():
     partition = fake_views.partition()
-    assert Scope(offset=5_000, start=4_990).over(partition, 1, 20)[1] == 99
+    assert LogWindow(offset=5_000, start=4_990).over(partition, 1, 20)[1] == 99
     late = replace(partition, replicas=tuple(replace(each, log_start=60) for each in partition.replicas))
-    assert Scope(offset=5).over(late, 1, 20)[1] == 60
+    assert LogWindow(offset=5).over(late, 1, 20)[1] == 60
     empty = replace(partition, replicas=tuple(replace(each, leo=0, hw=0) for each in partition.replicas))
     assert bounds(empty) == (0, 0)
-    assert Scope().over(empty, 1, 20)[1] == 0
+    assert LogWindow().over(empty, 1, 20)[1] == 0
     assert bounds(replace(partition, replicas=())) == (0, 0)
 
 
 def test_the_scale_changes_around_the_cursor():
     partition = fake_views.partition()
-    scope, at = Scope(offset=80, start=70).over(partition, 1, 20)
+    scope, at = LogWindow(offset=80, start=70).over(partition, 1, 20)
     wider = scope.zoomed(1, at)
     assert (wider.zoom, wider.cell(80)) == (2, 10)
     assert scope.zoomed(99, at).zoom == ZOOMS[-1]
@@ -168,12 +172,12 @@ def sight(log=None, partition=None, cuts=(), broker=2, offset=125, marks=None):
     log = log or fake_views.log()
     marks = marks or tuple(LaneMarks(each.broker, (), (), (), each.hw) for each in log.lanes)
     partition = partition or fake_views.partition("orders-3", leader=2, isr=(2, 3))
-    return log_view.Sight(partition, log, marks, cuts, broker, offset)
+    return log_view.MicroscopeInput(partition, log, marks, cuts, broker, offset)
 
 
 def built(width=78, height=8, **more):
     shape = log_view.columns(width)
-    return log_view.build_microscope(sight(**more), Scope(start=90, size=shape.cells), shape, height)
+    return log_view.build_microscope(sight(**more), LogWindow(start=90, size=shape.cells), shape, height)
 
 
 def test_lanes_tell_where_they_end_and_how_far_from_the_leader_and_the_isr_in_words(snapshot):
@@ -197,14 +201,17 @@ def test_replicas_that_do_not_run_are_told_apart_from_the_isr(snapshot):
 
 
 def test_the_newest_truncation_is_told(snapshot):
-    assert built()[-1] == log_view.TextRow(log_view.TRUNCATED, "quiet")
-    cuts = (Cut(52_900_000, 1, 121, 130, "epoch end"), Cut(3_000_000, 3, 5, 6, "high watermark"))
+    assert built()[-1] == log_view.LogTextRow(log_view.TRUNCATED, "quiet")
+    cuts = (
+        ReplicaTruncation(52_900_000, 1, 121, 130, "epoch end"),
+        ReplicaTruncation(3_000_000, 3, 5, 6, "high watermark"),
+    )
     assert built(cuts=cuts)[-1].text == snapshot
 
 
 def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
     shape = log_view.columns(198)
-    scope = Scope(start=90, size=shape.cells)
+    scope = LogWindow(start=90, size=shape.cells)
 
     def line(**more):
         return "".join(piece[0] for piece in log_view.ticks(sight(**more), scope, shape))
@@ -224,7 +231,7 @@ def test_ticks_stand_below_their_cells_and_give_way_to_each_other():
 
 @pytest.mark.parametrize("offset", range(90, 136, 3))
 def test_the_ruler_names_the_cursors_offset_and_is_as_long_as_the_window(offset):
-    pieces = log_view.ruler(Scope(start=90, size=46), offset)
+    pieces = log_view.ruler(LogWindow(start=90, size=46), offset)
     line = "".join(piece[0] for piece in pieces)
     assert len(line) == 46
     assert pieces[1][0].strip(glyphs.MORE_BELOW) == str(offset)
@@ -237,10 +244,10 @@ def test_the_ruler_names_the_cursors_offset_and_is_as_long_as_the_window(offset)
 
 
 def test_the_ruler_counts_in_the_scale(snapshot):
-    line = "".join(piece[0] for piece in log_view.ruler(Scope(zoom=50, start=0, size=45), 50))
+    line = "".join(piece[0] for piece in log_view.ruler(LogWindow(zoom=50, start=0, size=45), 50))
     assert "┊1000" in line
     assert "▾50" in line
-    assert [log_view.scale(Scope(zoom=50)), log_view.scale(Scope())] == snapshot
+    assert [log_view.scale(LogWindow(zoom=50)), log_view.scale(LogWindow())] == snapshot
 
 
 def test_where_there_is_little_room_the_lane_of_the_cursor_stays():
@@ -268,8 +275,8 @@ def test_the_whole_log_fits_into_its_window(first, last):
 
 def test_the_whole_log_is_shown_with_the_same_lanes(snapshot):
     shape = log_view.columns(78)
-    scope = Scope(zoom=5, size=shape.cells)
-    rows = log_view.overview(sight(log=fake_views.log(0, 300)), scope, shape, Scope(start=90, size=46))
+    scope = LogWindow(zoom=5, size=shape.cells)
+    rows = log_view.overview(sight(log=fake_views.log(0, 300)), scope, shape, LogWindow(start=90, size=46))
     assert rows[1].text == snapshot
     lanes = rows[3:]
     assert [row.broker for row in lanes] == [2, 3, 1]
@@ -363,14 +370,20 @@ RECORD = WrittenRecord(
     "orders-3", 124, 4, 1, "checkout", 120, 1000, -1, 31_900_000, 31_913_000, True, "user-8812", False, "", 3, 412,
     (1,), "",
 )  # fmt: skip
-HELD = (Copy(1, "holds", False, True), Copy(2, "other", False, False), Copy(3, "behind", False, False))
+HELD = (
+    RecordCopy(1, "holds", False, True),
+    RecordCopy(2, "other", False, False),
+    RecordCopy(3, "behind", False, False),
+)
 KNOWN = Inspected(RECORD, 2, 122, "records", 0, 7, True, "", HELD)
-PLACE = record_inspector.Place("orders-3", 124, 1, 2)
-NO_GROUP = record_inspector.Readers((), ())
+PLACE = record_inspector.RecordPosition("orders-3", 124, 1, 2)
+NO_GROUP = record_inspector.OffsetReaders((), ())
 
 
 def seen(record=RECORD, value='{"total": 41.90}', size=130, acked_us=31_915_500, **more):
-    return record_inspector.Seen(Peeked(record, value, size), replace(KNOWN, record=record, **more), acked_us)
+    return record_inspector.InspectedRecord(
+        Peeked(record, value, size), replace(KNOWN, record=record, **more), acked_us
+    )
 
 
 def told(*found, read=NO_GROUP, room=(80, 40), place=PLACE):
@@ -485,7 +498,7 @@ def test_the_book_tells_truncations_up_to_a_time_the_newest_first():
     later = SimpleNamespace(**{**vars(cut), "at_us": 200, "broker": 2})
     book.take([cut, nothing, later])
     assert [each.broker for each in book.cuts("t-0", 500)] == [2, 1]
-    assert book.cuts("t-0", 150) == (Cut(100, 1, 5, 9, "epoch end"),)
+    assert book.cuts("t-0", 150) == (ReplicaTruncation(100, 1, 5, 9, "epoch end"),)
     assert book.cuts("t-1", 500) == ()
 
 

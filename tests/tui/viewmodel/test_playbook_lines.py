@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from playbooks.engine.expectations import Watch
+from playbooks.engine.expectations import ExpectationMonitor
 from playbooks.library.index import Shelved
 from playbooks.parser.loader import loads
 from playbooks.session_format import session_files
@@ -13,7 +13,7 @@ from tests.support.playbooks import CRASH, MANUAL
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import playbook_pages
-from tui.viewmodel.playbook_pages import Progress
+from tui.viewmodel.playbook_pages import PlaybookProgress
 from tui.viewmodel.row import Row, first_shown, fitted
 from tui.widgets.line_widget import row as painted
 
@@ -97,14 +97,14 @@ def marked(playbook, progress):
 def test_steps_are_done_next_or_left_out(crash):
     first, second = "- at: 2s", "- when: leader(orders-0) == 2"
     assert marked(crash, None) == {}
-    assert marked(crash, Progress(0, 0, 2 * SECOND, 0, "steps")) == {first: glyphs.PLAY}
-    assert marked(crash, Progress(1, 1, 22 * SECOND, 0, "steps")) == {first: glyphs.OK, second: glyphs.PLAY}
-    assert marked(crash, Progress(2, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.OK}
-    assert marked(crash, Progress(1, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.DOWN}
+    assert marked(crash, PlaybookProgress(0, 0, 2 * SECOND, 0, "steps")) == {first: glyphs.PLAY}
+    assert marked(crash, PlaybookProgress(1, 1, 22 * SECOND, 0, "steps")) == {first: glyphs.OK, second: glyphs.PLAY}
+    assert marked(crash, PlaybookProgress(2, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.OK}
+    assert marked(crash, PlaybookProgress(1, -1, -1, 0, "steps")) == {first: glyphs.OK, second: glyphs.DOWN}
 
 
 def test_all_lines_of_the_step_that_is_next_stand_out(crash):
-    rows = playbook_pages.source(crash, Progress(1, 1, 22 * SECOND, 0, "steps"))
+    rows = playbook_pages.source(crash, PlaybookProgress(1, 1, 22 * SECOND, 0, "steps"))
     assert [text.split(None, 1)[1] for text in texts(row for row in rows if row.chosen)][1:] == [
         "within: 20s", "inject: lag", "target: broker(3)", "for: 2s",
     ]  # fmt: skip
@@ -112,8 +112,8 @@ def test_all_lines_of_the_step_that_is_next_stand_out(crash):
 
 def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(crash):
     lines = crash.source.splitlines()
-    running = playbook_pages.marks(crash, Progress(1, 1, 0, 0, "steps")).running[0]
-    assert playbook_pages.first_line(crash, Progress(1, 1, 0, 0, "steps"), 9) == running - 1 - 3
+    running = playbook_pages.marks(crash, PlaybookProgress(1, 1, 0, 0, "steps")).running[0]
+    assert playbook_pages.first_line(crash, PlaybookProgress(1, 1, 0, 0, "steps"), 9) == running - 1 - 3
     assert lines[playbook_pages.first_line(crash, None, 9)].startswith("cluster:")
     assert playbook_pages.first_line(crash, None, 99) == 0
 
@@ -121,13 +121,13 @@ def test_the_text_follows_the_steps_and_begins_at_the_cluster_where_none_run(cra
 @pytest.mark.parametrize(
     "progress",
     [
-        Progress(0, 0, 2 * SECOND, SECOND, "steps"),
-        Progress(1, 1, 22 * SECOND, 2 * SECOND, "steps"),
-        Progress(1, 1, -1, 2 * SECOND, "steps"),
-        Progress(1, -1, -1, 0, "steps"),
-        Progress(2, -1, -1, 0, "steps"),
-        Progress(2, -1, -1, 0, "settling"),
-        Progress(2, -1, -1, 0, "ended"),
+        PlaybookProgress(0, 0, 2 * SECOND, SECOND, "steps"),
+        PlaybookProgress(1, 1, 22 * SECOND, 2 * SECOND, "steps"),
+        PlaybookProgress(1, 1, -1, 2 * SECOND, "steps"),
+        PlaybookProgress(1, -1, -1, 0, "steps"),
+        PlaybookProgress(2, -1, -1, 0, "steps"),
+        PlaybookProgress(2, -1, -1, 0, "settling"),
+        PlaybookProgress(2, -1, -1, 0, "ended"),
     ],
     ids=["due", "waits", "waits for ever", "left out", "done", "settles", "over"],
 )
@@ -141,7 +141,7 @@ def test_what_is_stepped_by_hand_is_told_how_to_be_played(snapshot):
 
 
 def test_a_long_story_is_cut_where_the_room_ends(crash):
-    rows = texts(playbook_pages.about_playbook(crash, Progress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
+    rows = texts(playbook_pages.about_playbook(crash, PlaybookProgress(0, 0, 2 * SECOND, 0, "steps"), 20, 3))
     assert len(rows) == 3
     assert rows[-1].endswith("…")
     assert all(len(row) <= 20 for row in rows)
@@ -159,7 +159,7 @@ class Query:
 
 
 def stands(crash, query, healed_us=-1, at_us=None):
-    watches = [Watch(each) for each in crash.expectations]
+    watches = [ExpectationMonitor(each) for each in crash.expectations]
     if at_us is not None:
         for watch in watches:
             watch.observe(query, at_us, healed_us)

@@ -11,13 +11,13 @@ from playbooks.errors import BAD_INPUT, INTERNAL
 from playbooks.model import Playbook
 from playbooks.parser.loader import read_text
 from playbooks.parser.settings import SettingError
-from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.safety_check import (
     EXIT_CODES,
     STALL_US,
-    Asked,
     AskingError,
     At,
+    SafetyCheckResult,
     StartPoint,
     StartPointError,
     WitnessError,
@@ -36,7 +36,7 @@ from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.output.command_end import ended, to_text, write
-from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 from tui.session.playbook_choice import choose, settings_of
 
 _STYLES: Final = {"safe": "bold green", "refused": "bold yellow", "inconclusive": "bold yellow"}
@@ -46,7 +46,7 @@ _SHORTEST_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class AskRequest:
     """The options of ``ask`` as typed."""
 
     source: str
@@ -65,17 +65,17 @@ class Request:
     json: bool = False
 
 
-class _RefusedError(Exception):
+class _AskError(Exception):
     """Bad input; the message says what was found and what is allowed."""
 
 
-def run_ask(request: Request) -> int:
+def run_ask(request: AskRequest) -> int:
     """Answer; 0 safe, 1 not safe, 2 bad input, 3 refused or inconclusive, 70 something broke inside."""
 
     def work() -> int:
         try:
             return _ask(request)
-        except (_RefusedError, StartPointError, SettingError) as error:
+        except (_AskError, StartPointError, SettingError) as error:
             complain(str(error))
             return BAD_INPUT
         except (AskingError, WitnessError) as error:
@@ -85,28 +85,28 @@ def run_ask(request: Request) -> int:
     return ended(work)
 
 
-def _ask(request: Request) -> int:
+def _ask(request: AskRequest) -> int:
     at, horizon_us, stall_us = _at(request.at), _span("--for", request.horizon), _span("--stall", request.stall)
     if 0 <= horizon_us < _SHORTEST_US:
-        raise _RefusedError(f"--for: found {request.horizon}, allowed is 1s or more")
+        raise _AskError(f"--for: found {request.horizon}, allowed is 1s or more")
     if request.question and request.steps is not None:
-        raise _RefusedError("found a question and --steps together, allowed is one of them")
+        raise _AskError("found a question and --steps together, allowed is one of them")
     named = request.witness is not None and not request.witness.is_dir()
     if request.witness is not None and (
         request.no_witness or (named and request.witness.exists() and not request.force)
     ):
         together = "found --witness and --no-witness together, allowed is one of them"
         there = f"--witness: {request.witness} is there already; --force writes over it"
-        raise _RefusedError(together if request.no_witness else there)
+        raise _AskError(together if request.no_witness else there)
     if named and request.witness is not None and not os.access(request.witness.parent, os.W_OK | os.X_OK):
         allowed = "a file in a directory that is there and can be written to"
-        raise _RefusedError(f"--witness: found {request.witness}, allowed is {allowed}")
+        raise _AskError(f"--witness: found {request.witness}, allowed is {allowed}")
     steps = (read_text(request.steps), str(request.steps)) if request.steps is not None else None
     console = people()
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         tell: Callable[[str], None] = lambda text: telling.tell(lambda: text)  # noqa: E731
         found = _source(request)
-        check_wording(playbook_of(found) if isinstance(found, Recorded) else found[0], request.question, steps)
+        check_wording(playbook_of(found) if isinstance(found, RecordedSession) else found[0], request.question, steps)
         name, standing = _standing(found, at, tell)
         question = prepare(standing, request.question, steps=steps, horizon_us=horizon_us)
         asked = ask(
@@ -121,7 +121,7 @@ def _ask(request: Request) -> int:
     return EXIT_CODES[asked.answer.verdict]
 
 
-def _answer(request: Request, name: str, asked: Asked) -> None:
+def _answer(request: AskRequest, name: str, asked: SafetyCheckResult) -> None:
     path, wrong = _witness(request, asked)
     if request.json:
         print_document(to_text(to_json(asked, name, str(path or ""))))
@@ -138,7 +138,7 @@ def _answer(request: Request, name: str, asked: Asked) -> None:
         say(people(), f"witness  {path}: run it, and it {witness_words(asked.answer)} again")
 
 
-def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
+def _witness(request: AskRequest, asked: SafetyCheckResult) -> tuple[Path | None, str]:
     """Where the worst future was written, None for nowhere; and why not, where it was to be."""
     folder = request.witness if request.witness is not None and request.witness.is_dir() else None
     named = request.witness is not None and folder is None
@@ -155,9 +155,11 @@ def _witness(request: Request, asked: Asked) -> tuple[Path | None, str]:
     return (path, "") if write("--witness", path, text) else (None, "")
 
 
-def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[str], None]) -> tuple[str, StartPoint]:
+def _standing(
+    found: RecordedSession | tuple[Playbook, int], at: At, tell: Callable[[str], None]
+) -> tuple[str, StartPoint]:
     """The place to ask at, and what people call the session."""
-    if isinstance(found, Recorded):
+    if isinstance(found, RecordedSession):
         for note in found.notes:
             say(people(), f"note: {note}", "yellow")
         return str(found.path), of_session(found, at, tell)
@@ -165,7 +167,7 @@ def _standing(found: Recorded | tuple[Playbook, int], at: At, tell: Callable[[st
     return f"{playbook.name}, seed {seed}", of_playbook(playbook, seed, at, tell)
 
 
-def _source(request: Request) -> Recorded | tuple[Playbook, int]:
+def _source(request: AskRequest) -> RecordedSession | tuple[Playbook, int]:
     """A recorded session, else a playbook with its seed."""
     try:
         path = find_session(request.source, sessions_root())
@@ -173,7 +175,7 @@ def _source(request: Request) -> Recorded | tuple[Playbook, int]:
         chosen = choose(request.source, request.seed, settings_of(request.settings))
         return chosen.playbook, chosen.seed
     if request.seed is not None or request.settings:
-        raise _RefusedError("found --seed or --set beside a recorded session; allowed with a playbook")
+        raise _AskError("found --seed or --set beside a recorded session; allowed with a playbook")
     return read_session(path)
 
 
@@ -185,7 +187,7 @@ def _at(text: str | None) -> At:
     try:
         return At(us=duration_us(text))
     except UnitError:
-        raise _RefusedError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}, or a number of events") from None
+        raise _AskError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}, or a number of events") from None
 
 
 def _span(option: str, text: str | None) -> int:
@@ -194,4 +196,4 @@ def _span(option: str, text: str | None) -> int:
     try:
         return duration_us(text)
     except UnitError as error:
-        raise _RefusedError(f"{option}: found {text!r}, allowed is {error}") from None
+        raise _AskError(f"{option}: found {text!r}, allowed is {error}") from None

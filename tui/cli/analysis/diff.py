@@ -7,14 +7,14 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff.sections import Row, Section
-from playbooks.diff.session_diff import Comparison, Parting, Told, compare
+from playbooks.diff.sections import DiffRow, DiffSection
+from playbooks.diff.session_diff import DiffEvent, Parting, SessionDiff, compare
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
 from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from tui.output.command_end import to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 
 TEXT_LINES: Final = 24
 """Lines of the playbooks' difference that are shown; the rest is counted."""
@@ -30,7 +30,7 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
     """Compare two sessions, by path or id; 0 when they are the same, 1 when not, 2 when one cannot be read."""
     try:
         paths = [find_session(text, sessions_root()) for text in (left, right)]
-        with Telling(people()) as telling:
+        with ProgressLine(people()) as telling:
 
             def told(done: int, total: int) -> None:
                 telling.tell(lambda: f"comparing: {done * 100 // max(1, total)}% of the events")
@@ -46,7 +46,7 @@ def run_diff(left: str, right: str, *, json: bool, everything: bool) -> int:
     return OK if found.same else FAILED
 
 
-def print_comparison(console: Console, found: Comparison, *, everything: bool) -> None:
+def print_comparison(console: Console, found: SessionDiff, *, everything: bool) -> None:
     """All of it for people; only what differs unless ``everything``."""
     say(console, f"left   {found.left.start.session_id}", "bold")
     say(console, f"right  {found.right.start.session_id}", "bold")
@@ -61,7 +61,7 @@ def print_comparison(console: Console, found: Comparison, *, everything: bool) -
     _print_end(console, found)
 
 
-def _print_end(console: Console, found: Comparison) -> None:
+def _print_end(console: Console, found: SessionDiff) -> None:
     # An expectation that one side does not have is shown above, but is no difference in what happened.
     differing = [
         section.name
@@ -91,7 +91,7 @@ def _print_text(console: Console, lines: Sequence[str], *, everything: bool) -> 
         say(console, f"  and {counted(len(lines) - len(shown), 'more line')}; --all shows them", "dim")
 
 
-def _print_partings(console: Console, found: Comparison) -> None:
+def _print_partings(console: Console, found: SessionDiff) -> None:
     cluster, narration = found.walk.cluster, found.walk.narration
     if narration is not None and (cluster is None or narration.at_us < cluster.at_us):
         _head(console, "first difference in what the playbook says of itself, not in the cluster")
@@ -111,11 +111,11 @@ def _print_parting(console: Console, parting: Parting) -> None:
             _told(console, name, each, style)
 
 
-def _told(console: Console, name: str, told: Told, style: str) -> None:
+def _told(console: Console, name: str, told: DiffEvent, style: str) -> None:
     _wrapped(console, f"  {name:<6} {seconds(told.at_us):>11}  #{told.seq} ", told.text, style)
 
 
-def _section(console: Console, section: Section, *, everything: bool) -> None:
+def _section(console: Console, section: DiffSection, *, everything: bool) -> None:
     rows = section.rows if everything else section.differing
     if not rows:
         return
@@ -131,13 +131,13 @@ def _section(console: Console, section: Section, *, everything: bool) -> None:
         say(console, f"  and {counted(len(rows) - len(shown), 'more row')}; --all shows them", "dim")
 
 
-def _print_sentence(console: Console, row: Row) -> None:
+def _print_sentence(console: Console, row: DiffRow) -> None:
     _wrapped(console, "  ", row.what)
     for name, value, style in zip(("left", "right"), _values(row), ("red", "green"), strict=True):
         _wrapped(console, f"    {name:<6} ", value, style if row.differs else "dim")
 
 
-def _values(row: Row) -> tuple[str, str]:
+def _values(row: DiffRow) -> tuple[str, str]:
     return _shown(row.left, row.unit), _shown(row.right, row.unit)
 
 

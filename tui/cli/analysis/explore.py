@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from cluster_model.model_checker import Bounds, Broken, Explored, Moves, Search, Step
+from cluster_model.model_checker import Counterexample, ExplorationBounds, Explored, Moves, StateSpaceSearch, Step
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from playbooks.engine.manual_session import ManualSession
@@ -15,7 +15,7 @@ from playbooks.model_checking import LIMITS, MEANINGS, OLDER, Exploration, find,
 from playbooks.parser.loader import loads
 from playbooks.session_format.filesystem import put_in_place
 from tui.output.command_end import ended, to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say, table
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +34,11 @@ class ExploreRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CounterexamplePlaybook:
     """Something broken, as a playbook."""
 
     name: str
-    broken: Broken
+    broken: Counterexample
     path: Path
     reproduced: bool
     """Whether the playbook came to what it expects."""
@@ -68,9 +68,9 @@ def _explore(request: ExploreRequest) -> int:
     say(console, f"{exploration.name}  {exploration.profile.name}  {_bounds(exploration)}", "bold")
     say(console, exploration.title)
     moves = Moves(exploration.profile, exploration.bounds, as_module=exploration.as_module)
-    search = Search(moves, symmetry=request.symmetry, fingerprints=request.fingerprints)
+    search = StateSpaceSearch(moves, symmetry=request.symmetry, fingerprints=request.fingerprints)
     started = time.process_time()
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
 
         def progress(seen: Explored) -> bool:
             telling.tell(
@@ -110,7 +110,7 @@ def _asked(request: ExploreRequest) -> Exploration:
     return replace(exploration, profile=profile, bounds=_within(exploration.bounds, request.bounds))
 
 
-def _within(bounds: Bounds, asked: Mapping[str, int]) -> Bounds:
+def _within(bounds: ExplorationBounds, asked: Mapping[str, int]) -> ExplorationBounds:
     values: dict[str, Any] = dict(asked)
     return replace(bounds, **values)
 
@@ -121,7 +121,9 @@ def _bounds(exploration: Exploration) -> str:
     return text + (f", {bounds.restarts} restarts" if bounds.restarts else "")
 
 
-def _written(exploration: Exploration, moves: Moves, name: str, broken: Broken, folder: Path) -> Found:
+def _written(
+    exploration: Exploration, moves: Moves, name: str, broken: Counterexample, folder: Path
+) -> CounterexamplePlaybook:
     """The playbook of something broken, run once."""
     version = exploration.profile.version
     label = f"{exploration.name}-{version}-{name}"
@@ -133,7 +135,7 @@ def _written(exploration: Exploration, moves: Moves, name: str, broken: Broken, 
     session = ManualSession.start(loads(text, str(path)))
     while session.advance():
         pass
-    return Found(name, broken, path, session.finish().verdict == "pass")
+    return CounterexamplePlaybook(name, broken, path, session.finish().verdict == "pass")
 
 
 def _collisions(explored: Explored) -> float:
@@ -142,7 +144,11 @@ def _collisions(explored: Explored) -> float:
 
 
 def _document(
-    exploration: Exploration, request: ExploreRequest, explored: Explored, seconds: float, found: list[Found]
+    exploration: Exploration,
+    request: ExploreRequest,
+    explored: Explored,
+    seconds: float,
+    found: list[CounterexamplePlaybook],
 ) -> dict[str, Any]:
     bounds = exploration.bounds
     return {
@@ -170,7 +176,7 @@ def _document(
     }
 
 
-def _print(request: ExploreRequest, explored: Explored, seconds: float, found: list[Found]) -> None:
+def _print(request: ExploreRequest, explored: Explored, seconds: float, found: list[CounterexamplePlaybook]) -> None:
     console = answers()
     rate = round(explored.distinct / max(seconds, 1e-6))
     say(console, f"states     {explored.distinct} distinct of {explored.generated} met, {explored.depth} steps deep")

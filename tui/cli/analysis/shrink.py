@@ -20,18 +20,18 @@ from playbooks.shrink import (
     WHOLE,
     Bench,
     Budget,
-    Found,
+    CandidateVerdict,
+    DraftSearch,
+    DraftSize,
     Journal,
     JournalError,
     KeyUnknownError,
     NothingWrongError,
-    Origin,
-    Row,
-    Search,
+    PassResult,
     ShrinkError,
+    ShrinkSource,
+    ShrinkTarget,
     Shrunk,
-    Size,
-    Verdict,
     digest,
     flow,
     judged,
@@ -43,7 +43,7 @@ from playbooks.shrink import (
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
 from tui.output.command_end import ended, to_text, write
-from tui.output.console import Telling, answers, complain, people, print_document, say, table
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import choose, settings_of
 
 # What ``floodmark shrink`` prints: how far it is, the passes, and what was written.
@@ -52,7 +52,7 @@ from tui.session.playbook_choice import choose, settings_of
 HEADS = ("pass", "tried", "kept", "steps", "records", "simulated")
 
 
-def so_far(search: Search) -> str:
+def so_far(search: DraftSearch) -> str:
     """How far it is: ``12 runs, 5 steps, 17.2s simulated``."""
     best = search.best
     runs = counted(search.bench.runs, "run")
@@ -64,7 +64,7 @@ def so_far(search: Search) -> str:
     )
 
 
-def print_shrunk(shrunk: Shrunk, out: Path, verdict: Verdict) -> None:
+def print_shrunk(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> None:
     """The table of passes, the steps that are left, and where they were written."""
     console = answers()
     table(console, HEADS, [_row(each) for each in shrunk.rows])
@@ -83,7 +83,7 @@ def print_shrunk(shrunk: Shrunk, out: Path, verdict: Verdict) -> None:
     say(console, f"digest   {verdict.digest}")
 
 
-def _row(row: Row) -> tuple[str, ...]:
+def _row(row: PassResult) -> tuple[str, ...]:
     return (
         row.name,
         str(row.tried),
@@ -102,7 +102,7 @@ def _tenths(us: int) -> str:
     return f"{us / 1_000_000:.1f}s"
 
 
-def document(shrunk: Shrunk, out: Path, verdict: Verdict) -> dict[str, Any]:
+def document(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:
     """The whole answer for programs."""
     found, needed = shrunk.found, dict(shrunk.needed)
     return {
@@ -133,7 +133,7 @@ def document(shrunk: Shrunk, out: Path, verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def _size(size: Size) -> dict[str, int]:
+def _size(size: DraftSize) -> dict[str, int]:
     return {"steps": size.steps, "records": size.records, "virtual_us": size.virtual_us}
 
 
@@ -159,7 +159,7 @@ class ShrinkRequest:
     json: bool = False
 
 
-class _RefusedError(Exception):
+class _ShrinkInputError(Exception):
     """Bad input; the message says what was found and what is allowed."""
 
 
@@ -175,7 +175,7 @@ def run_shrink(request: ShrinkRequest) -> int:
         except BrokenProcessPool:
             complain("a process that ran candidates died (out of memory?); --resume goes on")
             return INTERNAL
-        except (_RefusedError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
+        except (_ShrinkInputError, KeyUnknownError, SettingError, JournalError, ExportError, ShrinkError) as error:
             complain(str(error))
             return BAD_INPUT
 
@@ -185,7 +185,7 @@ def run_shrink(request: ShrinkRequest) -> int:
 def _shrink(request: ShrinkRequest) -> int:
     budget = _budget(request.budget)
     console = people()
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         origin = _origin(request, lambda text: telling.tell(lambda: text))
         out = _out(request, origin)
         telling.tell(lambda: f"running {origin.words}")
@@ -203,8 +203,8 @@ def _shrink(request: ShrinkRequest) -> int:
     return _hand_over(request, shrunk, out, journal)
 
 
-def _teller(request: ShrinkRequest, telling: Telling) -> Callable[[Search, str], None]:
-    def tell(search: Search, kept: str) -> None:
+def _teller(request: ShrinkRequest, telling: ProgressLine) -> Callable[[DraftSearch, str], None]:
+    def tell(search: DraftSearch, kept: str) -> None:
         if kept and request.plain:
             say(people(), f"{kept:6} {so_far(search)}")
         elif not request.plain:
@@ -242,34 +242,36 @@ def _again(request: ShrinkRequest) -> str:
     return "".join(f"{word} " for word in words)
 
 
-def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> Origin:
+def _origin(request: ShrinkRequest, tell: Callable[[str], None]) -> ShrinkSource:
     """A recorded session as the playbook that comes to the same, else a playbook."""
     try:
         path = find_session(request.source, sessions_root())
     except SessionError:
         chosen = choose(request.source, request.seed, settings_of(request.settings))
-        return Origin(chosen.playbook, chosen.seed, request.source)
+        return ShrinkSource(chosen.playbook, chosen.seed, request.source)
     if request.seed is not None or request.settings:
-        raise _RefusedError("found --seed or --set beside a recorded session; allowed with a playbook")
+        raise _ShrinkInputError("found --seed or --set beside a recorded session; allowed with a playbook")
     recorded = read_session(path)
     for note in recorded.notes:
         say(people(), f"note: {note}", "yellow")
     exported = export(recorded, name=recorded.start.playbook, tell=tell)
-    return Origin(loads(exported.text, str(path)), recorded.start.seed, f"session {recorded.start.session_id}")
+    return ShrinkSource(loads(exported.text, str(path)), recorded.start.seed, f"session {recorded.start.session_id}")
 
 
-def _out(request: ShrinkRequest, origin: Origin) -> Path:
+def _out(request: ShrinkRequest, origin: ShrinkSource) -> Path:
     out = request.out or Path(f"{origin.playbook.name.removesuffix(SUFFIX)}{SUFFIX}.yaml")
     if out.is_dir():
-        raise _RefusedError(f"--out: {out} is a directory, allowed is a file")
+        raise _ShrinkInputError(f"--out: {out} is a directory, allowed is a file")
     if out.exists() and not request.force and not request.resume:
-        raise _RefusedError(f"--out: {out} is there already; --force writes over it")
+        raise _ShrinkInputError(f"--out: {out} is there already; --force writes over it")
     if not os.access(out.parent, os.W_OK | os.X_OK):
-        raise _RefusedError(f"--out: found {out}, allowed is a file in a directory that is there and can be written to")
+        raise _ShrinkInputError(
+            f"--out: found {out}, allowed is a file in a directory that is there and can be written to"
+        )
     return out
 
 
-def _journal(request: ShrinkRequest, found: Found, out: Path) -> Journal:
+def _journal(request: ShrinkRequest, found: ShrinkTarget, out: Path) -> Journal:
     about = {
         "input": digest(found.draft.text()),
         "key": " ".join(found.keys),
@@ -279,7 +281,7 @@ def _journal(request: ShrinkRequest, found: Found, out: Path) -> Journal:
     try:
         return Journal(out.with_name(f"{out.stem}.journal"), about, resume=request.resume)
     except OSError as error:
-        raise _RefusedError(f"--out: {out}: no journal can be kept beside it: {error.strerror}") from None
+        raise _ShrinkInputError(f"--out: {out}: no journal can be kept beside it: {error.strerror}") from None
 
 
 def _budget(text: str) -> Budget:
@@ -290,4 +292,4 @@ def _budget(text: str) -> Budget:
     try:
         return Budget(until=time.monotonic() + duration_us(text) / 1_000_000)
     except UnitError as error:
-        raise _RefusedError(f"--budget: found {text!r}, allowed is a number of sessions, or {error}") from None
+        raise _ShrinkInputError(f"--budget: found {text!r}, allowed is a number of sessions, or {error}") from None

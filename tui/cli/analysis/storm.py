@@ -7,30 +7,37 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
-from playbooks.campaign.run_rows import ERROR, Coverage, Group, Row, Totals, groups_of, totals_of
+from playbooks.campaign.run_rows import ERROR, Coverage, FailureGroup, RunRow, Totals, groups_of, totals_of
 from playbooks.campaign.runner import Come, keep_first, run_campaign
-from playbooks.campaign.store import Campaign, CampaignError, Kept, kept_in, open_campaign
-from playbooks.campaign.workloads.fuzz_workload import Plan, WritingError, frame_of, keep_run, plan_of, ranges_of
+from playbooks.campaign.store import CampaignError, CampaignStore, SavedRun, kept_in, open_campaign
+from playbooks.campaign.workloads.fuzz_workload import (
+    FuzzPlan,
+    PlaybookWriteError,
+    frame_of,
+    keep_run,
+    plan_of,
+    ranges_of,
+)
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, counted, nearest
 from playbooks.export.playbook_writer import TextError
 from playbooks.fuzz.runner import run_seed
 from playbooks.library.bundled import found, names, presets
 from playbooks.library.suffixes import SUFFIXES
-from playbooks.model import Playbook, Ranges, cell_words
+from playbooks.model import Playbook, StormRanges, cell_words
 from playbooks.parser.settings import SettingError
 from playbooks.recording.recorder import RecordingError
 from playbooks.units import duration_text
 from playbooks.version import VERSION
 from tui.cli.runs.spark_jobs import LOCAL, SPARK, EngineError, run_on_spark, standing_words, why_not
 from tui.output.command_end import ended, to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say, table
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
 from tui.session.playbook_choice import choose, settings_of
 
 # The text of a campaign: its seed, its groups with a command for each, its coverage.
 
 
-def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str]:
+def header_lines(name: str, plan: FuzzPlan, folder: Path, runs: int) -> Iterator[str]:
     """Everything that decides what the runs come to."""
     playbook, _swarm, session = plan.begin(1)
     ranges = ranges_of(playbook)
@@ -45,13 +52,13 @@ def header_lines(name: str, plan: Plan, folder: Path, runs: int) -> Iterator[str
     yield f"kept in    {folder}"
 
 
-def only_lines(name: str, plan: Plan, folder: Path, run: int) -> Iterator[str]:
+def only_lines(name: str, plan: FuzzPlan, folder: Path, run: int) -> Iterator[str]:
     """The same for one run, whose draw is told with what came of it."""
     yield f"storm      {name}, seed {plan.seed}, run {run} alone, floodmark {VERSION}"
     yield f"kept in    {folder}"
 
 
-def _ranges_words(ranges: Ranges, playbook: Playbook) -> str:
+def _ranges_words(ranges: StormRanges, playbook: Playbook) -> str:
     spans = {"chaos": ranges.chaos_us, "a fault": ranges.fault_us, "a healthy spell": ranges.healthy_us}
     times = [f"{what} {duration_text(low)} to {duration_text(high)}" for what, (low, high) in spans.items()]
     numbers = [
@@ -62,7 +69,7 @@ def _ranges_words(ranges: Ranges, playbook: Playbook) -> str:
     return ", ".join([*times, *numbers])
 
 
-def show_lines(plan: Plan, run: int) -> Iterator[str]:
+def show_lines(plan: FuzzPlan, run: int) -> Iterator[str]:
     """What one run draws."""
     _playbook, swarm, session = plan.begin(run)
     yield f"run        {run} of seed {plan.seed}: seed {swarm.seed}"
@@ -79,10 +86,10 @@ def show_lines(plan: Plan, run: int) -> Iterator[str]:
 
 def summary_lines(
     source: str,
-    plan: Plan,
+    plan: FuzzPlan,
     totals: Totals,
-    groups: Sequence[Group],
-    kept: Mapping[int, Kept],
+    groups: Sequence[FailureGroup],
+    kept: Mapping[int, SavedRun],
     coverage: Coverage | None,
 ) -> Iterator[str]:
     """What was found, and what was reached."""
@@ -102,7 +109,7 @@ def summary_lines(
         )
 
 
-def _group_lines(source: str, plan: Plan, group: Group, kept: Mapping[int, Kept]) -> Iterator[str]:
+def _group_lines(source: str, plan: FuzzPlan, group: FailureGroup, kept: Mapping[int, SavedRun]) -> Iterator[str]:
     why = f"expected: {group.expected}" if group.expected else "SURPRISING"
     yield ""
     yield f"{group.key}  {why}"
@@ -148,11 +155,11 @@ def _column(number: int) -> str:
 
 
 def document(
-    campaign: Campaign,
-    plan: Plan,
+    campaign: CampaignStore,
+    plan: FuzzPlan,
     totals: Totals,
-    groups: Sequence[Group],
-    kept: Mapping[int, Kept],
+    groups: Sequence[FailureGroup],
+    kept: Mapping[int, SavedRun],
     coverage: Coverage | None,
 ) -> dict[str, Any]:
     """The same for machines."""
@@ -175,7 +182,7 @@ def _coverage(coverage: Coverage) -> dict[str, Any]:
     }
 
 
-def _group(plan: Plan, group: Group, kept: Mapping[int, Kept]) -> dict[str, Any]:
+def _group(plan: FuzzPlan, group: FailureGroup, kept: Mapping[int, SavedRun]) -> dict[str, Any]:
     each = kept.get(group.first)
     return {
         "key": group.key,
@@ -212,7 +219,7 @@ class StormRequest:
     memory: str | None = None
 
 
-class _RefusedError(Exception):
+class _StormError(Exception):
     """Bad input; the message says what was found and what is allowed."""
 
 
@@ -222,12 +229,12 @@ def run_storm(request: StormRequest) -> int:
     def work() -> int:
         try:
             return _storm(request)
-        except (_RefusedError, SettingError, CampaignError, RecordingError) as error:
+        except (_StormError, SettingError, CampaignError, RecordingError) as error:
             complain(str(error))
             return BAD_INPUT
         except EngineError as error:
             return error.code
-        except (WritingError, TextError) as error:
+        except (PlaybookWriteError, TextError) as error:
             complain(str(error))
             return INTERNAL
 
@@ -247,22 +254,22 @@ def _there(source: str) -> str:
     """What is to be read, if there is anything of that name."""
     path, known = Path(source), (*presets(), *names())
     if source not in known and not path.exists() and path.suffix not in SUFFIXES and "/" not in source:
-        raise _RefusedError(f"{source}: found no such file or playbook{nearest(source, known)}; see: floodmark storm")
+        raise _StormError(f"{source}: found no such file or playbook{nearest(source, known)}; see: floodmark storm")
     return found(source)
 
 
 def _storm(request: StormRequest) -> int:
     if request.out is not None and request.resume is not None:
-        raise _RefusedError("found --out and --resume together, allowed is one of them")
+        raise _StormError("found --out and --resume together, allowed is one of them")
     if refused := why_not(
         request.engine, request.master, request.memory, workers="--workers" if request.workers else ""
     ):
-        raise _RefusedError(refused)
+        raise _StormError(refused)
     if request.resume is not None and not (request.resume / "campaign.json").is_file():
-        raise _RefusedError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
+        raise _StormError(f"--resume: found {request.resume}, allowed is the directory of a campaign")
     chosen = choose(_there(request.source), request.seed, settings_of(request.settings))
     if chosen.playbook.spec.manual:
-        raise _RefusedError(f"{chosen.playbook.path}: found 'stepping: manual', allowed is a playbook in virtual time")
+        raise _StormError(f"{chosen.playbook.path}: found 'stepping: manual', allowed is a playbook in virtual time")
     plan = plan_of(chosen.playbook, chosen.seed, keep_steps=request.keep_steps, vary=not request.no_vary)
     name = chosen.playbook.name
     if request.show is not None:
@@ -278,7 +285,7 @@ def _storm(request: StormRequest) -> int:
         return _only(request, plan, campaign, request.only)
     for line in header_lines(name, plan, folder, request.runs):
         say(console, line)
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         run = _run_on_spark if by_spark else _run_here
         come = run(request, plan, campaign, telling)
         kept = {} if come.interrupted else _keep(plan, campaign, come, telling)
@@ -286,7 +293,7 @@ def _storm(request: StormRequest) -> int:
     return _code(come)
 
 
-def _run_here(request: StormRequest, plan: Plan, campaign: Campaign, telling: Telling) -> Come:
+def _run_here(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, telling: ProgressLine) -> Come:
     return run_campaign(
         campaign,
         plan,
@@ -297,7 +304,7 @@ def _run_here(request: StormRequest, plan: Plan, campaign: Campaign, telling: Te
     )
 
 
-def _run_on_spark(request: StormRequest, plan: Plan, campaign: Campaign, _telling: Telling) -> Come:
+def _run_on_spark(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, _telling: ProgressLine) -> Come:
     spark = (request.master, request.memory)
     come = run_on_spark(
         campaign.path, plan, request.runs, *spark, stop_on=_pattern(request), quiet=request.json
@@ -317,12 +324,12 @@ def _pattern(request: StormRequest) -> str:
     return request.stop_on or ("*" if request.stop_on_first else "")
 
 
-def _stops(request: StormRequest) -> Callable[[Row], bool]:
+def _stops(request: StormRequest) -> Callable[[RunRow], bool]:
     pattern = _pattern(request)
     return lambda row: bool(pattern) and any(fnmatchcase(each.key, pattern) for each in row.found)
 
 
-def _keep(plan: Plan, campaign: Campaign, come: Come, telling: Telling) -> dict[int, Kept]:
+def _keep(plan: FuzzPlan, campaign: CampaignStore, come: Come, telling: ProgressLine) -> dict[int, SavedRun]:
     """The runs that speak for the groups, recorded; one that is there already is not recorded again."""
     return keep_first(
         plan, campaign, come.groups,
@@ -330,7 +337,7 @@ def _keep(plan: Plan, campaign: Campaign, come: Come, telling: Telling) -> dict[
     )  # fmt: skip
 
 
-def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> int:
+def _only(request: StormRequest, plan: FuzzPlan, campaign: CampaignStore, run: int) -> int:
     row = plan.row(run)
     campaign.add([row])
     campaign.close()
@@ -349,7 +356,7 @@ def _only(request: StormRequest, plan: Plan, campaign: Campaign, run: int) -> in
     return FAILED if row.surprising else OK
 
 
-def _show(request: StormRequest, plan: Plan, run: int) -> int:
+def _show(request: StormRequest, plan: FuzzPlan, run: int) -> int:
     _playbook, swarm, _session = plan.begin(run)
     if request.json:
         print_document(to_text(swarm.to_json()))
@@ -360,7 +367,7 @@ def _show(request: StormRequest, plan: Plan, run: int) -> int:
 
 
 def _answer(
-    request: StormRequest, name: str, plan: Plan, campaign: Campaign, come: Come, kept: dict[int, Kept]
+    request: StormRequest, name: str, plan: FuzzPlan, campaign: CampaignStore, come: Come, kept: dict[int, SavedRun]
 ) -> None:
     told = document(campaign, plan, come.totals, come.groups, kept, come.coverage)
     campaign.keep({name: value for name, value in told.items() if name not in campaign.head})

@@ -156,9 +156,9 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
-        from tui.cli.analysis.ask import Request, run_ask  # noqa: PLC0415
+        from tui.cli.analysis.ask import AskRequest, run_ask  # noqa: PLC0415
 
-        request = Request(
+        request = AskRequest(
             *(source, question or "", at, seeds, horizon, stall, steps, seed, settings or ()),
             witness=witness, no_witness=no_witness, force=force, jobs=jobs or 0, json=json,
         )  # fmt: skip

@@ -10,7 +10,7 @@ from tui.cli.commands import options as known
 from tui.output.console import answers, complain, print_document, say, table
 
 if TYPE_CHECKING:
-    from cluster_model.checker.invariants import Promise
+    from cluster_model.checker.invariants import InvariantDefinition
 
 
 # ``floodmark invariants``: what the protocol promises, and which versions do.
@@ -50,14 +50,14 @@ def invariants(name: str | None, *, json: bool = False) -> int:
     return OK
 
 
-def _list(chosen: "list[Promise]") -> None:
+def _list(chosen: "list[InvariantDefinition]") -> None:
     from playbooks.reference_text import promised_words  # noqa: PLC0415
 
     rows = [(each.name, promised_words(each), each.title) for each in chosen]
     table(answers(), ("invariant", "promised by", "what it is about"), rows)
 
 
-def _tell(promise: "Promise") -> None:
+def _tell(promise: "InvariantDefinition") -> None:
     from playbooks.reference_text import mends_words, promised_words, special_words  # noqa: PLC0415
 
     console = answers()
@@ -74,7 +74,7 @@ def _tell(promise: "Promise") -> None:
         before = head
 
 
-def _entry(promise: "Promise") -> dict[str, Any]:
+def _entry(promise: "InvariantDefinition") -> dict[str, Any]:
     from playbooks.reference_text import PROFILES, known_words, promised_words  # noqa: PLC0415
 
     known = {each.name: known_words(promise, each) for each in PROFILES}
@@ -120,9 +120,9 @@ def _register_library(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
         json: JsonOption = False,
     ) -> None:
         """List the bundled playbooks by theme, or tell all about one."""
-        from tui.cli.reference.library import Wanted, library  # noqa: PLC0415
+        from tui.cli.reference.library import LibraryOptions, library  # noqa: PLC0415
 
-        end(lambda: library(Wanted(name, tag, kafka, yaml, json)))
+        end(lambda: library(LibraryOptions(name, tag, kafka, yaml, json)))
 
 
 def _register_faults(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:

@@ -114,10 +114,10 @@ def register_run(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         memory: MemoryOption = None,
         why: Why = None,
     ) -> None:
-        from tui.cli.runs.request import Request  # noqa: PLC0415
+        from tui.cli.runs.request import RunRequest  # noqa: PLC0415
         from tui.cli.runs.run import run  # noqa: PLC0415
 
-        request = Request(
+        request = RunRequest(
             *(files, seed, settings or (), until, out, json, junit, plain, dry_run, speed, jobs, fail_fast),
             fsync=fsync, tags=tag or (), skip_tags=skip_tag or (), markdown=markdown, baseline=baseline,
             save_baseline=save_baseline, vary=vary or (), no_vary=no_vary, repeat=repeat, engine=engine,

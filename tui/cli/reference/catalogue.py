@@ -11,11 +11,11 @@ from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
 from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
-from playbooks.parser.key_reference import Told, known, taken, told
+from playbooks.parser.key_reference import MappingReference, known, taken, told
 from playbooks.parser.key_reference import text as schema_text
 from playbooks.reference_text import areas_of, changes, document, releases, versions
 from playbooks.units import duration_text
-from tui.keybindings.keymap import ALLOWED, GROUPS, KEYS, Key, in_file
+from tui.keybindings.keymap import ALLOWED, GROUPS, KEYS, KeyBinding, in_file
 from tui.keybindings.scopes import scopes
 from tui.output.command_end import to_text
 from tui.output.console import answers, complain, print_document, say, table
@@ -298,7 +298,7 @@ def keys(place: str | None, *, json: bool) -> int:
     return OK
 
 
-def _print_keys(page: Told) -> None:
+def _print_keys(page: MappingReference) -> None:
     console = answers()
     say(console, page.heading.rstrip("."), "bold")
     if page.bare:
@@ -310,7 +310,7 @@ def _print_keys(page: Told) -> None:
     table(console, ("key", "takes", "meaning"), rows)
 
 
-def _entry(page: Told) -> dict[str, Any]:
+def _entry(page: MappingReference) -> dict[str, Any]:
     return {
         "place": page.path,
         "what": page.heading,
@@ -352,7 +352,7 @@ def example() -> str:
     return "\n".join(lines) + "\n"
 
 
-def _line(key: Key) -> str:
+def _line(key: KeyBinding) -> str:
     return f"# {key.id} = {_keys(key.keys)}  # {key.words}"
 
 

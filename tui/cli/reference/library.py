@@ -19,7 +19,7 @@ from playbooks.parser.document.field_types import ranges_text
 from playbooks.parser.loader import Fragment, fragment_of, load, read_fragment, read_text
 from tui.cli.reference.catalogue import profile_of
 from tui.output.command_end import to_text
-from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say
+from tui.output.console import ProgressLine, answers, complain, complain_of, people, print_document, say
 from tui.session.playbook_choice import read
 
 # Fragments on the command line: those of the library, and whether one of yours is sound.
@@ -80,7 +80,7 @@ NARROWEST: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class LibraryOptions:
     """What was asked for."""
 
     name: str | None = None
@@ -90,7 +90,7 @@ class Wanted:
     json: bool = False
 
 
-def library(wanted: Wanted) -> int:
+def library(wanted: LibraryOptions) -> int:
     """List the bundled playbooks, all or those of a tag and a version, or tell all about one."""
     problem = _problem(wanted)
     if problem:
@@ -117,7 +117,7 @@ def library(wanted: Wanted) -> int:
     return OK
 
 
-def _problem(wanted: Wanted) -> str:
+def _problem(wanted: LibraryOptions) -> str:
     """What is wrong with what was asked for; empty if nothing is."""
     known = (*names(), *fragment_names())
     if wanted.name is not None and wanted.name not in known:
@@ -137,7 +137,7 @@ def _problem(wanted: Wanted) -> str:
     return ""
 
 
-def _fits(playbook: Playbook, wanted: Wanted) -> bool:
+def _fits(playbook: Playbook, wanted: LibraryOptions) -> bool:
     return (wanted.tag is None or wanted.tag in playbook.tags) and (
         wanted.kafka is None or wanted.kafka in playbook.profiles
     )
@@ -291,7 +291,7 @@ def _step(step: Step) -> dict[str, Any]:
 
 
 @dataclass(slots=True)
-class _Found:
+class _LibraryCheck:
     """What is known so far."""
 
     sound: int = 0
@@ -315,10 +315,10 @@ def check(paths: Sequence[str], *, json: bool = False) -> int:
 
     With ``json`` the mistakes are a list on stdout, an empty one where there are none, and nothing else is said.
     """
-    found = _Found()
+    found = _LibraryCheck()
     console = people()
     files = [each for path in paths for each in _files(path)]
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         for each in dict.fromkeys(files):
             if not json:
                 telling.tell(found.words)
@@ -347,7 +347,7 @@ def _files(path: str) -> Iterator[str | PlaybookError]:
         yield PlaybookError([Problem(path, 1, 1, "", message)])
 
 
-def _check(file: str | PlaybookError, found: _Found) -> str | PlaybookError:
+def _check(file: str | PlaybookError, found: _LibraryCheck) -> str | PlaybookError:
     """What there is to say about a file."""
     try:
         if isinstance(file, PlaybookError):

@@ -14,7 +14,7 @@ from rich.console import Console
 from playbooks.errors import BAD_INPUT, CODES, OK, counted, worst
 from playbooks.recording.recorder import Recorder
 from playbooks.results.outages import short_seconds
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format.session_files import read_object, sessions_root
 from tui.cli.runs.session_driver import SessionDriver
 from tui.cli.runs.spark_jobs import Report, report
@@ -68,7 +68,7 @@ def demo(out: Path) -> int:
     """Run the chapters, report on them, and name where to look next; the worst exit code."""
     text = io.StringIO()
     console, full = answers(), Quiet(file=text, width=PIPED, highlight=False, soft_wrap=True)
-    chapters: list[list[Result]] = []
+    chapters: list[list[SessionResult]] = []
     driver = SessionDriver(full)
     for number, chapter in enumerate(CHAPTERS, start=1):
         for place in (console, full):
@@ -104,7 +104,7 @@ def _head(console: Console, title: str, *, first: bool = False) -> None:
     say(console, title, "bold")
 
 
-def _print_short(console: Console, result: Result, told: Sequence[Result]) -> None:
+def _print_short(console: Console, result: SessionResult, told: Sequence[SessionResult]) -> None:
     """What came out in a line, and why records were lost unless a run before it lost them by the same cause."""
     held = sum(checked.ok for checked in result.expectations)
     word = "as expected" if result.verdict == "pass" else result.verdict.upper()
@@ -120,7 +120,7 @@ def _print_short(console: Console, result: Result, told: Sequence[Result]) -> No
         say_wrapped(console, f"{'because':<9}{'the same cause' if cause in known else cause}", _INDENT)
 
 
-def _print_next(console: Console, out: Path, of: Sequence[Result]) -> None:
+def _print_next(console: Console, out: Path, of: Sequence[SessionResult]) -> None:
     command = "floodmark" if shutil.which("floodmark") else shlex.quote(sys.argv[0])
     say(console, "")
     rows = (
@@ -134,7 +134,7 @@ def _print_next(console: Console, out: Path, of: Sequence[Result]) -> None:
         say_parts(console, [(f"{what:<12}", ""), (where, "bold")])
 
 
-def _print_moral(console: Console, chapters: Sequence[Sequence[Result]]) -> None:
+def _print_moral(console: Console, chapters: Sequence[Sequence[SessionResult]]) -> None:
     """What the numbers of this very run show, a line for each chapter."""
     say(console, "")
     say(console, "What this shows", "bold")

@@ -11,16 +11,16 @@ from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
 from playbooks.model import expected_lines
 from tui.cli.runs.session_driver import progress
 from tui.output.command_end import to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 from tui.output.result import STYLES as STYLES_RESULT
 from tui.output.result import print_heading
-from tui.session.playbook_choice import Chosen
+from tui.session.playbook_choice import PlaybookChoice
 
 INDENT = " " * 13
 LABEL = 15
 
 
-def foretell_all(chosen: Sequence[Chosen], until_us: int, *, json: bool) -> int:
+def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
     """Foretell every playbook; the document goes to stdout, so do the lines unless there is one."""
     console = people() if json else answers()
     documents = []
@@ -41,10 +41,10 @@ def foretell_all(chosen: Sequence[Chosen], until_us: int, *, json: bool) -> int:
     return OK
 
 
-def _foretell(console: Console, chosen: Chosen, until_us: int) -> DryRun:
+def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun:
     playbook = chosen.playbook
     print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
-    with Telling(people()) as telling:
+    with ProgressLine(people()) as telling:
 
         def tell(entry: Entry) -> None:
             telling.hide()

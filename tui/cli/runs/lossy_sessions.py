@@ -7,7 +7,7 @@ from typing import Final
 from playbooks.errors import PlaybookError, counted
 from playbooks.session_format import session_files
 from playbooks.version import VERSION
-from tui.output.console import Telling, people, say
+from tui.output.console import ProgressLine, people, say
 
 MOST_SESSIONS: Final = 1
 """Sessions that a report explains by itself: each is run again some dozens of times, which takes about a minute."""
@@ -47,7 +47,7 @@ def _explain(path: Path) -> bool:
     from playbooks.export.playbook_writer import ExportError  # noqa: PLC0415
 
     try:
-        with Telling(people()) as telling:
+        with ProgressLine(people()) as telling:
             why = explain_recorded(path, tell=lambda text: telling.tell(lambda: text))
         keep(path, why)
     except (WhyError, PlaybookError, ExportError, ReplayMismatchError, session_files.SessionError, OSError) as error:

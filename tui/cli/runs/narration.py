@@ -22,7 +22,7 @@ from playbooks.engine.dry_run import Foretold, foretell
 from playbooks.engine.expectations import seconds
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import Next, coming
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from tui.cli.runs.dry_run import INDENT, foretold_lines
 from tui.cli.runs.pace import Pace
 from tui.output.console import people, say
@@ -56,7 +56,7 @@ class Narrating:
     """What was told to come last, and the least seconds left at which it was."""
     _live: Live | None = field(default=None, init=False)
 
-    def run(self, session: Session) -> Result:
+    def run(self, session: Session) -> SessionResult:
         """Play a session to its end, or until somebody stops it; either way it is sealed.
 
         Raises:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from tui.output.console import complain
-from tui.session.playbook_choice import Chosen
+from tui.session.playbook_choice import PlaybookChoice
 
 FRAME_S: Final = 0.1
 """Seconds of the wall between two looks at the session."""
@@ -16,7 +16,7 @@ SLOWEST: Final = 0.01
 FASTEST: Final = 1_000.0
 
 
-def can_be_told(speed: float, chosen: Sequence[Chosen], files: int, jobs: int | None, *, dry: bool) -> bool:
+def can_be_told(speed: float, chosen: Sequence[PlaybookChoice], files: int, jobs: int | None, *, dry: bool) -> bool:
     """Whether ``--speed`` stands beside nothing that it contradicts; says what it does."""
     wrong = []
     if not SLOWEST <= speed <= FASTEST:

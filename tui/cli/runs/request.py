@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from playbooks.errors import PlaybookError, Problem, counted, listed, nearest, shown
-from playbooks.model import SEED, Axis, Grid, Playbook
+from playbooks.model import SEED, Grid, GridAxis, Playbook
 from playbooks.parser.document import (
     MAX_CELLS,
+    GridNodes,
     Notes,
-    Places,
     Scalar,
     check_size,
     compose,
@@ -27,7 +27,7 @@ from playbooks.units import UnitError, duration_us
 from tui.cli.runs.pace import can_be_told
 from tui.cli.runs.spark_jobs import why_not
 from tui.output.console import complain, complain_of
-from tui.session.playbook_choice import Chosen, choose, read, settings_of
+from tui.session.playbook_choice import PlaybookChoice, choose, read, settings_of
 
 # Axes from the command line (``--vary``, ``--repeat``), and what cannot be combined with a grid.
 
@@ -36,7 +36,7 @@ MOST_KEPT: Final = 20_000
 """Cells of a grid that is kept as a campaign: a row each, and no session."""
 
 
-def with_axes(chosen: Chosen, options: Sequence[str]) -> Chosen:
+def with_axes(chosen: PlaybookChoice, options: Sequence[str]) -> PlaybookChoice:
     """The choice with the axes of ``--vary`` added to its grid, or put in the place of those of the same name.
 
     Raises:
@@ -49,7 +49,7 @@ def with_axes(chosen: Chosen, options: Sequence[str]) -> Chosen:
     notes = Notes("--vary", root=root, variables=playbook.variables)
     grid = playbook.grid or Grid(())
     whole = Scalar(1, 1, "", True, 0)
-    places = Places(
+    places = GridNodes(
         whole, {axis.name: (whole, (whole,) * len(axis.values)) for axis in grid.axes}, (whole,) * len(grid.cases)
     )
     for option in options:
@@ -70,7 +70,7 @@ def _cell(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
     return loads(text, playbook.path, playbook.fragments)
 
 
-def _joined(grid: Grid, places: Places, added: tuple[Axis, Places], notes: Notes) -> tuple[Grid, Places]:
+def _joined(grid: Grid, places: GridNodes, added: tuple[GridAxis, GridNodes], notes: Notes) -> tuple[Grid, GridNodes]:
     axis, where = added
     if any(axis.name == name for case in grid.cases for name, _value in case):
         notes.problem(where.whole, axis.name, "found an axis that the cases of the playbook have")
@@ -82,7 +82,7 @@ def _of_option(problem: Problem) -> Problem:
     return replace(problem, line=1, column=1, key=problem.key.strip("."))
 
 
-def repeated(chosen: Chosen, times: int | None, *, kept: bool) -> Chosen:
+def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> PlaybookChoice:
     """The choice with as many seeds as ``--repeat`` says, from its own on; ``kept``: as a campaign.
 
     Raises:
@@ -94,7 +94,7 @@ def repeated(chosen: Chosen, times: int | None, *, kept: bool) -> Chosen:
     grid = playbook.grid or Grid(())
     if SEED in grid.names:
         raise SettingError(f"--repeat: found {times}, but its grid has an axis of seeds")
-    grid = grid.with_axis(Axis(SEED, tuple([str(chosen.seed + turn) for turn in range(times)])))
+    grid = grid.with_axis(GridAxis(SEED, tuple([str(chosen.seed + turn) for turn in range(times)])))
     most = MOST_KEPT if kept else MAX_CELLS
     if grid.size > most:
         more = "" if kept else f", and {MOST_KEPT} with --engine"
@@ -104,7 +104,7 @@ def repeated(chosen: Chosen, times: int | None, *, kept: bool) -> Chosen:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class GridOptions:
     """The options of ``run`` that have to do with grids."""
 
     makers: Sequence[str]
@@ -116,7 +116,7 @@ class Asked:
     """Whether it is to be kept as a campaign."""
 
 
-def refusals(asked: Asked, chosen: Sequence[Chosen]) -> list[str]:
+def refusals(asked: GridOptions, chosen: Sequence[PlaybookChoice]) -> list[str]:
     """Why what was asked for cannot go together."""
     told = []
     grid = chosen[0].playbook.grid if len(chosen) == 1 else None
@@ -144,7 +144,7 @@ STDOUT = Path("-")
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class RunRequest:
     """The options of ``run`` as typed."""
 
     files: Sequence[str]
@@ -184,10 +184,10 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedRequest:
     """A request without anything to refuse."""
 
-    chosen: list[Chosen]
+    chosen: list[PlaybookChoice]
     words: list[str]
     """What chooses each of them alone: the path of its file, or its name."""
     is_suite: bool
@@ -196,9 +196,9 @@ class Checked:
     baseline: Baseline | None = None
 
 
-def checked(request: Request) -> Checked | None:
+def checked(request: RunRequest) -> CheckedRequest | None:
     """Everything that will run; None when something was refused, all of which has been told."""
-    chosen: list[Chosen] = []
+    chosen: list[PlaybookChoice] = []
     try:
         settings = settings_of(request.settings)
     except SettingError as error:
@@ -245,7 +245,7 @@ def checked(request: Request) -> Checked | None:
     if not chosen:
         complain(f"--tag and --skip-tag leave none of {counted(len(found), 'playbook')}")
         return None
-    return Checked(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
+    return CheckedRequest(chosen, words, len(found) > 1 or [*request.files] != found, until_us, baseline)
 
 
 def _words(files: Sequence[str]) -> tuple[list[str], bool]:
@@ -273,7 +273,7 @@ def _words(files: Sequence[str]) -> tuple[list[str], bool]:
     return words, good
 
 
-def _until(request: Request, chosen: Sequence[Chosen]) -> int | None:
+def _until(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> int | None:
     """Where to cut off, -1 for nowhere; None when that means nothing."""
     if request.until is None:
         return -1
@@ -290,7 +290,7 @@ def _until(request: Request, chosen: Sequence[Chosen]) -> int | None:
     return None if manual else until_us
 
 
-def _fits_together(request: Request, chosen: Sequence[Chosen]) -> bool:
+def _fits_together(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Whether no option contradicts another."""
     if request.plain and (request.jobs or 1) > 1:
         complain(
@@ -304,7 +304,7 @@ def _fits_together(request: Request, chosen: Sequence[Chosen]) -> bool:
     return not request.dry_run or _can_be_dry(request, chosen)
 
 
-def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
+def _grids_fit(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Whether what was asked for goes with a grid."""
     asked = {
         "--no-vary": request.no_vary,
@@ -313,7 +313,7 @@ def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
         "--speed": request.speed is not None,
     }
     makers = {"--vary": bool(request.vary), "--repeat": request.repeat is not None}
-    given = Asked(
+    given = GridOptions(
         [option for option, is_given in makers.items() if is_given],
         [option for option, is_given in asked.items() if is_given],
         request.seed,
@@ -329,7 +329,7 @@ def _grids_fit(request: Request, chosen: Sequence[Chosen]) -> bool:
     return not told
 
 
-def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:
+def _can_be_dry(request: RunRequest, chosen: Sequence[PlaybookChoice]) -> bool:
     """Whether ``--dry-run`` stands beside nothing that it contradicts."""
     beside = {
         "--out": request.out is not None,
@@ -348,7 +348,7 @@ def _can_be_dry(request: Request, chosen: Sequence[Chosen]) -> bool:
     return not given and not manual
 
 
-def _can_be_written(request: Request) -> bool:
+def _can_be_written(request: RunRequest) -> bool:
     """Whether the documents can be written: better to know before a long run than after it."""
     good = True
     wanted = {"--junit": request.junit, "--markdown": request.markdown, "--save-baseline": request.save_baseline}
@@ -362,7 +362,7 @@ def _can_be_written(request: Request) -> bool:
     return good
 
 
-def _left_out(word: str, request: Request) -> tuple[str, ...] | None:
+def _left_out(word: str, request: RunRequest) -> tuple[str, ...] | None:
     """The tags of a playbook that they leave out; None when it is to run, or is none at all."""
     if not request.tags and not request.skip_tags:
         return None
@@ -373,7 +373,7 @@ def _left_out(word: str, request: Request) -> tuple[str, ...] | None:
     return None if _wanted(tags, request) else tags
 
 
-def _tags_known(request: Request, tags: Sequence[str]) -> bool:
+def _tags_known(request: RunRequest, tags: Sequence[str]) -> bool:
     """Whether every tag asked for is one of some playbook."""
     known = sorted(set(tags))
     unknown = [("--tag", tag) for tag in request.tags if tag not in known]
@@ -384,7 +384,7 @@ def _tags_known(request: Request, tags: Sequence[str]) -> bool:
     return not unknown
 
 
-def _wanted(tags: Sequence[str], request: Request) -> bool:
+def _wanted(tags: Sequence[str], request: RunRequest) -> bool:
     if any(tag in request.skip_tags for tag in tags):
         return False
     return not request.tags or any(tag in request.tags for tag in tags)

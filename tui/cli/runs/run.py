@@ -8,26 +8,26 @@ from pathlib import Path
 from rich.console import Console
 
 from playbooks.diagnosis.why import Why
-from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, carried_out, cores
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, PlaybookJob, carried_out, cores
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED
 from playbooks.recording.recorder import Recorder
 from playbooks.results.baseline import unused
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
 from playbooks.text import command_of
 from tui.cli.runs.pace import Pace
-from tui.cli.runs.request import Checked, Request, checked
+from tui.cli.runs.request import CheckedRequest, RunRequest, checked
 from tui.cli.runs.session_driver import SessionDriver
-from tui.cli.runs.suite import Ended, print_suite
+from tui.cli.runs.suite import PlaybookOutcome, print_suite
 from tui.cli.runs.summary_documents import hand_over
 from tui.output import command_end
 from tui.output.console import answers, complain, people, say
 from tui.output.result import print_result
-from tui.session.playbook_choice import Chosen
+from tui.session.playbook_choice import PlaybookChoice
 
 
-def run(request: Request) -> int:
+def run(request: RunRequest) -> int:
     """Run every playbook asked for; the worst exit code of them."""
     asked = checked(request)
     if asked is None:
@@ -59,7 +59,7 @@ def run(request: Request) -> int:
     else:
         outcomes = _one_after_other(console, request, asked, jobs, explained)
     ended = [
-        Ended(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
+        PlaybookOutcome(name, outcome, each.playbook.name, _again(word, each, request), *explained[:1])
         for name, outcome, word, each in zip(names, outcomes, asked.words, asked.chosen, strict=True)
     ]
     if asked.is_suite:
@@ -67,22 +67,22 @@ def run(request: Request) -> int:
     return hand_over(console, request, asked, ended)
 
 
-def _again(word: str, chosen: Chosen, request: Request) -> str:
+def _again(word: str, chosen: PlaybookChoice, request: RunRequest) -> str:
     """What to type to run one of them once more, as it ran here: once, even where it has a grid."""
     command = command_of(word, chosen.seed, request.settings, request.until)
     return f"{command} --no-vary" if chosen.playbook.grid is not None else command
 
 
-def _job(chosen: Chosen, out: Path, until_us: int, fsync: Fsync) -> Job:
+def _job(chosen: PlaybookChoice, out: Path, until_us: int, fsync: Fsync) -> PlaybookJob:
     playbook = chosen.playbook
-    return Job(
+    return PlaybookJob(
         playbook.source, playbook.path, chosen.seed, out, chosen.settings, until_us, playbook.fragments, fsync=fsync
     )
 
 
 def _one_after_other(
-    console: Console, request: Request, asked: Checked, jobs: list[Job], explained: list[Why]
-) -> list[Outcome]:  # fmt: skip
+    console: Console, request: RunRequest, asked: CheckedRequest, jobs: list[PlaybookJob], explained: list[Why]
+) -> list[JobOutcome]:  # fmt: skip
     """Run all in this process and print everything of each; ``explained`` gets why it lost what it lost."""
     driver = SessionDriver(console, asked.until_us)
     events = people() if request.document else console
@@ -92,7 +92,7 @@ def _one_after_other(
         driver.narrating = Narrating(Pace(request.speed), events, request.plain)
     elif request.plain:
         driver.events = events
-    outcomes: list[Outcome] = []
+    outcomes: list[JobOutcome] = []
     brief = request.document or request.plain or request.speed is not None
     explain = partial(_explain, console, request, asked, explained)
     alone = None if len(jobs) > 1 or (brief and not request.why) else explain
@@ -104,11 +104,12 @@ def _one_after_other(
         if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
             break
     missing = INTERRUPTED if outcomes[-1].code == INTERRUPTED else NOT_RUN
-    return outcomes + [Outcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
+    return outcomes + [JobOutcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
 
 
 def _explain(
-    console: Console, request: Request, asked: Checked, explained: list[Why], chosen: Chosen, result: Result
+    console: Console, request: RunRequest, asked: CheckedRequest, explained: list[Why], chosen: PlaybookChoice,
+    result: SessionResult
 ) -> None:  # fmt: skip
     """Behind the verdict of a single session: why it lost what it lost."""
     from tui.cli.runs.why import after_run  # noqa: PLC0415 - most sessions lose nothing
@@ -118,11 +119,12 @@ def _explain(
 
 
 def _run_one(
-    driver: SessionDriver, chosen: Chosen, job: Job, *, alone: Callable[[Chosen, Result], None] | None
-) -> Outcome:  # fmt: skip
+    driver: SessionDriver, chosen: PlaybookChoice, job: PlaybookJob, *,
+    alone: Callable[[PlaybookChoice, SessionResult], None] | None
+) -> JobOutcome:  # fmt: skip
     """Run one playbook, telling all of it; never raises. ``alone``: what to tell behind its verdict."""
 
-    def drive(recorder: Recorder | None) -> Result:
+    def drive(recorder: Recorder | None) -> SessionResult:
         result = driver.run(chosen, recorder)
         print_result(driver.console, result)
         return result

@@ -8,15 +8,15 @@ from rich.console import Console
 
 from cluster_model.protocol.events import Event
 from playbooks.engine.expectations import seconds
-from playbooks.engine.manual_session import ManualSession, Shown
+from playbooks.engine.manual_session import ManualSession, ShowResult
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import stage, start_session
 from playbooks.engine.worker_pool import SLICE_US
 from playbooks.recording.recorder import Recorder
-from playbooks.results.result import Result
-from tui.output.console import Telling, people
+from playbooks.results.result import SessionResult
+from tui.output.console import ProgressLine, people
 from tui.output.result import print_events, print_heading, print_shown, print_trace
-from tui.session.playbook_choice import Chosen
+from tui.session.playbook_choice import PlaybookChoice
 
 if TYPE_CHECKING:
     from tui.cli.runs.narration import Narrating
@@ -35,7 +35,7 @@ class SessionDriver:
     _rows: int = field(default=0, init=False)
     """Rows of its table that have been printed, where it has one."""
 
-    def run(self, chosen: Chosen, recorder: Recorder | None) -> Result:
+    def run(self, chosen: PlaybookChoice, recorder: Recorder | None) -> SessionResult:
         """Run one playbook to its verdict.
 
         Raises:
@@ -47,7 +47,7 @@ class SessionDriver:
         print_heading(self.console, playbook, chosen.seed, session.cluster.profile.name)
         if self.narrating is not None and isinstance(session, Session):
             return self.narrating.run(session)
-        with Telling(people()) as telling:
+        with ProgressLine(people()) as telling:
             if isinstance(session, ManualSession):
                 session.on_show = self._shower(telling, session)
             self._rows = 0
@@ -61,19 +61,19 @@ class SessionDriver:
             self._print(session.drain(), telling, session)
         return result
 
-    def _tell_rows(self, telling: Telling, session: ManualSession) -> None:
+    def _tell_rows(self, telling: ProgressLine, session: ManualSession) -> None:
         """Print the rows that are complete and not printed yet."""
         telling.hide()
         self._rows = print_trace(self.console, session.table, self._rows)
 
-    def _shower(self, telling: Telling, session: ManualSession) -> Callable[[Shown], None]:
-        def show(shown: Shown) -> None:
+    def _shower(self, telling: ProgressLine, session: ManualSession) -> Callable[[ShowResult], None]:
+        def show(shown: ShowResult) -> None:
             self._tell_rows(telling, session)
             print_shown(self.console, shown)
 
         return show
 
-    def _print(self, events: list[Event], telling: Telling, session: Session | ManualSession) -> None:
+    def _print(self, events: list[Event], telling: ProgressLine, session: Session | ManualSession) -> None:
         if self.events is not None and events:
             telling.hide()
             print_events(self.events, events, everything=isinstance(session, ManualSession))

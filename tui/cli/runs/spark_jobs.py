@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from playbooks.campaign.runner import Come, Standing, take_come
-from playbooks.campaign.store import Work
+from playbooks.campaign.runner import CampaignProgress, Come, take_come
+from playbooks.campaign.store import CampaignWorkload
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, nearest
 from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
@@ -141,7 +141,7 @@ def why_not(engine: str | None, master: str | None, memory: str | None, *, worke
 
 def run_on_spark(
     folder: Path,
-    work: Work,
+    work: CampaignWorkload,
     runs: int,
     master: str | None,
     memory: str | None,
@@ -176,7 +176,7 @@ def run_on_spark(
 # The progress of a campaign, in one line.
 
 
-def standing_words(standing: Standing) -> str:
+def standing_words(standing: CampaignProgress) -> str:
     """``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and how much a storm has reached."""
     left = f", {_clock(standing.left_s)} left" if standing.left_s >= 0 else ""
     covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state reached" if standing.pairs else ""

@@ -12,10 +12,9 @@ from rich.table import Column
 
 from playbooks.diagnosis.why import Why
 from playbooks.engine.expectations import seconds
-from playbooks.engine.worker_pool import NOT_RUN, Job, Outcome, run_all
-from playbooks.engine.worker_pool import Progress as Stage
+from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
-from playbooks.results.baseline import Change, Difference, Entry, entry_of
+from playbooks.results.baseline import BaselineChange, BaselineDifference, BaselineEntry, entry_of
 from tui.output.console import people, say, say_parts, table
 from tui.output.result import CAUSES_SHOWN, loss_expected, print_checked
 
@@ -35,11 +34,11 @@ HEADS = ("playbook", "profile", "verdict", "acked", "lost", "duplicates", "unava
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class PlaybookOutcome:
     """A playbook of a run, and how it ended."""
 
     name: str
-    outcome: Outcome
+    outcome: JobOutcome
     playbook: str
     """Its name as it gives it; ``name`` has a number where several have the same."""
     command: str
@@ -66,19 +65,19 @@ class Ended:
             "expectations": [],
         }
 
-    def entry(self) -> Entry | None:
+    def entry(self) -> BaselineEntry | None:
         """What a baseline keeps of it; None without a verdict."""
         return entry_of(self.outcome.result.to_json()) if self.outcome.result is not None else None
 
 
-def verdict_of(outcome: Outcome) -> str:
+def verdict_of(outcome: JobOutcome) -> str:
     """``pass``, ``fail`` or ``inconclusive``; else ``error``, ``refused``, ``stopped`` or ``not run``."""
     if outcome.result is not None:
         return outcome.result.verdict
     return {BAD_INPUT: "refused", INTERRUPTED: "stopped", NOT_RUN: "not run"}.get(outcome.code, "error")
 
 
-def row(ended: Ended, *, took: bool = True) -> tuple[str, ...]:
+def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
     """The cells below :data:`HEADS`; without the wall time, which differs from run to run, where it is not wanted."""
     result = ended.outcome.result
     wall = (f"{ended.outcome.wall_s:.1f}s" if ended.outcome.code != NOT_RUN else "-",) if took else ()
@@ -104,14 +103,14 @@ def _rounded(us: int) -> str:
     return f"{us // 1_000_000}.{us // 1_000 % 1_000:03d}s"
 
 
-def tally(all_ended: Sequence[Ended]) -> str:
+def tally(all_ended: Sequence[PlaybookOutcome]) -> str:
     """``3 playbooks: 2 pass, 1 fail``; the words in the order of :data:`STYLES`."""
     words = [each.verdict for each in all_ended]
     counts = [f"{words.count(word)} {word}" for word in STYLES if word in words]
     return f"{counted(len(words), 'playbook')}: {', '.join(counts)}"
 
 
-def cause_lines(ended: Ended) -> list[str]:
+def cause_lines(ended: PlaybookOutcome) -> list[str]:
     """Why records were lost and invariants broken, every sentence once."""
     result = ended.outcome.result
     if result is None:
@@ -151,19 +150,19 @@ class Display:
         if self._live is not None:
             self._live.stop()
 
-    def started(self, number: int, _job: Job) -> None:
+    def started(self, number: int, _job: PlaybookJob) -> None:
         """A playbook begins."""
         if self._live is not None:
             self._tasks[number] = self._running.add_task(f"{self._names[number]}  begins", total=None)
 
-    def moved(self, number: int, stage: Stage) -> None:
+    def moved(self, number: int, stage: JobProgress) -> None:
         """A playbook is further."""
         when = f"{seconds(stage.now_us)}, " if stage.now_us else ""
         if self._live is not None:
             told = f"{self._names[number]}  {when}{stage.stage}"
             self._running.update(self._tasks[number], description=told)
 
-    def ended(self, number: int, outcome: Outcome) -> None:
+    def ended(self, number: int, outcome: JobOutcome) -> None:
         """A playbook has its verdict, or an error."""
         self._done += 1
         self._failed += outcome.code != 0
@@ -194,7 +193,7 @@ def _bars(console: Console) -> tuple[Progress, Progress]:
     return running, Progress(BarColumn(40), MofNCompleteColumn(), failed, TimeElapsedColumn(), console=console)
 
 
-def _why(outcome: Outcome) -> str:
+def _why(outcome: JobOutcome) -> str:
     """What is to be said at once of a playbook that did not pass."""
     result = outcome.result
     if result is None:
@@ -209,8 +208,8 @@ def _why(outcome: Outcome) -> str:
 
 
 def run_suite(
-    jobs: Sequence[Job], names: Sequence[str], *, workers: int, fail_fast: bool
-) -> list[Outcome]:  # fmt: skip
+    jobs: Sequence[PlaybookJob], names: Sequence[str], *, workers: int, fail_fast: bool
+) -> list[JobOutcome]:  # fmt: skip
     """Run all, with progress on stderr; how each ended, in order."""
     with Display(people(), names) as display:
         return run_all(
@@ -235,7 +234,7 @@ GAP = 3
 TREND = {-1: ("better", "green"), 0: ("changed", ""), 1: ("worse", "yellow")}
 
 
-def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
+def print_suite(console: Console, all_ended: Sequence[PlaybookOutcome]) -> None:
     """The table, and every playbook that did not pass; beside a document on stdout only what broke, on stderr."""
     if console.quiet:
         _print_unended(all_ended)
@@ -251,7 +250,7 @@ def print_suite(console: Console, all_ended: Sequence[Ended]) -> None:
     say(console, tally(all_ended), "bold")
 
 
-def _print_unended(all_ended: Sequence[Ended]) -> None:
+def _print_unended(all_ended: Sequence[PlaybookOutcome]) -> None:
     """On stderr what broke or was stopped: a document does not say so to the person who waits for it."""
     broken = [each for each in all_ended if each.outcome.result is None and each.outcome.code != NOT_RUN]
     for each in broken:
@@ -273,7 +272,7 @@ def fitting(
     return [heads[column] for column in kept], [[cells[column] for column in kept] for cells in rows]
 
 
-def _print_failed(console: Console, ended: Ended) -> None:
+def _print_failed(console: Console, ended: PlaybookOutcome) -> None:
     outcome, result = ended.outcome, ended.outcome.result
     reason = outcome.error or (result.reason if result else "")
     head = f"{ended.verdict.upper()}  {ended.name}" + (f": {reason}" if reason else "")
@@ -295,7 +294,7 @@ def _print_failed(console: Console, ended: Ended) -> None:
     say(console, f"again    {ended.command}")
 
 
-def print_differences(console: Console, path: str, differences: Sequence[Difference]) -> None:
+def print_differences(console: Console, path: str, differences: Sequence[BaselineDifference]) -> None:
     """How the run differs from the baseline in that file, and what that means for the exit code."""
     changed = [each for each in differences if each.changes]
     say(console, "")
@@ -316,7 +315,7 @@ def regression_words(playbooks: Sequence[str]) -> str:
     return f"REGRESSION: worse than the baseline, so that the run fails (exit code 1): {', '.join(playbooks)}"
 
 
-def _print_change(console: Console, playbook: str, change: Change) -> None:
+def _print_change(console: Console, playbook: str, change: BaselineChange) -> None:
     word, style = TREND[change.trend]
     if change.regression:
         style = "bold red"

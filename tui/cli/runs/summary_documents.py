@@ -11,13 +11,22 @@ from rich.console import Console
 
 from playbooks.engine.worker_pool import NOT_RUN
 from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, counted, worst
-from playbooks.results.baseline import Difference, compare, saved, unused
-from playbooks.results.result import Checked, Result
-from playbooks.results.sweep_matrix import Matrix, matrix_markdown
+from playbooks.results.baseline import BaselineDifference, compare, saved, unused
+from playbooks.results.result import ExpectationResult, SessionResult
+from playbooks.results.sweep_matrix import SweepMatrix, matrix_markdown
 from playbooks.text import escaped, printable, table_text
-from tui.cli.runs.request import STDOUT, Request
-from tui.cli.runs.request import Checked as CheckedRequest
-from tui.cli.runs.suite import HEADS, SHOWN, TREND, Ended, cause_lines, print_differences, regression_words, row, tally
+from tui.cli.runs.request import STDOUT, CheckedRequest, RunRequest
+from tui.cli.runs.suite import (
+    HEADS,
+    SHOWN,
+    TREND,
+    PlaybookOutcome,
+    cause_lines,
+    print_differences,
+    regression_words,
+    row,
+    tally,
+)
 from tui.output.command_end import to_text, write
 from tui.output.console import complain, people, print_document
 from tui.output.result import CAUSES_SHOWN, ledger_words
@@ -27,7 +36,7 @@ COUNTS = (("tests", ""), ("failures", "failure"), ("errors", "error"), ("skipped
 END = "the session reaches its end"
 
 
-def junit(all_ended: Sequence[Ended]) -> str:
+def junit(all_ended: Sequence[PlaybookOutcome]) -> str:
     """The document. Times are seconds of virtual time."""
     suites = Element("testsuites", name="floodmark")
     for ended in all_ended:
@@ -40,7 +49,7 @@ def junit(all_ended: Sequence[Ended]) -> str:
     return tostring(suites, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _suite(ended: Ended) -> Element:
+def _suite(ended: PlaybookOutcome) -> Element:
     suite = Element("testsuite", name=_clean(ended.name))
     result = ended.outcome.result
     _properties(suite, ended)
@@ -57,7 +66,7 @@ def _suite(ended: Ended) -> Element:
     return suite
 
 
-def _properties(suite: Element, ended: Ended) -> None:
+def _properties(suite: Element, ended: PlaybookOutcome) -> None:
     result, job = ended.outcome.result, ended.outcome.job
     told = {"seed": str(job.seed if result is None else result.seed), "verdict": ended.verdict, "file": job.path}
     if result is not None:
@@ -68,7 +77,7 @@ def _properties(suite: Element, ended: Ended) -> None:
         SubElement(properties, "property", name=_clean(name), value=_clean(value))
 
 
-def _cases(suite: Element, ended: Ended, result: Result) -> None:
+def _cases(suite: Element, ended: PlaybookOutcome, result: SessionResult) -> None:
     inconclusive = result.verdict == "inconclusive"
     for checked in result.expectations:
         case = _case(suite, ended, checked.text, checked.at_us)
@@ -84,7 +93,7 @@ def _cases(suite: Element, ended: Ended, result: Result) -> None:
         SubElement(case, "skipped", message=_clean(skipped.detail))
 
 
-def _unended(suite: Element, ended: Ended) -> None:
+def _unended(suite: Element, ended: PlaybookOutcome) -> None:
     """The one case of a playbook without a verdict."""
     outcome = ended.outcome
     case = _case(suite, ended, END, 0)
@@ -96,12 +105,12 @@ def _unended(suite: Element, ended: Ended) -> None:
     error.text = _clean(f"{outcome.error}{account}\nrun it again: {ended.command}")
 
 
-def _case(suite: Element, ended: Ended, name: str, at_us: int) -> Element:
+def _case(suite: Element, ended: PlaybookOutcome, name: str, at_us: int) -> Element:
     alone = unused(_clean(name), [case.get("name") for case in suite.iter("testcase")])
     return SubElement(suite, "testcase", classname=_clean(f"floodmark.{ended.name}"), name=alone, time=_seconds(at_us))
 
 
-def _judge(case: Element, ended: Ended, checked: Checked, *, inconclusive: bool) -> None:
+def _judge(case: Element, ended: PlaybookOutcome, checked: ExpectationResult, *, inconclusive: bool) -> None:
     if inconclusive:
         SubElement(case, "skipped", message=_clean(f"inconclusive: {checked.detail}"))
         return
@@ -112,7 +121,7 @@ def _judge(case: Element, ended: Ended, checked: Checked, *, inconclusive: bool)
     failure.text = _clean("\n".join([*lines, f"seed: {seed}", f"run it again: {ended.command}"]))
 
 
-def _output(ended: Ended) -> list[str]:
+def _output(ended: PlaybookOutcome) -> list[str]:
     result = ended.outcome.result
     lines = [f"ledger: {ledger_words(result)}"] if result is not None else []
     return lines + ([f"session: {ended.outcome.session}"] if ended.outcome.session else [])
@@ -132,7 +141,7 @@ def _clean(text: str) -> str:
 # Names, expectations and causes are other people's texts. They go in so that no character of theirs means anything.
 
 
-def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | None = None) -> str:
+def markdown(all_ended: Sequence[PlaybookOutcome], differences: Sequence[BaselineDifference] | None = None) -> str:
     """The verdict, a table, what did not pass, and how it differs from a baseline (None: there is none)."""
     regressed = _regressed(differences or ())
     passed = all(each.outcome.code == OK for each in all_ended) and not regressed
@@ -145,7 +154,7 @@ def markdown(all_ended: Sequence[Ended], differences: Sequence[Difference] | Non
     return "\n\n".join(parts) + "\n"
 
 
-def grid_markdown(matrix: Matrix, differences: Sequence[Difference] | None = None) -> str:
+def grid_markdown(matrix: SweepMatrix, differences: Sequence[BaselineDifference] | None = None) -> str:
     """A grid's matrix, and how its cells differ from a baseline (None: there is none)."""
     if differences is None:
         return matrix_markdown(matrix)
@@ -153,7 +162,7 @@ def grid_markdown(matrix: Matrix, differences: Sequence[Difference] | None = Non
     return "\n\n".join(parts) + "\n"
 
 
-def _regressed(differences: Sequence[Difference]) -> list[str]:
+def _regressed(differences: Sequence[BaselineDifference]) -> list[str]:
     """In bold what is worse than the baseline, if anything is."""
     found = [each.playbook for each in differences if each.regression]
     return [f"**{escaped(regression_words(found))}**"] if found else []
@@ -164,7 +173,7 @@ def code(text: str) -> str:
     return f"<code>{escaped(text)}</code>"
 
 
-def _failed(ended: Ended) -> str:
+def _failed(ended: PlaybookOutcome) -> str:
     """One playbook that did not pass, folded away under its name."""
     outcome, result = ended.outcome, ended.outcome.result
     lines = []
@@ -187,7 +196,7 @@ def _failed(ended: Ended) -> str:
     return "\n".join([head, "", *lines, "", "</details>"])
 
 
-def _differences(differences: Sequence[Difference]) -> str:
+def _differences(differences: Sequence[BaselineDifference]) -> str:
     rows = [
         (each.playbook, TREND[change.trend][0], change.what, change.before, change.now)
         for each in differences
@@ -202,12 +211,16 @@ def _differences(differences: Sequence[Difference]) -> str:
 # The end of a run: documents for other programs, and the exit code.
 
 
-Summary = Callable[[Sequence[Ended], Sequence[Difference] | None], str]
+Summary = Callable[[Sequence[PlaybookOutcome], Sequence[BaselineDifference] | None], str]
 """Markdown of what ended, and of how it differs from a baseline if there is one."""
 
 
 def hand_over(
-    console: Console, request: Request, checked: CheckedRequest, ended: Sequence[Ended], summary: Summary = markdown
+    console: Console,
+    request: RunRequest,
+    checked: CheckedRequest,
+    ended: Sequence[PlaybookOutcome],
+    summary: Summary = markdown,
 ) -> int:
     """Write the documents that were asked for; the exit code of the run.
 
@@ -216,7 +229,7 @@ def hand_over(
     code = worst(each.outcome.code for each in ended)
     if code == INTERRUPTED and any(each.outcome.result is None for each in ended):
         return code
-    differences: list[Difference] = []
+    differences: list[BaselineDifference] = []
     if checked.baseline is not None:
         differences = compare(
             checked.baseline,
@@ -234,7 +247,10 @@ def hand_over(
 
 
 def _write_all(
-    request: Request, ended: Sequence[Ended], differences: Sequence[Difference] | None, summary: Summary
+    request: RunRequest,
+    ended: Sequence[PlaybookOutcome],
+    differences: Sequence[BaselineDifference] | None,
+    summary: Summary,
 ) -> bool:
     """The files; whether all could be written."""
     good = True
@@ -251,7 +267,7 @@ def _write_all(
     return good
 
 
-def _save_baseline(path: Path, ended: Sequence[Ended]) -> bool:
+def _save_baseline(path: Path, ended: Sequence[PlaybookOutcome]) -> bool:
     entries = []
     for each in ended:
         entry = each.entry()

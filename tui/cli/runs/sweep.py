@@ -10,18 +10,18 @@ from typing import Final
 
 from rich.console import Console
 
-from playbooks.campaign.run_rows import Row
+from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.runner import Come, keep_first, run_campaign
-from playbooks.campaign.store import SESSIONS, Campaign, CampaignError, Kept, kept_in, open_campaign, rows_kept
+from playbooks.campaign.store import SESSIONS, CampaignError, CampaignStore, SavedRun, kept_in, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, jobs_of, matrix_of, plan_of, run_jobs
-from playbooks.engine.worker_pool import Outcome, cores
+from playbooks.engine.worker_pool import JobOutcome, cores
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, counted, worst
 from playbooks.model import SEED, Cell, Grid, cell_words
 from playbooks.recording.recorder import RecordingError
 from playbooks.results.sweep_matrix import (
-    Matrix,
-    Table,
+    SweepMatrix,
+    SweepTable,
     advice,
     cross_table,
     error_lines,
@@ -31,13 +31,13 @@ from playbooks.results.sweep_matrix import (
 )
 from playbooks.session_format.session_files import sessions_root
 from playbooks.text import command_of
-from tui.cli.runs.request import Checked, Request
+from tui.cli.runs.request import CheckedRequest, RunRequest
 from tui.cli.runs.spark_jobs import SPARK, EngineError, run_on_spark, standing_words
-from tui.cli.runs.suite import Ended, run_suite
+from tui.cli.runs.suite import PlaybookOutcome, run_suite
 from tui.cli.runs.summary_documents import grid_markdown, hand_over
 from tui.output.command_end import to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say, table
-from tui.session.playbook_choice import Chosen
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say, table
+from tui.session.playbook_choice import PlaybookChoice
 
 # Makes a matrix fit a terminal: heads are broken at their dots, and if that is not enough rows get letters.
 #
@@ -49,7 +49,7 @@ HEAD: Final = 13
 """Characters of a head's line, where it can be broken."""
 
 
-def fitted(told: Table, width: int) -> list[str]:
+def fitted(told: SweepTable, width: int) -> list[str]:
     """The lines of a table; wider than ``width`` only if its measures alone are."""
     broken = _lines(told.heads, told.rows)
     if max(map(len, broken)) <= width or not told.axes:
@@ -102,7 +102,7 @@ def _letter(number: int) -> str:
 FAILURES_SHOWN = 12
 
 
-def run_alone(request: Request, asked: Checked) -> int:
+def run_alone(request: RunRequest, asked: CheckedRequest) -> int:
     """Run the grid of the one playbook asked for, print its matrix, and write the documents; the exit code."""
     console, (chosen,) = answers(document=request.document), asked.chosen
     playbook, grid = chosen.playbook, chosen.playbook.grid or Grid(())
@@ -119,7 +119,7 @@ def run_alone(request: Request, asked: Checked) -> int:
     return hand_over_grid(console, request, asked, matrix, outcomes)
 
 
-def say_what_runs(console: Console, chosen: Chosen, grid: Grid) -> None:
+def say_what_runs(console: Console, chosen: PlaybookChoice, grid: Grid) -> None:
     """The playbook, and how many cells of which axes."""
     playbook = chosen.playbook
     seeds = "" if SEED in grid.names else f"  seed {chosen.seed}"
@@ -129,7 +129,7 @@ def say_what_runs(console: Console, chosen: Chosen, grid: Grid) -> None:
 
 
 def hand_over_grid(
-    console: Console, request: Request, asked: Checked, matrix: Matrix, outcomes: Sequence[Outcome]
+    console: Console, request: RunRequest, asked: CheckedRequest, matrix: SweepMatrix, outcomes: Sequence[JobOutcome]
 ) -> int:  # fmt: skip
     """The cells as a suite for what compares and judges suites, the matrix for what shows it."""
     if any(each.code == INTERRUPTED for each in outcomes):
@@ -147,16 +147,16 @@ def hand_over_grid(
     return code
 
 
-def _ended(chosen: Chosen, word: str, request: Request, cell: Cell, outcome: Outcome) -> Ended:
+def _ended(chosen: PlaybookChoice, word: str, request: RunRequest, cell: Cell, outcome: JobOutcome) -> PlaybookOutcome:
     name = f"{chosen.playbook.name} [{cell_words(cell)}]"
     made = [f"{path}={value}" for path, value in outcome.job.settings.items()]
     command = command_of(word, outcome.job.seed or 0, made, request.until)
     if outcome.result is not None:  # a baseline and other documents tell them apart by name
         outcome = replace(outcome, result=replace(outcome.result, playbook=name))
-    return Ended(name, outcome, name, f"{command} --no-vary")
+    return PlaybookOutcome(name, outcome, name, f"{command} --no-vary")
 
 
-def print_matrix(console: Console, matrix: Matrix) -> None:
+def print_matrix(console: Console, matrix: SweepMatrix) -> None:
     """The table, what failed, and the advice."""
     for each in (seed_table(matrix), matrix_table(matrix), cross_table(matrix)):
         if each is not None:
@@ -170,7 +170,7 @@ def print_matrix(console: Console, matrix: Matrix) -> None:
         say(console, said, "bold")
 
 
-def failure_lines(matrix: Matrix) -> list[str]:
+def failure_lines(matrix: SweepMatrix) -> list[str]:
     """Expectations that did not hold, cell by cell; of many the first."""
     return _first([
         f"{cell_words(row.cell) or matrix.playbook}: failed: {checked.text}"
@@ -188,7 +188,7 @@ def _first(lines: list[str]) -> list[str]:
     return [*lines[:FAILURES_SHOWN], f"and {rest} more"] if rest > 0 else lines
 
 
-def _print_table(console: Console, told: Table) -> None:
+def _print_table(console: Console, told: SweepTable) -> None:
     if console.is_terminal:
         for line in fitted(told, console.width):
             say(console, line)
@@ -203,7 +203,7 @@ GRIDS: Final = Path("grids")
 REPORT: Final = Path("fleet", "fleet.html")
 
 
-def run_kept(request: Request, asked: Checked) -> int:
+def run_kept(request: RunRequest, asked: CheckedRequest) -> int:
     """Run the cells that are missing, print the matrix of all, and write the documents; the exit code."""
     try:
         return _run(request, asked)
@@ -214,7 +214,7 @@ def run_kept(request: Request, asked: Checked) -> int:
         return error.code
 
 
-def _run(request: Request, asked: Checked) -> int:
+def _run(request: RunRequest, asked: CheckedRequest) -> int:
     (chosen,), (word,) = asked.chosen, asked.words
     console = answers(document=request.document)
     playbook, grid = chosen.playbook, chosen.playbook.grid
@@ -242,8 +242,8 @@ def _run(request: Request, asked: Checked) -> int:
     return hand_over_grid(console, request, asked, matrix, outcomes)
 
 
-def _here(request: Request, plan: GridPlan, campaign: Campaign) -> Come:
-    with Telling(people()) as telling:
+def _here(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
+    with ProgressLine(people()) as telling:
         come = run_campaign(
             campaign,
             plan,
@@ -259,15 +259,15 @@ def _here(request: Request, plan: GridPlan, campaign: Campaign) -> Come:
     return come
 
 
-def _on_spark(request: Request, plan: GridPlan, campaign: Campaign) -> Come:
+def _on_spark(request: RunRequest, plan: GridPlan, campaign: CampaignStore) -> Come:
     come = run_on_spark(campaign.path, plan, plan.grid.size, request.master, request.memory, quiet=True)
     campaign.kept |= kept_in(campaign.path)
     return come
 
 
 def _outcomes(
-    plan: GridPlan, rows: Mapping[int, Row], kept: Mapping[int, Kept], lost: list[str]
-) -> list[Outcome]:  # fmt: skip
+    plan: GridPlan, rows: Mapping[int, RunRow], kept: Mapping[int, SavedRun], lost: list[str]
+) -> list[JobOutcome]:  # fmt: skip
     """How each cell ended; one whose worker died has no row."""
     found = []
     for run in range(1, plan.grid.size + 1):
@@ -275,18 +275,18 @@ def _outcomes(
         if run in rows:
             found.append(plan.outcome(rows[run], session))
         else:
-            found.append(Outcome(plan.job(run), None, next(iter(lost), "it has no row"), INTERNAL))
+            found.append(JobOutcome(plan.job(run), None, next(iter(lost), "it has no row"), INTERNAL))
     return found
 
 
-def _where(folder: Path, kept: Mapping[int, Kept]) -> list[str]:
+def _where(folder: Path, kept: Mapping[int, SavedRun]) -> list[str]:
     report = folder / REPORT
     told = str(report) if report.is_file() else f"floodmark fleet {shlex.quote(str(folder))}"
     telling = [f"sessions of {counted(len(kept), 'telling run')} under {folder / SESSIONS}"] if kept else []
     return [*telling, f"fleet report: {told}"]
 
 
-def _command(request: Request, word: str, plan: GridPlan) -> str:
+def _command(request: RunRequest, word: str, plan: GridPlan) -> str:
     """What goes on with the campaign, or repeats it elsewhere."""
     own_seeds = SEED in plan.grid.names and request.repeat is None
     words = ["floodmark", "run", word, *([] if own_seeds else ["--seed", str(plan.seed)])]

@@ -11,13 +11,22 @@ from rich.console import Console
 from cluster_model.checker.root_cause import LOST
 from playbooks.diagnosis.kept import keep
 from playbooks.diagnosis.remedies import SEEDS, Remedy
-from playbooks.diagnosis.why import Case, Explained, Why, WhyError, at_the_end, case_of, explain, findings_of
+from playbooks.diagnosis.why import (
+    FindingDiagnosis,
+    SessionCase,
+    Why,
+    WhyError,
+    at_the_end,
+    case_of,
+    explain,
+    findings_of,
+)
 from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.export.playbook_writer import ExportError
 from playbooks.parser.settings import SettingError
 from playbooks.recording.reader import read_session
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.bundle import is_bundle
 from playbooks.session_format.session_files import sessions_root
@@ -25,9 +34,9 @@ from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
 from tui.cli.runs.lossy_sessions import MOST_EVENTS
 from tui.output.command_end import ended, to_text
-from tui.output.console import Telling, answers, complain, people, print_document, say
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 from tui.output.result import FINDINGS_SHOWN, say_wrapped
-from tui.session.playbook_choice import Chosen, choose, settings_of
+from tui.session.playbook_choice import PlaybookChoice, choose, settings_of
 
 # The answer of ``floodmark why`` in lines: findings, the point of no return, and what would have saved them.
 
@@ -51,7 +60,7 @@ def print_why(console: Console, why: Why, *, above: int = 0) -> None:
             _print_remedies(console, told)
 
 
-def _print_finding(console: Console, explained: Explained, *, above: bool) -> None:
+def _print_finding(console: Console, explained: FindingDiagnosis, *, above: bool) -> None:
     finding = explained.finding
     label = f"finding {explained.number}"
     told = f"{label} (above)" if above else f"{label:<{LABEL}}{finding.kind}: {finding.sentence}"
@@ -119,7 +128,7 @@ def run_why(request: WhyRequest) -> int:
 
 def _why(request: WhyRequest) -> int:
     console = people()
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         case = _case(request, console, telling)
         telling.tell(lambda: f"running {case.playbook.name}")
         result = case.run()
@@ -139,7 +148,7 @@ def _why(request: WhyRequest) -> int:
     return OK
 
 
-def _closed(case: Case, result: Result, number: int) -> int:
+def _closed(case: SessionCase, result: SessionResult, number: int) -> int:
     """The number of a finding in the result, of one that is counted as the session stood."""
     standing = case.standing()
     if number > len(standing):
@@ -156,7 +165,7 @@ def _at(text: str | None) -> int:
         raise WhyError(f"--at: found {text!r}, allowed is {DURATION_ALLOWED}") from None
 
 
-def _case(request: WhyRequest, console: Console, telling: Telling) -> Case:
+def _case(request: WhyRequest, console: Console, telling: ProgressLine) -> SessionCase:
     """What was typed: a session's directory, id or bundle, else a playbook.
 
     Raises:
@@ -175,10 +184,12 @@ def _case(request: WhyRequest, console: Console, telling: Telling) -> Case:
     if request.at is not None:
         raise WhyError("--at is for sessions: of a playbook the whole run is explained")
     chosen = choose(request.source, request.seed, settings_of(request.settings))
-    return Case(chosen.playbook, chosen.seed)
+    return SessionCase(chosen.playbook, chosen.seed)
 
 
-def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool | None, until_us: int) -> Why | None:
+def after_run(
+    console: Console, chosen: PlaybookChoice, result: SessionResult, *, wanted: bool | None, until_us: int
+) -> Why | None:
     """The same behind the verdict of ``floodmark run``, where records were lost.
 
     ``wanted`` is what was typed, None for nothing: then a session by hand is explained, for that takes no time, and a
@@ -191,9 +202,9 @@ def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool 
     if not (wanted or short):
         say(console, f"why      {_command(chosen, result)}", "dim")
         return None
-    case = Case(chosen.playbook, chosen.seed, until_us)
+    case = SessionCase(chosen.playbook, chosen.seed, until_us)
     try:
-        with Telling(people()) as telling:
+        with ProgressLine(people()) as telling:
             why = explain(case, result, tell=lambda text: telling.tell(lambda: text))
     except KeyboardInterrupt:
         say(people(), f"why      stopped; go on with: {_command(chosen, result)}", "yellow")
@@ -206,5 +217,5 @@ def after_run(console: Console, chosen: Chosen, result: Result, *, wanted: bool 
     return why
 
 
-def _command(chosen: Chosen, result: Result) -> str:
+def _command(chosen: PlaybookChoice, result: SessionResult) -> str:
     return f"floodmark why {result.session or chosen.playbook.path}"

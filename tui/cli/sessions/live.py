@@ -32,7 +32,18 @@ from tui.output.console import answers, complain, say
 from tui.output.session_end import let_go, seal_all
 from tui.session.destination import SANDBOX
 from tui.session.playbook_choice import begin_live
-from tui.session.typed_commands import Act, Go, Place, Play, Press, Speed, Typed, TypedError, place_in, read_line
+from tui.session.typed_commands import (
+    Act,
+    CommandContext,
+    Go,
+    Play,
+    Press,
+    Speed,
+    Typed,
+    TypedError,
+    place_in,
+    read_line,
+)
 from tui.terminal.format import clock, duration
 from tui.viewmodel.timeline.event_feed import Feed
 
@@ -244,7 +255,7 @@ def open_plain(playbook: str | None, *, seed: int | None, out: Path | None, spee
         return BAD_INPUT
     branches = Branches(session)
     try:
-        interrupted = Living(Pace(speed), Teller(answers()), lines_of(sys.stdin)).run(branches)
+        interrupted = LiveSession(Pace(speed), Teller(answers()), lines_of(sys.stdin)).run(branches)
         sealed = seal_all(branches)
     except RecordingError as error:
         for branch in branches:
@@ -273,7 +284,7 @@ def lines_of(stream: TextIO) -> Lines:
 
 
 @dataclass(slots=True)
-class Living:
+class LiveSession:
     """Tells a session, and does what is typed."""
 
     pace: Pace
@@ -405,7 +416,7 @@ class Living:
         self._begin()
         self._say("here")
 
-    def _place(self) -> Place:
+    def _place(self) -> CommandContext:
         session = self._session
         return place_in(session, session.cluster.view(), ahead_us=FARTHEST_US)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group import MISSING, State, Table, warning
+from cluster_model.coordinators.group import MISSING, GroupState, Table, warning
 from cluster_model.log import Lineages
 from cluster_model.protocol.errors import ModelError
 from cluster_model.spec import INTERNAL
@@ -18,7 +18,7 @@ from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, list
 from playbooks.export.playbook_writer import Exported, ExportError, export
 from playbooks.model.record_peek import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
-from playbooks.recording.reader import Recorded, read_session
+from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import RecordingError
 from playbooks.results import consumer_groups
 from playbooks.session_format import session_files
@@ -28,7 +28,7 @@ from playbooks.session_format.session_files import BundleError, SessionError, se
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import duration_us
 from tui.output.command_end import ended, to_text
-from tui.output.console import Telling, answers, complain, complain_of, people, print_document, say, table
+from tui.output.console import ProgressLine, answers, complain, complain_of, people, print_document, say, table
 from tui.viewmodel.record_inspector import RECORD_LABEL, heading, rows
 
 
@@ -60,7 +60,7 @@ def _export(request: Export) -> int:
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")
     try:
-        with Telling(console) as telling:
+        with ProgressLine(console) as telling:
             exported = export(recorded, name=request.name or "", tell=lambda text: telling.tell(lambda: text))
     except ExportError as error:
         complain(str(error))
@@ -108,7 +108,7 @@ def run_bundle(text: str, out: Path | None, *, force: bool) -> int:
     console = people()
     try:
         session = find_session(text, sessions_root())
-        with Telling(console) as telling:
+        with ProgressLine(console) as telling:
             telling.tell(lambda: f"reading {session}")
             recorded = read_session(session)
             for note in recorded.notes:
@@ -167,12 +167,12 @@ def run_peek(text: str, partition: str, offset: int, *, at: str | None, records:
     return ended(work, at)
 
 
-def run_again(recorded: Recorded, at_us: int) -> Session | ManualSession:
+def run_again(recorded: RecordedSession, at_us: int) -> Session | ManualSession:
     """The session at an instant, -1 its end, compared with its recording on the way."""
     console = people()
     for note in recorded.notes:
         say(console, f"note: {note}", "yellow")
-    with Telling(console) as telling:
+    with ProgressLine(console) as telling:
         return rerun(
             recorded,
             at_us,
@@ -231,7 +231,7 @@ def _print_groups(cluster: Cluster, group: str | None, *, show: str, json: bool)
         told = warning(described)
         if told:
             say(people(), told)
-        rows = [] if described.state == State.DEAD else SHOWN[show](cluster, described)
+        rows = [] if described.state == GroupState.DEAD else SHOWN[show](cluster, described)
     if json:
         print_document(to_text(_documents(rows)))
     elif rows[1:]:
@@ -271,7 +271,7 @@ def _one(text: str) -> int:
                 f"{text} is a bundle, which is never changed: unpack it first, with floodmark import",
                 code="is_a_bundle",
             )
-        with Telling(people()) as telling:
+        with ProgressLine(people()) as telling:
             done = recover(
                 session,
                 lambda at, total: telling.tell(lambda: f"{session.name}: running again: {at} of {total} events"),
@@ -305,7 +305,7 @@ def run_replay(text: str, *, json: bool) -> int:
         recorded = read_session(find_session(text, sessions_root()))
         for note in recorded.notes:
             say(console, f"note: {note}", "yellow")
-        with Telling(console) as telling:
+        with ProgressLine(console) as telling:
             replayed = replay(
                 recorded, lambda done, total: telling.tell(lambda: f"replaying: {done} of {total} events are the same")
             )

@@ -29,7 +29,7 @@ from tui.output.console import answers, complain, complain_of, people, say
 from tui.output.session_end import farewell, seal
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.playbook_choice import read
-from tui.session.typed_commands import Act, Place, Press, TypedError, facts_now, read_line
+from tui.session.typed_commands import Act, CommandContext, Press, TypedError, facts_now, read_line
 from tui.terminal.format import duration
 
 BARE: Final = """\
@@ -73,7 +73,7 @@ def serve(
         screen = check(None, None, None) if tui else None
         session = Session.start(chosen, seed=seed, recorder=recorder, open_ended=True)
         if screen is None:
-            interrupted = asyncio.run(Serving(session, answers()).run(host, port))
+            interrupted = asyncio.run(GatewaySession(session, answers()).run(host, port))
         else:
             interrupted = _on_screen(session, screen, host, port)
         print(_goodbye(session))
@@ -127,7 +127,7 @@ def _goodbye(session: Session) -> str:
     return "\n".join(line for line in told.splitlines() if not line.startswith("export "))
 
 
-class Serving:
+class GatewaySession:
     """One gateway, and who sits before it."""
 
     def __init__(self, session: Session, console: Console) -> None:
@@ -212,10 +212,10 @@ class Serving:
         except (TypedError, FaultError) as error:
             self._say(f"refused: {error}")
 
-    def _place(self) -> Place:
+    def _place(self) -> CommandContext:
         view = self._session.cluster.view()
         facts = facts_now(facts_in(self._session.cluster), view)
-        return Place(facts, tuple(each.name for each in view.clients), self._is_down)
+        return CommandContext(facts, tuple(each.name for each in view.clients), self._is_down)
 
     def _is_down(self, target: str) -> bool:
         try:

@@ -14,7 +14,7 @@ from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, side_panes
-from tui.viewmodel.side_panes import Place, Table
+from tui.viewmodel.side_panes import ClientPosition, ClientTable
 from tui.widgets import tooltips
 from tui.widgets.line_widget import RIGHT, Rows
 from tui.widgets.panes import FilterBar, Pane, SidePane
@@ -62,7 +62,7 @@ class ClientsScreen(ModeScreen, Filtering):
         words = self._words.strip()
         self._pane.caption("Clients", f"/{words} {glyphs.NOTHING} esc: all" if words else "")
 
-    def _built(self, width: int = 0) -> Table:
+    def _built(self, width: int = 0) -> ClientTable:
         """Of those that the filter shows."""
         bridge = self.bridge
         summed = side_panes.fitting(summed_up(bridge.session.client_books, bridge.view), self._words)
@@ -89,9 +89,9 @@ class ClientsScreen(ModeScreen, Filtering):
         self._words, self._first = words, 0
         self.present()
 
-    def on_filter_bar_left(self, message: FilterBar.Left) -> None:
+    def on_filter_bar_filter_closed(self, message: FilterBar.FilterClosed) -> None:
         """The keys are the page's again."""
-        super().on_filter_bar_left(message)
+        super().on_filter_bar_filter_closed(message)
         self.set_focus(None)
 
     def on_filter_bar_stepped(self, message: FilterBar.Stepped) -> None:
@@ -114,7 +114,7 @@ class ClientsScreen(ModeScreen, Filtering):
             self._client = table.places[max(0, min(at, len(table.places) - 1))].name
             self.present()
 
-    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+    def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
         """A click chooses; the right button opens the sheet on that one."""
         line = self._first + message.line
         under = [each for each in self._built().places if each.first <= line <= each.last]
@@ -131,7 +131,7 @@ class ClientsScreen(ModeScreen, Filtering):
     # -- acting on the client that is chosen ------------------------------------------------------------------------
 
     @property
-    def place(self) -> Place | None:
+    def place(self) -> ClientPosition | None:
         """Who is chosen, None where there is nobody."""
         return self._built().chosen(self._client)
 

@@ -17,7 +17,7 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text, log_view, record_inspector
 from tui.viewmodel.log_view import Shares, share, title
-from tui.viewmodel.row import Place, Row
+from tui.viewmodel.row import LabelPosition, Row
 from tui.widgets import tooltips
 from tui.widgets.log import Microscope
 from tui.widgets.panes import Pane, SidePane
@@ -124,7 +124,7 @@ class LogScreen(ModeScreen):
         self._log_pane.caption("Log")
         own = "no partitions but Kafka's own: i shows them"
         text = own if self.bridge.view.internal else "no partitions: nothing has a log here"
-        self.microscope.show((log_view.TextRow(text, "quiet"),))
+        self.microscope.show((log_view.LogTextRow(text, "quiet"),))
         for pane in (self._record, self._epochs, self._wires):
             pane.show((Row(()),))
 
@@ -136,11 +136,11 @@ class LogScreen(ModeScreen):
         seen = []
         for peeked, each in zip(peek(cluster, name, offset), known, strict=True):
             acked_us = book.acked_us(name, each.stint, offset)
-            seen.append(record_inspector.Seen(peeked, each, acked_us if acked_us <= now_us else -1))
+            seen.append(record_inspector.InspectedRecord(peeked, each, acked_us if acked_us <= now_us else -1))
         handed = cluster.checker.readings.handed_to(name, offset, offset + 1)
         read = record_inspector.readers(self.bridge.view, name, handed)
         here = copies(cluster.world, name, offset, -1)
-        place = record_inspector.Place(name, offset, broker, partition.leader)
+        place = record_inspector.RecordPosition(name, offset, broker, partition.leader)
         return record_inspector.build(seen, here, place, read, room)
 
     def under_cursor(self) -> tuple[str, str]:
@@ -153,13 +153,13 @@ class LogScreen(ModeScreen):
         rows = self._inspected(cluster, partition, self.broker(partition), offset, room)
         return what, f"{what}\n{clipboard_text.plain_text(rows)}"
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The replicas."""
         if self.maximised not in ("", "log-pane"):
             return []
         return self.microscope.places()
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """The cursor on that replica."""
         self._select(int(place.key))
 
@@ -252,23 +252,23 @@ class LogScreen(ModeScreen):
         self.microscope.go(offset)
         self.present()
 
-    def on_microscope_pointed(self, message: Microscope.Pointed) -> None:
+    def on_microscope_cell_clicked(self, message: Microscope.CellClicked) -> None:
         """A cell was clicked."""
         self.microscope.scope = self.microscope.scope.at(message.log_offset)
         self._select(message.broker)
 
-    def on_microscope_turned(self, message: Microscope.Turned) -> None:
+    def on_microscope_wheel_turned(self, message: Microscope.WheelTurned) -> None:
         """The wheel moves along, and with ctrl it zooms."""
         if message.zooms:
             self.action_zoom(1 if message.cells > 0 else -1)
         else:
             self.action_offset(message.cells)
 
-    def on_microscope_drilled(self) -> None:
+    def on_microscope_cell_double_clicked(self) -> None:
         """Two clicks: when it was written."""
         self.action_written()
 
-    def on_microscope_faulted(self, message: Microscope.Faulted) -> None:
+    def on_microscope_lane_right_clicked(self, message: Microscope.LaneRightClicked) -> None:
         """The right button: the sheet on that replica."""
         self._select(message.broker)
         self.action_fault()

@@ -18,12 +18,12 @@ from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
 from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
-from tui.session.wish_check import RefusedError, playbook_wish, session_wish, shown
+from tui.session.wish_check import DestinationError, playbook_wish, session_wish, shown
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import playbook_pages
-from tui.viewmodel.playbook_pages import Entry
-from tui.viewmodel.row import Place, Row
+from tui.viewmodel.playbook_pages import PlaybookListEntry
+from tui.viewmodel.row import LabelPosition, Row
 from tui.widgets.line_widget import Rows
 from tui.widgets.panes import Pane
 
@@ -97,14 +97,14 @@ class PlaybooksScreen(ModeScreen):
         found: Path | None = recorded.path if recorded is not None else recorder.path if recorder is not None else None
         return found
 
-    def entries(self) -> tuple[Entry, ...]:
+    def entries(self) -> tuple[PlaybookListEntry, ...]:
         """The lines of the list that is shown."""
         if self._which:
             paths = playbook_pages.newest_first(self._root)
             return playbook_pages.entries(paths, self._root, self._here)
         return playbook_pages.playbooks(self._shelf, self.bridge.session.instant.playbook.name, self._words)
 
-    def marked(self, entries: tuple[Entry, ...]) -> Entry | None:
+    def marked(self, entries: tuple[PlaybookListEntry, ...]) -> PlaybookListEntry | None:
         """The one that is marked, None where there is none."""
         at = playbook_pages.moved(entries, self._chosen[self._which], 0)
         self._chosen[self._which] = max(0, at)
@@ -143,7 +143,7 @@ class PlaybooksScreen(ModeScreen):
         self._expected.show(below[1])
         self._expected_pane.caption(below[0])
 
-    def _show_list(self, entries: tuple[Entry, ...]) -> None:
+    def _show_list(self, entries: tuple[PlaybookListEntry, ...]) -> None:
         at, height, width = self._chosen[self._which], self._list.size.height, self._left - 2
         self._first, rows = playbook_pages.window(entries, at, self._first, max(1, height))
         if self._which and not entries[0].heading:
@@ -158,7 +158,7 @@ class PlaybooksScreen(ModeScreen):
         )
 
     def _details(
-        self, chosen: Entry | None
+        self, chosen: PlaybookListEntry | None
     ) -> tuple[tuple[Row, ...], tuple[Row, ...], str, tuple[str, tuple[Row, ...]]]:
         """Lines about what is chosen, its text with a title, and what is expected with a title."""
         if chosen is None:
@@ -194,10 +194,10 @@ class PlaybooksScreen(ModeScreen):
         title = f"{Path(playbook.path).name} {glyphs.NOTHING} as it runs" if runs else Path(playbook.path).name
         return about, text[first:], title, (playbook_pages.title(stands, runs=runs), playbook_pages.rows(stands))
 
-    def _progress(self) -> playbook_pages.Progress:
+    def _progress(self) -> playbook_pages.PlaybookProgress:
         session = self.bridge.session.instant
         step = session.next_step
-        return playbook_pages.Progress(
+        return playbook_pages.PlaybookProgress(
             session.steps_taken,
             -1 if step is None else step.index,
             session.due_us,
@@ -220,17 +220,19 @@ class PlaybooksScreen(ModeScreen):
         text = entry.key or self.bridge.session.instant.playbook.path
         return text, text
 
-    def spots(self) -> list[Place]:
+    def spots(self) -> list[LabelPosition]:
         """The lines of the list."""
         left, top = self._list.region.offset
         shown = self.entries()[self._first : self._first + self._list.size.height]
         if self.maximised not in ("", "plays-list-pane"):
             return []
         return [
-            Place(left, top + at, "line", str(self._first + at)) for at, each in enumerate(shown) if not each.heading
+            LabelPosition(left, top + at, "line", str(self._first + at))
+            for at, each in enumerate(shown)
+            if not each.heading
         ]
 
-    def go_to_spot(self, place: Place) -> None:
+    def go_to_spot(self, place: LabelPosition) -> None:
         """Choose that line."""
         self._choose(int(place.key))
 
@@ -272,7 +274,7 @@ class PlaybooksScreen(ModeScreen):
         self._say("")
         self.present()
 
-    def on_rows_pressed(self, message: Rows.Pressed) -> None:
+    def on_rows_line_clicked(self, message: Rows.LineClicked) -> None:
         """A line of the list was clicked."""
         if message.rows is self._list:
             self._choose(self._first + message.line)
@@ -369,7 +371,7 @@ class PlaybooksScreen(ModeScreen):
     def _go(self, find: Any) -> None:
         try:
             wish = find()
-        except RefusedError as error:
+        except DestinationError as error:
             self._say(str(error))
             return
         self._leave_for(wish)

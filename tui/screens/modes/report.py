@@ -41,7 +41,7 @@ class ReportScreen(ModeScreen):
         self.marked = 0
         """Number of the finding that the cursor is on; 0: none."""
         self._known: SoFar | None = None
-        self._laid: tuple[tuple[int, int, int], report_page.Page] | None = None
+        self._laid: tuple[tuple[int, int, int], report_page.ReportPage] | None = None
         self._looks = 0
         """How often the session was asked."""
         self._due_s = 0.0
@@ -60,7 +60,7 @@ class ReportScreen(ModeScreen):
         self._table.show(side_panes.window(page.rows, self._first, height))
         self._pane.caption(report_page.summary(so_far), self.keyed(KEYS_WORDS))
 
-    def _page(self, so_far: SoFar, width: int) -> report_page.Page:
+    def _page(self, so_far: SoFar, width: int) -> report_page.ReportPage:
         """Laid out once, until there is something else to say."""
         state = (self._looks, width, self.marked)
         if self._laid is None or self._laid[0] != state:

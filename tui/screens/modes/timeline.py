@@ -20,12 +20,12 @@ from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
 from tui.viewmodel.timeline import span as span_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
-from tui.viewmodel.timeline.span import Span, Tally, between
+from tui.viewmodel.timeline.span import Span, SpanSummary, between
 from tui.viewmodel.timeline.timeline_rows import (
     LOAD,
     Drawer,
-    Shown,
-    Stop,
+    LaneColumn,
+    TimelineView,
     Window,
     around,
     column_rates,
@@ -43,7 +43,7 @@ SPAN_S = 12
 """How long it stands on the screen where a span was written to."""
 
 
-def ends_of(stop: Stop) -> Ends:
+def ends_of(stop: LaneColumn) -> Ends:
     """A mark as an end of a span."""
     return stop.first_us, stop.last_us + 1
 
@@ -82,7 +82,7 @@ class TimelineScreen(ModeScreen):
         super().__init__(look, bridge)
         self._ends: tuple[Ends, Ends] | None = None
         """Where the span was begun, and the end that moves."""
-        self._tally: Tally | None = None
+        self._tally: SpanSummary | None = None
         self.lanes = TimeLanes(look, "timeline-lanes")
         self._pane = Pane(self.lanes, look, title="Timeline", id="timeline-mode-pane")
         self.page = SidePane(look, "timeline-page")
@@ -99,7 +99,7 @@ class TimelineScreen(ModeScreen):
         """Lane and time of the mark that is looked at."""
         self.rail = ""
         """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
-        self._told: tuple[tuple[object, ...], list[mark_detail.Told]] | None = None
+        self._told: tuple[tuple[object, ...], list[mark_detail.MarkFinding]] | None = None
         self._branch = bridge.branches.current
         self._railing = Railing()
         self._rails: tuple[Rail, ...] = ()
@@ -223,7 +223,7 @@ class TimelineScreen(ModeScreen):
         """Lines for each lane of marks: more where half of the screen has room for them."""
         return max(1, min(3, (self.size.height - BARS) // 14))
 
-    def shown(self) -> Shown:
+    def shown(self) -> TimelineView:
         """What is looked at now; the window moves along with it."""
         bridge, columns = self.bridge, self.lanes.columns
         if bridge.branches.current is not self._branch:
@@ -242,7 +242,7 @@ class TimelineScreen(ModeScreen):
         lanes = tuple(name for name in ALL if name not in self._hidden)
         span = self.span
         chosen = (window.column(span.start_us), window.column(span.end_us - 1)) if span is not None else None
-        return Shown(window, now_us, present_us, lanes, None if self.rail else self.selected, chosen)
+        return TimelineView(window, now_us, present_us, lanes, None if self.rail else self.selected, chosen)
 
     def _begin_anew(self) -> None:
         """Another branch is looked at, with other marks."""
@@ -259,12 +259,12 @@ class TimelineScreen(ModeScreen):
             return self._ends[1][0]
         return self.selected[1] if self.selected else now_us
 
-    def _peak(self, shown: Shown) -> int:
+    def _peak(self, shown: TimelineView) -> int:
         if LOAD in self._hidden:
             return 0
         return max(column_rates(self.bridge.tape.load, shown.window, shown.present_us), default=0)
 
-    def _page_rows(self, shown: Shown) -> tuple[Row, ...]:
+    def _page_rows(self, shown: TimelineView) -> tuple[Row, ...]:
         width, height = self.page.size
         span = self.span
         if span is not None:
@@ -290,13 +290,13 @@ class TimelineScreen(ModeScreen):
         self._page_pane.caption("The mark", there)
         return rows[:height]
 
-    def stop(self, shown: Shown) -> Stop | None:
+    def stop(self, shown: TimelineView) -> LaneColumn | None:
         """The mark that is selected."""
         if self.selected is None:
             return None
         return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
 
-    def _findings_of(self, stop: Stop, events: list[Any]) -> list[mark_detail.Told]:
+    def _findings_of(self, stop: LaneColumn, events: list[Any]) -> list[mark_detail.MarkFinding]:
         """Asked for once for each mark and instant: telling all findings takes a while."""
         bridge = self.bridge
         still_us = bridge.view.now_us if bridge.paused else -1
@@ -305,7 +305,7 @@ class TimelineScreen(ModeScreen):
             self._told = (state, mark_detail.told_by(findings_so_far(bridge), events))
         return self._told[1]
 
-    def _is_there(self, stop: Stop) -> bool:
+    def _is_there(self, stop: LaneColumn) -> bool:
         return self.bridge.session.in_past and self.bridge.view.now_us == stop.at_us
 
     def under_cursor(self) -> tuple[str, str]:
@@ -337,7 +337,7 @@ class TimelineScreen(ModeScreen):
         self.rail = letters[min(at, len(letters) - 1)] if at >= 0 else ""
         self.present()
 
-    def _select(self, stop: Stop | None, missed: str) -> None:
+    def _select(self, stop: LaneColumn | None, missed: str) -> None:
         if stop is None:
             self.notify(missed)
             return
@@ -475,7 +475,7 @@ class TimelineScreen(ModeScreen):
         """The drag is over."""
         self.main.on_time_lanes_released()
 
-    def on_time_lanes_turned(self, message: TimeLanes.Turned) -> None:
+    def on_time_lanes_lane_scrolled(self, message: TimeLanes.LaneScrolled) -> None:
         """The wheel scrolls, and with ctrl it zooms about the column that it is turned at."""
         window = self.shown().window
         if not message.zooms:
@@ -487,7 +487,7 @@ class TimelineScreen(ModeScreen):
         self._scrolled = True
         self.present()
 
-    def on_time_lanes_faulted(self, message: TimeLanes.Faulted) -> None:
+    def on_time_lanes_spot_right_clicked(self, message: TimeLanes.SpotRightClicked) -> None:
         """The right button: the sheet at that mark, or at that instant."""
         lane, column = message.spot
         if branches.letter_of(lane) or column < 0:

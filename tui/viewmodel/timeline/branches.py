@@ -14,7 +14,7 @@ from tui.terminal.format import clock, count
 from tui.terminal.theme import Over
 from tui.viewmodel.row import Row as TextRow
 from tui.viewmodel.timeline.timeline_rows import LABEL as LANE_LABEL
-from tui.viewmodel.timeline.timeline_rows import Canvas, Shown, Span, TimeRow
+from tui.viewmodel.timeline.timeline_rows import Canvas, Span, TimelineView, TimeRow
 
 # Bookmarks: times to return to, each of one branch.
 
@@ -74,7 +74,7 @@ _NUMBERS: Final = (("lost", 5), ("missing", 8), ("failed", 7), ("unknown", 8), (
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class BranchRow:
     """What is known of a branch."""
 
     letter: str
@@ -93,10 +93,10 @@ class Row:
     """Whether it is the one on the screen."""
 
 
-def row(letter: str, parent: str, left_us: int, began: str, view: ClusterView, *, shown: bool) -> Row:
+def row(letter: str, parent: str, left_us: int, began: str, view: ClusterView, *, shown: bool) -> BranchRow:
     """A branch by the view of its present."""
     books = view.ledger
-    return Row(
+    return BranchRow(
         letter, parent, left_us, began, view.now_us, books.acked_lost, books.missing, books.failed, books.unknown,
         view.violations, shown,
     )  # fmt: skip
@@ -110,7 +110,7 @@ def heading(width: int) -> list[Piece]:
     return [(text + ("  began with" if width >= ROOMY else ""), "quiet")]
 
 
-def line(row: Row, width: int, *, chosen: bool) -> list[Piece]:
+def line(row: BranchRow, width: int, *, chosen: bool) -> list[Piece]:
     """A branch."""
     left = f"{row.parent} at {clock(row.left_us)}" if row.parent else ""
     pieces = [
@@ -129,7 +129,7 @@ def line(row: Row, width: int, *, chosen: bool) -> list[Piece]:
     return pieces
 
 
-def about_branch(row: Row, width: int) -> str:
+def about_branch(row: BranchRow, width: int) -> str:
     """The chosen branch in a sentence, cut where it is too long."""
     if row.parent:
         text = f"{row.letter} went as {row.parent} up to {clock(row.left_us)}, then: {row.began}"
@@ -147,7 +147,7 @@ LANE: Final = "branch "
 class Rail:
     """A branch, and from when on it is what was dropped when something was undone, -1 where it is not."""
 
-    branch: Row
+    branch: BranchRow
     dropped_us: int = -1
 
     @property
@@ -166,7 +166,7 @@ def letter_of(lane: str) -> str:
     return lane.removeprefix(LANE) if lane.startswith(LANE) else ""
 
 
-def outcome(row: Row) -> tuple[str, str]:
+def outcome(row: BranchRow) -> tuple[str, str]:
     """What a branch has come to, in one or two words with their role: the worst first."""
     found = [
         (f"{count(number)} {word}", role)
@@ -195,7 +195,7 @@ def window(rails: Sequence[Rail], most: int, selected: str = "") -> tuple[Rail, 
     return tuple(rails[first : first + most])
 
 
-def rail_rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[TimeRow, ...]:
+def rail_rows(rails: Sequence[Rail], shown: TimelineView, selected: str = "") -> tuple[TimeRow, ...]:
     """A line for each."""
     canvas = Canvas(shown.window.columns, len(rails))
     for line, rail in enumerate(rails):
@@ -213,7 +213,7 @@ def rail_rows(rails: Sequence[Rail], shown: Shown, selected: str = "") -> tuple[
     )
 
 
-def _left(row: Row, known: dict[str, Row]) -> str:
+def _left(row: BranchRow, known: dict[str, BranchRow]) -> str:
     """The branch whose own rail it leaves: its parent may have been on that of another one still."""
     letter = row.parent
     while letter in known and known[letter].parent and row.left_us < known[letter].left_us:
@@ -247,13 +247,13 @@ def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
     return tuple(rows)
 
 
-def _span(rail: Rail, shown: Shown) -> tuple[int, int]:
+def _span(rail: Rail, shown: TimelineView) -> tuple[int, int]:
     """First and last column of its own, which may lie outside of the window."""
     window, row = shown.window, rail.branch
     return window.column(row.left_us) if row.parent else window.column(0), window.column(row.come_us)
 
 
-def _style(rail: Rail, column: int, shown: Shown) -> tuple[str, str]:
+def _style(rail: Rail, column: int, shown: TimelineView) -> tuple[str, str]:
     """Glyph and role of a rail at a column."""
     if rail.branch.shown:
         return glyphs.PASSED, "strong"
@@ -261,13 +261,13 @@ def _style(rail: Rail, column: int, shown: Shown) -> tuple[str, str]:
     return (glyphs.AHEAD, "faint") if dropped else (glyphs.EDGE, "calm")
 
 
-def _draw(canvas: Canvas, line: int, rail: Rail, shown: Shown) -> None:
+def _draw(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
     first, last = _span(rail, shown)
     for column in range(max(0, first), min(last, canvas.columns - 1) + 1):
         canvas.put(line, column, *_style(rail, column, shown))
 
 
-def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: Shown, rails: Sequence[Rail]) -> None:
+def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: TimelineView, rails: Sequence[Rail]) -> None:
     """Where it leaves its parent: a corner, and a line up to that one's rail, across those between."""
     parent, line = lines
     at, _last = _span(rail, shown)
@@ -286,7 +286,7 @@ def _fork(canvas: Canvas, lines: tuple[int, int], rail: Rail, shown: Shown, rail
             canvas.put(above, at, glyphs.SIDE, role)
 
 
-def _tell(canvas: Canvas, line: int, rail: Rail, shown: Shown) -> None:
+def _tell(canvas: Canvas, line: int, rail: Rail, shown: TimelineView) -> None:
     """The outcome behind its end, or on the rail where there is no room; and the instant that is looked at."""
     _first, last = _span(rail, shown)
     words, role = outcome(rail.branch)

@@ -14,7 +14,15 @@ from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import DATA_KINDS, Event
 from tui.terminal import glyphs
 from tui.terminal.format import clock, wrap
-from tui.viewmodel.timeline.event_text import LANES, LOAD_KIND, Entry, describe_event, in_records, lane_of, own_action
+from tui.viewmodel.timeline.event_text import (
+    LANES,
+    LOAD_KIND,
+    FeedEntry,
+    describe_event,
+    in_records,
+    lane_of,
+    own_action,
+)
 
 # The event feed: rare events in plain words, the newest last, with equal things merged into one line.
 #
@@ -84,7 +92,7 @@ def _weight(role: str) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class FeedLine:
     """One line of the feed."""
 
     at: str
@@ -102,7 +110,7 @@ class Feed:
     """Takes trace events, keeps the latest lines."""
 
     def __init__(self) -> None:
-        self._entries: deque[Entry] = deque(maxlen=KEEP)
+        self._entries: deque[FeedEntry] = deque(maxlen=KEEP)
         self._notable = 0
         self.version = 0
         """Changes whenever a line did."""
@@ -121,7 +129,7 @@ class Feed:
             self.version += 1
             self._add(event)
 
-    def lines(self, most: int, width: int = 1000, level: Level = ALL) -> tuple[Line, ...]:
+    def lines(self, most: int, width: int = 1000, level: Level = ALL) -> tuple[FeedLine, ...]:
         """The latest lines of a level, oldest first; words that take more than ``width`` cells go on below.
 
         Alarms that newer lines would push out of sight stay at the top, in up to a third of the lines, cut to that.
@@ -130,7 +138,7 @@ class Feed:
             return ()
         entries = [each for each in self._entries if _weight(each.role) >= level.least]
         if not entries:
-            return (Line("", "", "quiet", level.nothing),)
+            return (FeedLine("", "", "quiet", level.nothing),)
         newest = _placed([*enumerate(entries)][-most:], width)
         room = most // 3
         before = _latest(newest, most - room)[0][0]
@@ -148,7 +156,7 @@ class Feed:
         glyph, role, key, say = describe_event(event)
         partition = getattr(event, "partition", "")
         known = self._same((event.kind, *key), event.at_us)
-        entry = known or Entry((event.kind, *key), event.at_us, glyph, role, say, event)
+        entry = known or FeedEntry((event.kind, *key), event.at_us, glyph, role, say, event)
         entry.event = event
         entry.records += getattr(event, "count", 0)
         if partition and partition not in entry.partitions:
@@ -160,7 +168,7 @@ class Feed:
             entry.repeat_key = (*entry.key, partition) if counts else (event.kind, role, say(entry))
             self._append(entry)
 
-    def _append(self, entry: Entry) -> None:
+    def _append(self, entry: FeedEntry) -> None:
         """Add a line; an older one that it repeats takes it in and becomes the latest."""
         for back, known in enumerate(reversed(self._entries), 1):
             if entry.at_us - known.last_us > FOLD_US:
@@ -174,7 +182,7 @@ class Feed:
                 break
         self._entries.append(entry)
 
-    def _same(self, key: tuple[object, ...], at_us: int) -> Entry | None:
+    def _same(self, key: tuple[object, ...], at_us: int) -> FeedEntry | None:
         for back in range(1, min(MERGE_BACK, len(self._entries)) + 1):
             entry = self._entries[-back]
             if entry.key == key and at_us - entry.at_us <= MERGE_US:
@@ -182,11 +190,11 @@ class Feed:
         return None
 
 
-PlacedLines = tuple[int, list[Line]]
+PlacedLines = tuple[int, list[FeedLine]]
 """The place of an entry among those of its level, and its lines."""
 
 
-def _placed(entries: Sequence[tuple[int, Entry]], width: int) -> list[PlacedLines]:
+def _placed(entries: Sequence[tuple[int, FeedEntry]], width: int) -> list[PlacedLines]:
     """Entries with their places, in lines."""
     return [(at, _lines(each, width)) for at, each in entries]
 
@@ -212,15 +220,15 @@ def _latest(placed: Sequence[PlacedLines], most: int) -> list[PlacedLines]:
     return list(placed[len(placed) - found :])
 
 
-def _lines(entry: Entry, width: int) -> list[Line]:
+def _lines(entry: FeedEntry, width: int) -> list[FeedLine]:
     """The lines of an entry, with how often it happened, and since when if that is not one moment."""
     text, at_us = entry.say(entry), entry.last_us if entry.last_us - entry.at_us > MERGE_US else entry.at_us
     counted = in_records(entry.event.kind)  # then the words say how many
     text += f" {glyphs.TIMES}{entry.repeats}" if entry.repeats > 1 and not counted else ""
     text += f" since {clock(entry.at_us)}" if entry.repeats > 1 and at_us != entry.at_us else ""
     texts = wrap(text, _columns(width)) or [""]
-    first = Line(clock(at_us), entry.glyph, entry.role, texts[0])
-    return [first, *(Line("", "", entry.role, text) for text in texts[1:])]
+    first = FeedLine(clock(at_us), entry.glyph, entry.role, texts[0])
+    return [first, *(FeedLine("", "", entry.role, text) for text in texts[1:])]
 
 
 class Happened:
@@ -306,7 +314,7 @@ class Mark:
         self.records += later.records
 
 
-class Lane:
+class TapeLane:
     """The marks of a lane: bins in the order of time, those without any left out."""
 
     def __init__(self) -> None:
@@ -419,7 +427,7 @@ class Tape:
     """All lanes. Takes trace events in order."""
 
     def __init__(self) -> None:
-        self.lanes = {name: Lane() for name in LANES}
+        self.lanes = {name: TapeLane() for name in LANES}
         self.load = Load()
 
     def take(self, events: Iterable[Any]) -> None:

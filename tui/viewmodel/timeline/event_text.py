@@ -157,14 +157,14 @@ def describe_transaction(event: Any) -> TransactionText:
 
 
 @dataclass(slots=True)
-class Entry:
+class FeedEntry:
     """Equal events of one moment, and their repeats: a line of the feed in the making."""
 
     key: tuple[object, ...]
     at_us: int
     glyph: str
     role: str
-    say: Callable[["Entry"], str]
+    say: Callable[["FeedEntry"], str]
     event: Any
     """The last of them."""
     partitions: list[str] = field(default_factory=list)
@@ -184,7 +184,7 @@ class Entry:
         return names(self.partitions)
 
 
-Said = tuple[str, str, tuple[object, ...], Callable[[Entry], str]]
+Said = tuple[str, str, tuple[object, ...], Callable[[FeedEntry], str]]
 
 
 def own_action(event: Any) -> bool:
@@ -446,7 +446,7 @@ def _reset(event: Any) -> Said:
     )
 
 
-def _whatever(entry: Entry) -> str:
+def _whatever(entry: FeedEntry) -> str:
     """Why acknowledged records are gone, or at least how many and where."""
     cause: str = entry.event.cause
     return cause or f"{records(entry.records, 'acked')} on {entry.where()}"

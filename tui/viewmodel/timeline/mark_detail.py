@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.root_cause import Finding, Link
+from cluster_model.checker.root_cause import ChainEvent, Finding
 from tui.terminal import glyphs
 from tui.terminal.format import clock, wrap
 from tui.viewmodel.finding_page import said
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline.event_feed import INDENT, Feed, Line
+from tui.viewmodel.timeline.event_feed import INDENT, Feed, FeedLine
 from tui.viewmodel.timeline.event_text import brokers_of, lane_of, partitions_of
-from tui.viewmodel.timeline.timeline_rows import Stop
+from tui.viewmodel.timeline.timeline_rows import LaneColumn
 
 EVENTS_READ: Final = 400
 """Events of a mark that are looked at; of more only the number is told."""
@@ -23,7 +23,7 @@ CHAINS: Final = 2
 _RECORDS: Final = frozenset({"records_missing", "records_lost"})
 
 
-class Told(NamedTuple):
+class MarkFinding(NamedTuple):
     """A finding that an event led to, or that the event tells of."""
 
     number: int
@@ -31,17 +31,17 @@ class Told(NamedTuple):
     finding: Finding
 
 
-def of_stop(events: Sequence[Any], stop: Stop) -> list[Any]:
+def of_stop(events: Sequence[Any], stop: LaneColumn) -> list[Any]:
     """Those among the events of its time that belong to it."""
     return [event for event in events if lane_of(event.kind) == stop.lane]
 
 
-def told_by(findings: Sequence[Finding], events: Sequence[Any]) -> list[Told]:
+def told_by(findings: Sequence[Finding], events: Sequence[Any]) -> list[MarkFinding]:
     """The findings with one of these events in their chain, or that tell of the records which an event names."""
     happened = {_key(event) for event in events}
     records = {(event.partition, event.client, event.sequence) for event in events if event.kind in _RECORDS}
     return [
-        Told(number, finding)
+        MarkFinding(number, finding)
         for number, finding in enumerate(findings, 1)
         if any(_link_key(link) in happened for link in finding.chain)
         or any((place.partition, place.client, place.sequence) in records for place in finding.places)
@@ -52,12 +52,17 @@ def _key(event: Any) -> tuple[int, str, str]:
     return event.at_us, event.kind, getattr(event, "partition", "")
 
 
-def _link_key(link: Link) -> tuple[int, str, str]:
+def _link_key(link: ChainEvent) -> tuple[int, str, str]:
     return link.at_us, link.event_kind, link.partition
 
 
 def build_mark(
-    stop: Stop, events: Sequence[Any], told: Sequence[Told], later: Sequence[Any], width: int, finding_key: str = "n"
+    stop: LaneColumn,
+    events: Sequence[Any],
+    told: Sequence[MarkFinding],
+    later: Sequence[Any],
+    width: int,
+    finding_key: str = "n",
 ) -> tuple[Row, ...]:
     """The page of a mark, for so many cells; ``later`` is what came next, ``finding_key`` opens autopsies."""
     until = f" to {clock(stop.last_us)}" if stop.last_us // 1000 > stop.first_us // 1000 else ""
@@ -90,7 +95,7 @@ def _words(events: Sequence[Any], width: int, most: int = LINES) -> list[Row]:
     return [event_row(line) for line in feed.lines(len(events) * most, width - 2)][:most] if events else []
 
 
-def event_row(line: Line) -> Row:
+def event_row(line: FeedLine) -> Row:
     """A line of the feed as a row of a page."""
     role = line.role if line.role in ("alarm", "lost", "strong") else "text"
     return Row(((line.at.ljust(INDENT - 4), "quiet"), (line.glyph.ljust(2), line.role), (line.text, role)))
@@ -108,7 +113,7 @@ def _causes(events: Sequence[Any], width: int) -> list[Row]:
     return rows + [row for why in known for row in _mark_rows("known      ", why, "quiet", width)]
 
 
-def _finding(each: Told, happened: set[tuple[int, str, str]], width: int) -> list[Row]:
+def _finding(each: MarkFinding, happened: set[tuple[int, str, str]], width: int) -> list[Row]:
     finding = each.finding
     rows = _mark_rows(f"finding {each.number}  ", said(finding.sentence, finding.kind), "strong", width)
     for link in finding.chain:

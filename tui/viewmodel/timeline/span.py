@@ -42,7 +42,7 @@ def between(one: tuple[int, int], other: tuple[int, int]) -> Span:
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class SpanSummary:
     """What happened in a span."""
 
     span: Span
@@ -59,7 +59,7 @@ class Tally:
     """Whether there are more events than were looked at."""
 
 
-def tally(span: Span, events: Sequence[Any], load: Load) -> Tally:
+def tally(span: Span, events: Sequence[Any], load: Load) -> SpanSummary:
     """Count what happened; ``events`` are those of the span that are worth a line, :data:`COUNTED` and one at most."""
     taken = events[:COUNTED]
     found = Counter(event.kind for event in taken)
@@ -72,10 +72,10 @@ def tally(span: Span, events: Sequence[Any], load: Load) -> Tally:
         (kind, sum(event.count for event in taken if event.kind == kind)) for kind, _word in OUTCOMES
     )  # fmt: skip
     numbers = tuple((kind, found[kind]) for kind in kinds)
-    return Tally(span, len(taken), numbers, acked, exact, outcomes, len(events) > len(taken))
+    return SpanSummary(span, len(taken), numbers, acked, exact, outcomes, len(events) > len(taken))
 
 
-def build_span(told: Tally, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
+def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) -> tuple[Row, ...]:
     """The page of a span for (width, height)."""
     width, height = room
     span = told.span
@@ -109,11 +109,11 @@ def kind_words(kind: str, times: int) -> str:
     return f"{times} {name}"
 
 
-def _events(told: Tally) -> str:
+def _events(told: SpanSummary) -> str:
     return f"{'more than ' if told.more else ''}{told.events} event{'' if told.events == 1 else 's'} with a mark"
 
 
-def _records(told: Tally, width: int) -> list[Row]:
+def _records(told: SpanSummary, width: int) -> list[Row]:
     acked = f"{'' if told.exact else 'about '}{told.acked} acknowledged"
     words = dict(OUTCOMES)
     pieces = [("records".ljust(LABEL), "quiet"), (acked, "text")]

@@ -12,7 +12,7 @@ from rich.cells import cell_len
 from tui.terminal import glyphs
 from tui.terminal.format import clock, duration
 from tui.terminal.theme import Over
-from tui.viewmodel.timeline.event_feed import WEIGHTS, Lane, Load, Mark, Tape
+from tui.viewmodel.timeline.event_feed import WEIGHTS, Load, Mark, Tape, TapeLane
 from tui.viewmodel.timeline.event_text import LANES, mark_label
 
 # The window of a timeline: columns of equal width on a grid that stays where it is.
@@ -111,7 +111,7 @@ LONGEST: Final = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
+class LaneColumn:
     """What one column of a lane stands for."""
 
     lane: str
@@ -126,7 +126,7 @@ class Stop:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class TimelineView:
     """What of the session is looked at."""
 
     window: Window
@@ -141,7 +141,7 @@ class Shown:
     """First and last column of what is chosen; they may lie outside."""
 
 
-def stops(name: str, lane: Lane, window: Window) -> tuple[Stop, ...]:
+def stops(name: str, lane: TapeLane, window: Window) -> tuple[LaneColumn, ...]:
     """One for each column in which something happened, from the left."""
     columns: dict[int, list[Mark]] = {}
     for mark in lane.marks(window.start_us, window.end_us):
@@ -158,11 +158,11 @@ def _add(there: list[Mark], mark: Mark) -> None:
     there.append(replace(mark))
 
 
-def _stop(name: str, marks: Sequence[Mark]) -> Stop:
+def _stop(name: str, marks: Sequence[Mark]) -> LaneColumn:
     top = max(marks, key=lambda mark: (mark.weight, -mark.at_us))
     others = sum(mark.times for mark in marks) - top.times
     text = mark_label(top.first, top.times, top.records, top.role) + (f" +{others}" if others else "")
-    return Stop(
+    return LaneColumn(
         name, top.at_us, min(mark.at_us for mark in marks), max(mark.last_us for mark in marks), top.glyph, top.role,
         _narrow(text), top.times + others,
     )  # fmt: skip
@@ -175,7 +175,7 @@ def _narrow(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> Stop | None:
+def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> LaneColumn | None:
     """The one whose column holds a time; where marks have grown together, the last one before."""
     there = tape.lanes[lane]
     found = stops(lane, there, Window(unit_us, at_us // unit_us, 1))
@@ -185,7 +185,7 @@ def stop_at(tape: Tape, lane: str, at_us: int, unit_us: int) -> Stop | None:
     return None if before_us < 0 else stops(lane, there, Window(unit_us, before_us // unit_us, 1))[0]
 
 
-def of_column(tape: Tape, lane: str, shown: Shown, column: int) -> Stop | None:
+def of_column(tape: Tape, lane: str, shown: TimelineView, column: int) -> LaneColumn | None:
     """The one in a column of what is shown, None where there is none, and in a lane without marks."""
     if lane not in event_lanes(shown.lanes):
         return None
@@ -193,7 +193,7 @@ def of_column(tape: Tape, lane: str, shown: Shown, column: int) -> Stop | None:
     return next((each for each in found if shown.window.column(each.first_us) == column), None)
 
 
-def step(tape: Tape, shown: Shown, forward: int) -> Stop | None:
+def step(tape: Tape, shown: TimelineView, forward: int) -> LaneColumn | None:
     """The next stop of any lane that is shown, or the one before; None where there is no more.
 
     With nothing selected it is the last one up to the instant looked at, or the first behind it.
@@ -219,7 +219,7 @@ def step(tape: Tape, shown: Shown, forward: int) -> Stop | None:
     return stop_at(tape, name, at_us, unit_us)
 
 
-def across(tape: Tape, shown: Shown, down: int) -> Stop | None:
+def across(tape: Tape, shown: TimelineView, down: int) -> LaneColumn | None:
     """The nearest stop in the next lane below that has any, or above; None where there is none."""
     lanes = event_lanes(shown.lanes)
     lane, at_us = shown.selected or (lanes[0] if lanes else "", shown.now_us)
@@ -299,7 +299,9 @@ class Drawer:
     def __init__(self) -> None:
         self._known: dict[str, tuple[tuple[object, ...], tuple[TimeRow, ...]]] = {}
 
-    def rows(self, tape: Tape, shown: Shown, lanes: Sequence[str], lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
+    def rows(
+        self, tape: Tape, shown: TimelineView, lanes: Sequence[str], lines: int, *, keys: Letters
+    ) -> tuple[TimeRow, ...]:
         """The lanes in that order, ``lines`` for each lane of marks, then the time; ``keys``: with their keys."""
         found: list[TimeRow] = []
         for name in lanes:
@@ -309,7 +311,9 @@ class Drawer:
                 found += self._lane(name, tape.lanes[name], shown, lines, keys=keys)
         return (*found, time_row(shown), ruler_row(shown))
 
-    def _lane(self, name: str, lane: Lane, shown: Shown, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
+    def _lane(
+        self, name: str, lane: TapeLane, shown: TimelineView, lines: int, *, keys: Letters
+    ) -> tuple[TimeRow, ...]:
         window, selected = shown.window, shown.selected if shown.selected and shown.selected[0] == name else None
         ends = (window.column(shown.now_us), min(window.column(shown.present_us), window.columns))
         state = (lane.version, window, ends, name in shown.lanes, selected, shown.span, lines, keys)
@@ -319,7 +323,7 @@ class Drawer:
             known = self._known[name] = (state, drawn)
         return known[1]
 
-    def _load(self, load: Load, shown: Shown, *, keys: Letters) -> TimeRow:
+    def _load(self, load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
         tail = tuple(load.counts[-1:])
         ends = shown.window.column(shown.present_us)
         state = (len(load.counts), tail, load.width_us, shown.window, ends, LOAD in shown.lanes, shown.span, keys)
@@ -329,7 +333,7 @@ class Drawer:
         return known[1][0]
 
 
-def lane_rows(name: str, lane: Lane, shown: Shown, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
+def lane_rows(name: str, lane: TapeLane, shown: TimelineView, lines: int, *, keys: Letters) -> tuple[TimeRow, ...]:
     """One lane."""
     window = shown.window
     if name not in shown.lanes:
@@ -357,16 +361,16 @@ def lane_rows(name: str, lane: Lane, shown: Shown, lines: int, *, keys: Letters)
     return (first, *[TimeRow(name, _blank(name).label, canvas.spans(line)) for line in range(1, lines)])
 
 
-def _text_role(stop: Stop) -> str:
+def _text_role(stop: LaneColumn) -> str:
     return stop.role if stop.role in ("alarm", "lost", "strong", "warning") else "text"
 
 
-def _is_selected(stop: Stop, shown: Shown, window: Window) -> bool:
+def _is_selected(stop: LaneColumn, shown: TimelineView, window: Window) -> bool:
     selected = shown.selected
     return selected is not None and window.column(selected[1]) == window.column(stop.first_us)
 
 
-def _placed(found: Sequence[Stop], window: Window, lines: int) -> list[tuple[Stop, int]]:
+def _placed(found: Sequence[LaneColumn], window: Window, lines: int) -> list[tuple[LaneColumn, int]]:
     """Each stop with the line that its name goes on, -1 where it fits on none: what matters most chooses first."""
     taken = [bytearray(window.columns + 1) for _ in range(lines)]
     for stop in found:
@@ -385,7 +389,7 @@ def _placed(found: Sequence[Stop], window: Window, lines: int) -> list[tuple[Sto
     return [(stop, placed[number]) for number, stop in enumerate(found)]
 
 
-def load_row(load: Load, shown: Shown, *, keys: Letters) -> TimeRow:
+def load_row(load: Load, shown: TimelineView, *, keys: Letters) -> TimeRow:
     """Records acknowledged a second, the highest column as high as a cell; a dot where there was none."""
     window = shown.window
     if LOAD not in shown.lanes:
@@ -408,7 +412,7 @@ def column_rates(load: Load, window: Window, present_us: int) -> list[int]:
     ]  # fmt: skip
 
 
-def time_row(shown: Shown) -> TimeRow:
+def time_row(shown: TimelineView) -> TimeRow:
     """How much has passed: the instant looked at, the present where that is another, and what is yet to come."""
     window = shown.window
     canvas = Canvas(window.columns, 1)
@@ -428,7 +432,7 @@ def time_row(shown: Shown) -> TimeRow:
     return TimeRow(TIME, _label(TIME, keys=NONE), canvas.spans(0))
 
 
-def ruler_row(shown: Shown) -> TimeRow:
+def ruler_row(shown: TimelineView) -> TimeRow:
     """Times below, the one looked at first of all."""
     window = shown.window
     canvas = Canvas(window.columns, 1)

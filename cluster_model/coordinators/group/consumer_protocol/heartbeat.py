@@ -7,7 +7,7 @@ written, by replaying them; until then it is as it was.
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
-from cluster_model.assignors.base import Member, TopicPartition, Topics
+from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
 from cluster_model.assignors.registry import SERVER_ASSIGNORS
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
@@ -101,14 +101,14 @@ def ordered(partitions: Partitions) -> Partitions:
 _NEW: Final = CurrentValue(JOIN, JOIN, STABLE, (), ())
 
 
-class Known(NamedTuple):
+class TopicsImage(NamedTuple):
     """What the broker's metadata cache has of topics."""
 
     version: tuple[int, int]
     sizes: Mapping[str, int]
 
 
-class Verdict(NamedTuple):
+class HeartbeatResult(NamedTuple):
     """What is answered, once the records are written that it goes by."""
 
     response: ConsumerGroupHeartbeatResponse
@@ -117,13 +117,13 @@ class Verdict(NamedTuple):
     """Whether there is a new target assignment among them."""
 
 
-class _RefusedError(Exception):
+class _HeartbeatError(Exception):
     def __init__(self, error: KafkaError) -> None:
         super().__init__(error.name)
         self.error = error
 
 
-class _Found(NamedTuple):
+class _HeartbeatSender(NamedTuple):
     """Who sends the heartbeat."""
 
     member_id: str
@@ -165,28 +165,28 @@ class Heartbeats:
         return KafkaError.NONE
 
     def heartbeat(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: Known
-    ) -> Verdict:
+        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+    ) -> HeartbeatResult:
         """A valid request, from node ``source``."""
         try:
             if request.member_epoch < JOIN:
                 return self._leave(group, request, known)
             return self._stay(group, source, request, known)
-        except _RefusedError as refused:
-            return Verdict(ConsumerGroupHeartbeatResponse(request.correlation, refused.error))
+        except _HeartbeatError as refused:
+            return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation, refused.error))
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
-    def _leave(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest, known: Known) -> Verdict:
+    def _leave(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest, known: TopicsImage) -> HeartbeatResult:
         member_id, instance = request.member_id, request.group_instance_id
         _check_holder(group, member_id, instance)
         response = ConsumerGroupHeartbeatResponse(request.correlation, KafkaError.NONE, member_id, request.member_epoch)
         if request.member_epoch == LEAVE:
-            return Verdict(response, self.without(group, member_id, known))
+            return HeartbeatResult(response, self.without(group, member_id, known))
         current = group.current[member_id]._replace(epoch=LEAVE_FOR_NOW, revoking=())
-        return Verdict(response, (ModernRecord(CURRENT, group.group_id, member_id, current),))
+        return HeartbeatResult(response, (ModernRecord(CURRENT, group.group_id, member_id, current),))
 
-    def without(self, group: ModernGroup, member_id: str, known: Known) -> tuple[ModernRecord, ...]:
+    def without(self, group: ModernGroup, member_id: str, known: TopicsImage) -> tuple[ModernRecord, ...]:
         """A member is gone (``consumerGroupFenceMember``): its partitions are free at once."""
         left = {other: says for other, says in group.members.items() if other != member_id}
         topics = self._subscribed(left, known.sizes)
@@ -197,9 +197,11 @@ class Heartbeats:
 
     # -- joining and staying ----------------------------------------------------------------------------------------
 
-    def _stay(self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: Known) -> Verdict:
+    def _stay(
+        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
+    ) -> HeartbeatResult:
         if len(group.members) >= self._config.max_size and request.member_id not in group.members:
-            raise _RefusedError(KafkaError.GROUP_MAX_SIZE_REACHED)
+            raise _HeartbeatError(KafkaError.GROUP_MAX_SIZE_REACHED)
         found = self._find(group, request)
         member_id = found.member_id
         says = _updated(found.says, source, request)
@@ -226,14 +228,14 @@ class Heartbeats:
             request.correlation, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
             current.assigned if tells else None,
         )  # fmt: skip
-        return Verdict(response, tuple(records), assigns)
+        return HeartbeatResult(response, tuple(records), assigns)
 
     def _look(
         self,
         group: ModernGroup,
-        found: _Found,
+        found: _HeartbeatSender,
         members: Mapping[str, MemberValue],
-        known: Known,
+        known: TopicsImage,
         records: list[ModernRecord],
     ) -> tuple[int, tuple[tuple[str, int], ...]]:
         """The group's epoch and topics: another epoch if a subscription or what is subscribed to has changed."""
@@ -249,31 +251,31 @@ class Heartbeats:
         records.append(ModernRecord(EPOCH, group.group_id, "", group.epoch + 1))
         return group.epoch + 1, topics
 
-    def _find(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest) -> _Found:
+    def _find(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest) -> _HeartbeatSender:
         """The member, if it is who it says it is, and where it says it is."""
         joins = request.member_epoch == JOIN
         instance, member_id = request.group_instance_id, request.member_id
         holder = group.instances.get(instance, "") if instance else ""
         if joins and holder and holder != member_id:
             if group.current[holder].epoch != LEAVE_FOR_NOW:
-                raise _RefusedError(KafkaError.UNRELEASED_INSTANCE_ID)
-            return _Found(member_id or self._uuid(), group.members[holder], group.current[holder], holder)
+                raise _HeartbeatError(KafkaError.UNRELEASED_INSTANCE_ID)
+            return _HeartbeatSender(member_id or self._uuid(), group.members[holder], group.current[holder], holder)
         if not joins:
             _check_holder(group, member_id, instance)
         if member_id not in group.members:
-            return _Found(member_id or self._uuid(), None, _NEW, "")
+            return _HeartbeatSender(member_id or self._uuid(), None, _NEW, "")
         current = group.current[member_id]
         # Who joins again owns nothing: what it is not to have any more is free by that.
         if not joins and not _in_step(current, request):
-            raise _RefusedError(KafkaError.FENCED_MEMBER_EPOCH)
-        return _Found(member_id, group.members[member_id], current, "")
+            raise _HeartbeatError(KafkaError.FENCED_MEMBER_EPOCH)
+        return _HeartbeatSender(member_id, group.members[member_id], current, "")
 
     def _assign(
         self,
         group: ModernGroup,
         members: Mapping[str, MemberValue],
         topics: tuple[tuple[str, int], ...],
-        found: _Found,
+        found: _HeartbeatSender,
         records: list[ModernRecord],
     ) -> dict[str, tuple[str, ...]]:
         """The new target assignment: as even as the assignor makes it, as close to the last one as can be."""
@@ -281,7 +283,7 @@ class Heartbeats:
         before = dict(group.target)
         before[found.member_id] = before.pop(found.replaced or found.member_id, ())
         known = [
-            Member(
+            MemberSubscription(
                 member_id,
                 tuple([topic for topic in names if self._subscribes(says, topic)]),
                 says.group_instance_id,
@@ -354,9 +356,9 @@ def _in_step(current: CurrentValue, request: ConsumerGroupHeartbeatRequest) -> b
 def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
     holder = group.instances.get(instance, "") if instance else member_id
     if not holder or (not instance and member_id not in group.members):
-        raise _RefusedError(KafkaError.UNKNOWN_MEMBER_ID)
+        raise _HeartbeatError(KafkaError.UNKNOWN_MEMBER_ID)
     if holder != member_id:
-        raise _RefusedError(KafkaError.FENCED_INSTANCE_ID)
+        raise _HeartbeatError(KafkaError.FENCED_INSTANCE_ID)
 
 
 def _forgotten(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:

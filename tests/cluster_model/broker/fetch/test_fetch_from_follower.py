@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.fetch.fetch_reads import ReplicaView, rack_aware
+from cluster_model.broker.fetch.fetch_reads import ReadReplicaCandidate, rack_aware
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ConsumerReset, RecordsRead
@@ -30,23 +30,23 @@ E = KafkaError
 
 # --- the choice -----------------------------------------------------------------------------------------------------
 
-LEADER = ReplicaView(1, "a", 100, 0)
+LEADER = ReadReplicaCandidate(1, "a", 100, 0)
 
 
 @pytest.mark.parametrize(
     ("rack", "followers", "chosen"),
     [
-        ("a", [ReplicaView(2, "a", 100, 0)], 1),
-        ("", [ReplicaView(2, "b", 100, 0)], 1),
-        ("c", [ReplicaView(2, "b", 100, 0)], 1),
-        ("b", [ReplicaView(2, "b", 90, 0), ReplicaView(3, "c", 100, 0)], 2),
-        ("b", [ReplicaView(2, "b", 90, 0), ReplicaView(3, "b", 91, 9)], 3),
-        ("b", [ReplicaView(2, "b", 90, 5), ReplicaView(3, "b", 90, 9)], 2),
-        ("b", [ReplicaView(2, "b", 90, 5), ReplicaView(3, "b", 90, 5)], 3),
+        ("a", [ReadReplicaCandidate(2, "a", 100, 0)], 1),
+        ("", [ReadReplicaCandidate(2, "b", 100, 0)], 1),
+        ("c", [ReadReplicaCandidate(2, "b", 100, 0)], 1),
+        ("b", [ReadReplicaCandidate(2, "b", 90, 0), ReadReplicaCandidate(3, "c", 100, 0)], 2),
+        ("b", [ReadReplicaCandidate(2, "b", 90, 0), ReadReplicaCandidate(3, "b", 91, 9)], 3),
+        ("b", [ReadReplicaCandidate(2, "b", 90, 5), ReadReplicaCandidate(3, "b", 90, 9)], 2),
+        ("b", [ReadReplicaCandidate(2, "b", 90, 5), ReadReplicaCandidate(3, "b", 90, 5)], 3),
     ],
 )
 def test_the_selector_takes_the_most_caught_up_of_the_rack_unless_the_leader_is_there(
-    rack: str, followers: list[ReplicaView], chosen: int
+    rack: str, followers: list[ReadReplicaCandidate], chosen: int
 ) -> None:
     assert rack_aware(rack, LEADER, followers) == chosen
 

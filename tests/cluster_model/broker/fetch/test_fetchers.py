@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.broker import request_handler
 from cluster_model.broker.fetch.replica_fetcher import fetcher_id, fetcher_of, first_correlation, java_hash
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import FetchRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, NetworkSpec, ProducerSpec, TopicSpec
@@ -87,13 +87,13 @@ def cluster(
 @pytest.fixture
 def fetches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, FetchRequest]]:
     found: list[tuple[int, FetchRequest]] = []
-    original = Service.fetch
+    original = RequestHandler.fetch
 
-    def noted(self: Service, source: int, request: FetchRequest) -> None:
+    def noted(self: RequestHandler, source: int, request: FetchRequest) -> None:
         found.append((source, request))
         original(self, source, request)
 
-    monkeypatch.setattr(Service, "fetch", noted)
+    monkeypatch.setattr(RequestHandler, "fetch", noted)
     return found
 
 

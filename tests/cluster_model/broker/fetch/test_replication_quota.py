@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.fetch.replication_quota import SAMPLES, Rate, Throttle, names_replica, slice_bytes
+from cluster_model.broker.fetch.replication_quota import SAMPLES, SimpleRate, Throttle, names_replica, slice_bytes
 from cluster_model.cluster import Cluster
 from cluster_model.log.batch_store import Lineages
 from cluster_model.protocol.config_defs import LONG_MAX
@@ -21,11 +21,11 @@ ALL = "*"
 
 
 def test_nothing_is_no_rate() -> None:
-    assert not Rate().above(SECOND, 0)
+    assert not SimpleRate().above(SECOND, 0)
 
 
 def test_the_first_window_counts_as_a_whole_one() -> None:
-    rate = Rate()
+    rate = SimpleRate()
     rate.record(0, 100)
     assert not rate.above(0, 100)
     assert rate.above(0, 99)
@@ -33,7 +33,7 @@ def test_the_first_window_counts_as_a_whole_one() -> None:
 
 
 def test_later_the_time_since_the_oldest_window_counts() -> None:
-    rate = Rate()
+    rate = SimpleRate()
     rate.record(0, 1_000)
     assert rate.above(4 * SECOND, 249)
     assert not rate.above(4 * SECOND, 250)
@@ -43,7 +43,7 @@ def test_later_the_time_since_the_oldest_window_counts() -> None:
 
 
 def test_windows_are_a_second_and_eleven_are_kept() -> None:
-    rate = Rate()
+    rate = SimpleRate()
     for second in range(30):
         rate.record(second * SECOND, 50)
         rate.record(second * SECOND + SECOND - 1, 50)
@@ -54,14 +54,14 @@ def test_windows_are_a_second_and_eleven_are_kept() -> None:
 
 
 def test_what_is_older_than_eleven_seconds_is_forgotten() -> None:
-    rate = Rate()
+    rate = SimpleRate()
     rate.record(0, 1_000_000)
     assert rate.above(11 * SECOND - 1, 1_000)
     assert not rate.above(11 * SECOND, 0)
 
 
 def test_a_rate_is_restored_as_it_was() -> None:
-    rate, other = Rate(), Rate()
+    rate, other = SimpleRate(), SimpleRate()
     for second in range(13):
         rate.record(second * SECOND, second)
     other.load(rate.save())
@@ -69,7 +69,7 @@ def test_a_rate_is_restored_as_it_was() -> None:
         each.record(13 * SECOND, 7)
     assert other.save() == rate.save()
     rate.clear()
-    assert rate.save() == Rate().save()
+    assert rate.save() == SimpleRate().save()
 
 
 # --- whom it concerns -------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.partition import Following, Outcome
+from cluster_model.broker.partition.partition import FetcherAction, FollowerState
 from cluster_model.broker.partition.replication_rules import LONG_AGO, UNKNOWN_LEO, Remote
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import EpochEnd, PartitionState
@@ -64,7 +64,7 @@ def test_but_only_for_members_of_the_isr() -> None:
     assert remote(rig, 2).last_fetch_leader_leo == 10
 
 
-def deposed(kafka: str) -> tuple[LeaderRig, Following]:
+def deposed(kafka: str) -> tuple[LeaderRig, FollowerState]:
     """A leader of ten records that now follows broker 2, and has yet to truncate."""
     rig = LeaderRig(kafka, mode="zookeeper")
     rig.append(10)
@@ -82,10 +82,10 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
     rig.replica.apply(PartitionState(P, 2, 3, (1, 2, 3), 3, (1, 2, 3)), 0)
     assert following.truncating
     late = EpochEnd(P, 1, 0, 1, 4)
-    assert following.epoch_answer(0, late) is Outcome.GO_ON
+    assert following.epoch_answer(0, late) is FetcherAction.GO_ON
     assert (following.truncating, rig.replica.log.leo) == (True, 10)
     following.epoch_question()
-    assert following.epoch_answer(0, late) is Outcome.GO_ON
+    assert following.epoch_answer(0, late) is FetcherAction.GO_ON
     assert (following.truncating, rig.replica.log.leo) == (False, 4)
 
 
@@ -94,10 +94,10 @@ def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) ->
     """Of another epoch than the log's latest, or when nothing is asked any more."""
     rig, following = deposed(kafka)
     following.epoch_question()
-    assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is Outcome.IGNORED
+    assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is FetcherAction.IGNORED
     assert (following.truncating, rig.replica.log.leo) == (True, 10)
-    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 8)) is Outcome.GO_ON
-    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 4)) is Outcome.IGNORED
+    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 8)) is FetcherAction.GO_ON
+    assert following.epoch_answer(0, EpochEnd(P, 1, 0, 1, 4)) is FetcherAction.IGNORED
     assert (following.truncating, rig.replica.log.leo) == (False, 8)
 
 

@@ -10,7 +10,7 @@ from cluster_model.broker.partition.fetch_sessions import (
     SessionHandle,
     next_epoch,
 )
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import RecordsRead
@@ -284,13 +284,13 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[FetchRequest, KafkaEr
 @pytest.mark.parametrize(("kafka", "sessions"), [("0.9", False), ("1.0", False), ("1.1", True), ("3.9", True)])
 def test_sessions_are_there_since_1_1(kafka: str, sessions: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     epochs: list[int] = []
-    original = Service.fetch
+    original = RequestHandler.fetch
 
-    def noted(self: Service, source: int, asked: FetchRequest) -> None:
+    def noted(self: RequestHandler, source: int, asked: FetchRequest) -> None:
         epochs.append(asked.session_epoch)
         original(self, source, asked)
 
-    monkeypatch.setattr(Service, "fetch", noted)
+    monkeypatch.setattr(RequestHandler, "fetch", noted)
     found = cluster(kafka, 1_000)
     found.run(5 * SECOND)
     assert (max(epochs) > 10) is sessions

@@ -8,7 +8,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from cluster_model.checker.anomalies.history_checker import Anomalies
-from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
 from tests.cluster_model.anomaly_brute import Brute, Strands, Taken, Value, begins, payload_of
 
 pytestmark = pytest.mark.slow
@@ -88,8 +88,8 @@ def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
     return found
 
 
-def read(draw: Random, strands: Strands) -> tuple[Read, ...]:
-    found: list[Read] = []
+def read(draw: Random, strands: Strands) -> tuple[ReadOperation, ...]:
+    found: list[ReadOperation] = []
     for _read in range(draw.choice((1, 1, 2))):
         key, strand = draw.choice(sorted(strands))
         end = max(strands[key, strand], default=-1) + 1
@@ -100,7 +100,7 @@ def read(draw: Random, strands: Strands) -> tuple[Read, ...]:
                     if found and found[-1][:2] == (key, strand) and found[-1].end == offset:
                         found[-1] = found[-1]._replace(end=offset + 1)
                     else:
-                        found.append(Read(key, strand, offset, offset + 1))
+                        found.append(ReadOperation(key, strand, offset, offset + 1))
     return tuple(found)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from cluster_model.checker.anomalies.definitions import KINDS
 from cluster_model.checker.anomalies.history_checker import Anomalies
-from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, Read, Send
+from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Op, ReadOperation, Send
 from tests.cluster_model.anomaly_brute import Strands, payload_of
 
 K, OTHER = "t-0", "t-1"
@@ -44,9 +44,9 @@ class Made:
         self.add(name, Op(f"{client}#0", kind, "send", (Send(K, client, first, size, *place),)))
 
     def poll(self, name: str, reader: str, start: int, end: int, manner: str = PLAIN, strand: int = 0) -> None:
-        self.add(name, Op(f"{reader}#0", OK, "poll", (), (Read(K, strand, start, end),)), manner)
+        self.add(name, Op(f"{reader}#0", OK, "poll", (), (ReadOperation(K, strand, start, end),)), manner)
 
-    def reads(self, name: str, *reads: Read) -> None:
+    def reads(self, name: str, *reads: ReadOperation) -> None:
         op, manner = self.ops[name]
         self.ops[name] = (op._replace(reads=reads), manner)
 
@@ -77,14 +77,14 @@ def an_unplaced_write_is_never_read(made: Made) -> None:
 
 def a_committed_record_is_dropped(made: Made) -> None:
     for name in ("r0", "g/00"):
-        made.reads(name, Read(K, 0, 0, 7), Read(K, 0, 8, 20))
+        made.reads(name, ReadOperation(K, 0, 0, 7), ReadOperation(K, 0, 8, 20))
 
 
 def its_offset_is_used_again(made: Made) -> None:
     made.strands[K, 1] = {**made.strands[K, 0], 7: ("z", 0)}
     made.add("timed out", Op("z#0", INFO, "send", (Send(K, "z", 0, 1),)))
     for name in ("r0", "g/00"):
-        made.reads(name, Read(K, 1, 0, 20))
+        made.reads(name, ReadOperation(K, 1, 0, 20))
 
 
 def a_committed_record_is_written_twice(made: Made) -> None:
@@ -134,39 +134,39 @@ def a_value_has_no_writer(made: Made) -> None:
 
 
 def one_poll_goes_back(made: Made) -> None:
-    made.reads("r0", Read(K, 0, 0, 12), Read(K, 0, 8, 20))
+    made.reads("r0", ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 8, 20))
 
 
 def one_poll_repeats(made: Made) -> None:
-    made.reads("r0", Read(K, 0, 0, 12), Read(K, 0, 11, 20))
+    made.reads("r0", ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 11, 20))
 
 
 def one_poll_leaves_out(made: Made) -> None:
-    made.reads("r0", Read(K, 0, 0, 7), Read(K, 0, 8, 20))
+    made.reads("r0", ReadOperation(K, 0, 0, 7), ReadOperation(K, 0, 8, 20))
 
 
 def a_reader_begins_anew(made: Made) -> None:
     made.poll("again", "r", 0, 40)
-    made.reads("again", Read(K, 0, 0, 35), Read(K, 0, 36, 40))
+    made.reads("again", ReadOperation(K, 0, 0, 35), ReadOperation(K, 0, 36, 40))
 
 
 def a_reader_jumps(made: Made) -> None:
-    made.reads("r1", Read(K, 0, 25, 35))
+    made.reads("r1", ReadOperation(K, 0, 25, 35))
 
 
 def a_member_begins_anew(made: Made) -> None:
-    made.reads("g/01", Read(K, 0, 15, 35))
+    made.reads("g/01", ReadOperation(K, 0, 15, 35))
 
 
 def a_rebalance_moves_the_key(made: Made) -> None:
     op, manner = made.ops["r0"]
-    moved = op._replace(reads=(Read(K, 0, 0, 12), Read(K, 0, 8, 20)), moved=(K,))
+    moved = op._replace(reads=(ReadOperation(K, 0, 0, 12), ReadOperation(K, 0, 8, 20)), moved=(K,))
     made.ops["r0"] = (moved, manner)
 
 
 def a_restarted_reader_begins_anew(made: Made) -> None:
     made.add("crash", Op("r#0", OK, "crash"))
-    made.add("again", Op("r#1", OK, "poll", (), (Read(K, 0, 0, 35), Read(K, 0, 36, 40))))
+    made.add("again", Op("r#1", OK, "poll", (), (ReadOperation(K, 0, 0, 35), ReadOperation(K, 0, 36, 40))))
 
 
 def a_step_over_a_marker(made: Made) -> None:
@@ -176,7 +176,7 @@ def a_step_over_a_marker(made: Made) -> None:
 
 def a_transaction_reads_its_own(made: Made) -> None:
     op, manner = made.ops["txn"]
-    made.ops["txn"] = (op._replace(reads=(Read(K, 0, 32, 33),)), manner)
+    made.ops["txn"] = (op._replace(reads=(ReadOperation(K, 0, 32, 33),)), manner)
 
 
 def transactions(made: Made, one: tuple[int, int], other: tuple[int, int]) -> tuple[Op, Op]:
@@ -195,7 +195,7 @@ def told(made: Made, *ops: Op, both: bool = True) -> None:
         made.now += 10
         made.ops[op.process] = (op._replace(invoked_us=500, time_us=1_000 + made.now), PLAIN)
     if both:
-        made.add("see", Op("s#0", OK, "poll", (), (Read(K, 0, 40, 42), Read(OTHER, 0, 0, 2))))
+        made.add("see", Op("s#0", OK, "poll", (), (ReadOperation(K, 0, 40, 42), ReadOperation(OTHER, 0, 0, 2))))
 
 
 def transactions_in_one_order(made: Made) -> None:
@@ -208,12 +208,14 @@ def transactions_behind_each_other(made: Made) -> None:
 
 def transactions_read_each_other(made: Made) -> None:
     one, other = transactions(made, (40, 0), (41, 1))
-    told(made, one._replace(reads=(Read(K, 0, 41, 42),)), other._replace(reads=(Read(OTHER, 0, 0, 1),)))
+    told(
+        made, one._replace(reads=(ReadOperation(K, 0, 41, 42),)), other._replace(reads=(ReadOperation(OTHER, 0, 0, 1),))
+    )
 
 
 def one_reads_the_one_behind_it(made: Made) -> None:
     one, other = transactions(made, (40, 0), (41, 1))
-    told(made, one._replace(reads=(Read(OTHER, 0, 1, 2),)), other)
+    told(made, one._replace(reads=(ReadOperation(OTHER, 0, 1, 2),)), other)
 
 
 def a_transaction_is_half_there(made: Made) -> None:
@@ -350,7 +352,7 @@ def test_a_long_clean_run_is_remembered_in_a_few_ranges() -> None:
             op = Op(f"{client}#0", OK, "send", (send,), invoked_us=10 * number + 1, time_us=10 * number + 2)
             anomalies.take(op)
             for reader in "rst":
-                poll = Op(f"{reader}#0", OK, "poll", (), (Read(K, 0, at, at + 10),))
+                poll = Op(f"{reader}#0", OK, "poll", (), (ReadOperation(K, 0, at, at + 10),))
                 anomalies.take(poll._replace(invoked_us=10 * number + 3, time_us=10 * number + 4), CAREFUL)
             if number % 500 == 0:
                 anomalies.cases(number)

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce, ProducerSettings
-from cluster_model.checker.anomalies.index import Facts
+from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent
 from cluster_model.protocol.records import Damage
@@ -31,7 +31,7 @@ class Case:
         if len(placement) > 1:
             self.hands.fetch(B, C, B, C)
         cluster = self.hands.cluster
-        self.facts = Facts(lambda _key, _strand, start, end: [(start, SHOP, start, end - start)])
+        self.facts = KeyIndex(lambda _key, _strand, start, end: [(start, SHOP, start, end - start)])
         self.acknowledged(0, 2)
         producers = {SHOP: ProducerSettings(acks=acks, transactional=transactional)}
         excuses = cluster.checker.invariants.excuses

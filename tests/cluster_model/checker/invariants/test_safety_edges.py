@@ -11,7 +11,7 @@ from cluster_model.broker.storage import log_manager
 from cluster_model.checker.invariants.durability import RANGES_KEPT, AcksOneBounded
 from cluster_model.controller.committed_state import Committed
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Appended, ControllerChanged, InvariantViolated, RecordsAcked
 from tests.cluster_model.checker.invariants.test_safety_mutations import (
@@ -54,7 +54,7 @@ def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkey
     """Broker 3 is dead and fenced; then the leader dies, and whoever is elected has it in sync again."""
     real = Committed.commit
 
-    def commit(self: Committed, change: Change, now: int) -> bool:
+    def commit(self: Committed, change: PartitionChange, now: int) -> bool:
         state = change.state
         if not sound and state.leader == B and 3 not in state.isr:
             change = change._replace(state=state._replace(isr=(*state.isr, 3)))

@@ -11,7 +11,7 @@ import pytest
 
 from cluster_model.broker.fetch import fetch_reads
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.partition import Following, Leadership, Replica
+from cluster_model.broker.partition.partition import FollowerState, Leadership, Replica
 from cluster_model.checker.invariants.invariant_checker import PROPERTIES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.committed_state import Committed
@@ -19,7 +19,7 @@ from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.cluster_control_manager import ClusterControl
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import alter_partition
-from cluster_model.controller.rules.partition_change import Change
+from cluster_model.controller.rules.partition_change import PartitionChange
 from cluster_model.log import log_cleaner
 from cluster_model.log.leader_epoch_cache import EpochCache
 from cluster_model.log.segments import Segments
@@ -69,7 +69,7 @@ def commits(change_state: Callable[[PartitionState], PartitionState]) -> Callabl
     def broken(patch: Patch) -> None:
         real = Committed.commit
 
-        def commit(self: Committed, change: Change, now: int) -> bool:
+        def commit(self: Committed, change: PartitionChange, now: int) -> bool:
             return real(self, change._replace(state=change_state(change.state)), now)
 
         patch.setattr(Committed, "commit", commit)
@@ -271,11 +271,11 @@ def no_truncation(patch: Patch) -> None:
 def to_the_high_watermark(patch: Patch) -> None:
     """The rule up to 0.10.2 in a new cluster."""
 
-    def start(self: Following, now: int, *, changed_leader: bool) -> None:
+    def start(self: FollowerState, now: int, *, changed_leader: bool) -> None:
         if changed_leader:
             self.replica.truncate(self.replica.hw, now, "high watermark")
 
-    patch.setattr(Following, "start", start)
+    patch.setattr(FollowerState, "start", start)
 
 
 def fastest(patch: Patch) -> None:

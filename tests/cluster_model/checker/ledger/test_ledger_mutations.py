@@ -6,9 +6,9 @@ import pytest
 
 from cluster_model.broker.partition import partition
 from cluster_model.broker.partition.replication_rules import Remote
-from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, Books
+from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, DeliveryTracker
 from cluster_model.checker.ledger.ledger_report import Survey, unknown_written
-from cluster_model.clients.producer.delivery_stats import Books as ClientBooks
+from cluster_model.clients.producer.delivery_stats import DeliveryStats
 from cluster_model.clients.producer.record_accumulator import Outgoing
 from cluster_model.cluster import Cluster
 from cluster_model.log.replica_log import ReplicaLog
@@ -195,13 +195,13 @@ def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.M
     written = unknown_written(sound.world, ledger)
     assert 0 < written <= sound.query.unknown()
     assert sound.query.unknown_written() == written
-    real = ClientBooks.gave_up
+    real = DeliveryStats.gave_up
 
-    def lying(self: ClientBooks, now: int, batch: Outgoing, error: str) -> None:
+    def lying(self: DeliveryStats, now: int, batch: Outgoing, error: str) -> None:
         batch.written = False
         real(self, now, batch, error)
 
-    monkeypatch.setattr(ClientBooks, "gave_up", lying)
+    monkeypatch.setattr(DeliveryStats, "gave_up", lying)
     broken = interrupted()
     assert failed_and_written(broken)
 
@@ -220,7 +220,7 @@ def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.M
     ],
 )
 def test_an_acknowledgement_outweighs_and_nothing_else_does(first: int, second: int, totals: list[int]) -> None:
-    books = Books()
+    books = DeliveryTracker()
     books.sent("p", P, 0, 10)
     books.ended(first, "p", P, 0, 4)
     books.ended(second, "p", P, 2, 4)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.checker.ledger.delivery_tracker import ACKED, SENT, Books
+from cluster_model.checker.ledger.delivery_tracker import ACKED, SENT, DeliveryTracker
 from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.cluster import Cluster
@@ -63,7 +63,7 @@ def test_a_failover_costs_as_much_however_long_the_run(acks: str) -> None:
 
 
 def test_a_million_records_are_one_range_for_each_outcome() -> None:
-    books = Books()
+    books = DeliveryTracker()
     for number in range(0, 1_000_000, 100):
         books.sent("p", P, number, 100)
         books.ended(ACKED, "p", P, number, 100)
@@ -74,7 +74,7 @@ def test_a_million_records_are_one_range_for_each_outcome() -> None:
 
 
 def test_acknowledgements_that_overtake_each_other_come_together_again() -> None:
-    books = Books()
+    books = DeliveryTracker()
     books.sent("p", P, 0, 10_000)
     for number in range(0, 10_000, 20):
         books.ended(ACKED, "p", P, number + 10, 10)
@@ -116,7 +116,7 @@ def count_of(repeats: Repeats) -> int:
 
 def test_records_behind_a_gap_go_on_from_their_own_end() -> None:
     """An application may number its records anew: what is between was never handed over."""
-    books = Books()
+    books = DeliveryTracker()
     for sequence in (0, 10, 15):
         books.sent("p", P, sequence, 5)
     (told,) = books.told()

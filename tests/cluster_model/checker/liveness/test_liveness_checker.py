@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from cluster_model.broker.partition.partition import Following, Leadership, Replica
-from cluster_model.broker.request_handler import Service
+from cluster_model.broker.partition.partition import FollowerState, Leadership, Replica
+from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.checker.liveness.liveness_checker import NAMES, PROPERTIES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
@@ -165,30 +165,30 @@ def hw_stands(patch: Patch) -> None:
 
 
 def followers_keep_their_hw(patch: Patch) -> None:
-    real = Following.answer
+    real = FollowerState.answer
 
-    def answer(self: Following, *words: Any) -> Any:
+    def answer(self: FollowerState, *words: Any) -> Any:
         before = self.replica.hw
         found = real(self, *words)
         self.replica.hw = min(before, self.replica.log.leo)
         return found
 
-    patch.setattr(Following, "answer", answer)
+    patch.setattr(FollowerState, "answer", answer)
 
 
 def nothing_expires(patch: Patch) -> None:
-    patch.setattr(Service, "expire", lambda _self: None)
+    patch.setattr(RequestHandler, "expire", lambda _self: None)
 
 
 def failed_for_good(patch: Patch) -> None:
-    real = Following.start
+    real = FollowerState.start
 
-    def start(self: Following, now: int, *, changed_leader: bool) -> None:
+    def start(self: FollowerState, now: int, *, changed_leader: bool) -> None:
         failed = self.failed
         real(self, now, changed_leader=changed_leader)
         self.failed = failed
 
-    patch.setattr(Following, "start", start)
+    patch.setattr(FollowerState, "start", start)
 
 
 def answers_are_ignored(patch: Patch) -> None:

@@ -6,7 +6,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.broker.partition.partition import Leadership
-from cluster_model.checker.liveness.deadlines import Bounds
+from cluster_model.checker.liveness.deadlines import LivenessDeadlines
 from cluster_model.checker.liveness.liveness_checker import NAMES
 from cluster_model.cluster import Cluster
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
@@ -74,7 +74,7 @@ def test_what_is_overdue_says_since_when_and_how_long_it_may_take(
 ) -> None:
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
-    bound = Bounds.of(cluster.spec).leader_us
+    bound = LivenessDeadlines.of(cluster.spec).leader_us
     cluster.crash(1)
     (event,) = late(quiet(later(cluster, 60)))
     assert (event.property, event.partition, event.broker, event.known) == ("leader-elected", P, 2, "")
@@ -213,9 +213,9 @@ def test_a_deposed_leader_that_keeps_a_produce_is_overdue(snapshot: SnapshotAsse
     [("0.8.2", "zookeeper"), ("2.3", "zookeeper"), ("2.8", "zookeeper"), ("3.3", "kraft"), ("4.1", "kraft")],
 )
 def test_bounds_are_whole_and_grow_with_what_they_are_made_of(kafka: str, mode: str) -> None:
-    def bounds(**config: Any) -> Bounds:
+    def bounds(**config: Any) -> LivenessDeadlines:
         named = {key.replace("_", "."): value for key, value in config.items()}
-        return Bounds.of(ClusterSpec(kafka, mode, (BrokerSpec(1),), (), (), config=named))
+        return LivenessDeadlines.of(ClusterSpec(kafka, mode, (BrokerSpec(1),), (), (), config=named))
 
     usual = bounds()
     session = "broker_session_timeout_ms" if mode == "kraft" else "zookeeper_session_timeout_ms"

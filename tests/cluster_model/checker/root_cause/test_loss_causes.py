@@ -5,9 +5,9 @@ from typing import Any, cast
 
 import pytest
 
-from cluster_model.checker.history.partition_history import History, Scene, Witness
+from cluster_model.checker.history.partition_history import ClusterHistory, MissingRecords, PartitionSnapshot
 from cluster_model.checker.root_cause.findings import UNEXPLAINED, UNFENCED_FOLLOWER, UNREPLICATED_TAIL
-from cluster_model.checker.root_cause.loss_causes import Case, cause_of
+from cluster_model.checker.root_cause.loss_causes import LossCase, cause_of
 from cluster_model.log.batch_store import Lineage
 from cluster_model.protocol.events import LeaderElected
 from cluster_model.protocol.records import Batch
@@ -16,18 +16,18 @@ from cluster_model.protocol.versions import Profile
 PARTITION = "orders-0"
 
 
-def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> Case:
+def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> LossCase:
     """One record of broker 1, which broker 2 never had when it was elected from the ISR."""
     lineage = Lineage(0, 1, 3, 0)
     lineage.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
     election = LeaderElected(1_000, PARTITION, 2, 4, 5, (2,), True, "leader failed")
-    scene = Scene(1, (1, 2), (1, 2), election, 1, 1, (), (), ())
-    witness = Witness(3, 0, 1, election, scene, (), -1, False)
-    return Case(PARTITION, lineage, (0, 1), acks, committed, isr, 1, witness, scene, None, 2)
+    scene = PartitionSnapshot(1, (1, 2), (1, 2), election, 1, 1, (), (), ())
+    witness = MissingRecords(3, 0, 1, election, scene, (), -1, False)
+    return LossCase(PARTITION, lineage, (0, 1), acks, committed, isr, 1, witness, scene, None, 2)
 
 
-def cause(given: Case, kafka: str) -> str:
-    history = History(cast("Any", SimpleNamespace(records={})))
+def cause(given: LossCase, kafka: str) -> str:
+    history = ClusterHistory(cast("Any", SimpleNamespace(records={})))
     return cause_of(given, history, Profile.of(kafka))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.clients.producer.partitioners import Latencies, Queue, UniformPartitioner, load_table
+from cluster_model.clients.producer.partitioners import NodeLatencies, Queue, UniformPartitioner, load_table
 from cluster_model.kernel.rng import Stream
 from tests.cluster_model.clients.producer.queues import Waiting
 
@@ -93,7 +93,7 @@ def test_without_adaptive_partitioning_queues_do_not_matter() -> None:
 
 
 def test_a_broker_is_slow_when_it_has_kept_something_ready_waiting_for_too_long() -> None:
-    latencies = Latencies(100 * MS)
+    latencies = NodeLatencies(100 * MS)
     assert not latencies.slow(1)
     latencies.on_ready(1, 1_000 * MS, can_take=False)
     assert not latencies.slow(1)  # first heard of now
@@ -102,7 +102,7 @@ def test_a_broker_is_slow_when_it_has_kept_something_ready_waiting_for_too_long(
     latencies.on_ready(1, 1_101 * MS, can_take=False)
     assert latencies.slow(1)
     assert not latencies.slow(2)
-    again = Latencies(100 * MS)
+    again = NodeLatencies(100 * MS)
     again.load(latencies.save())
     assert again.slow(1)
     latencies.on_ready(1, 1_500 * MS, can_take=True)
@@ -110,7 +110,7 @@ def test_a_broker_is_slow_when_it_has_kept_something_ready_waiting_for_too_long(
 
 
 def test_without_a_timeout_no_broker_is_slow() -> None:
-    latencies = Latencies(0)
+    latencies = NodeLatencies(0)
     latencies.on_ready(1, 0, can_take=True)
     latencies.on_ready(1, 10**12, can_take=False)
     assert not latencies.slow(1)

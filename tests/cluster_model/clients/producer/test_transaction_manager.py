@@ -11,11 +11,11 @@ from cluster_model.clients.producer.transaction_manager import (
     FIRST_WAIT_US,
     INIT,
     OFFSETS,
-    Ask,
-    GroupOffsets,
+    ProducerTransactionState,
     Rules,
-    State,
     TransactionManager,
+    TransactionOffsets,
+    TransactionRequest,
     rules_of,
 )
 from cluster_model.protocol.errors import KafkaError
@@ -25,14 +25,14 @@ from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, 
 from cluster_model.protocol.versions import ClientProfile, Profile
 
 E = KafkaError
-S = State
+S = ProducerTransactionState
 BACKOFF = 100_000
 TIMEOUT = 60_000_000
 OLD = Rules(bumps=False, fenced_by_leaders=True, members=False)
 USUAL = Rules()
 EPOCHS = Rules(epochs=True, versions=(12, 5, 5))
 ALL = (OLD, USUAL, EPOCHS)
-OF_A_MEMBER = GroupOffsets("g", (CommittedOffset("in-0", 7, 2),), 3, "g-1", "")
+OF_A_MEMBER = TransactionOffsets("g", (CommittedOffset("in-0", 7, 2),), 3, "g-1", "")
 
 
 class Talk:
@@ -381,7 +381,7 @@ def test_a_batch_that_fails_in_a_commit_ends_the_commit() -> None:
 
 
 @pytest.mark.parametrize(("rules", "state"), [(OLD, S.FATAL_ERROR), (USUAL, S.ABORTABLE_ERROR)])
-def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(rules: Rules, state: State) -> None:
+def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(rules: Rules, state: ProducerTransactionState) -> None:
     talk = writing(rules)
     talk.manager.batch_failed(E.INVALID_PRODUCER_EPOCH)
     assert talk.manager.state is state
@@ -390,7 +390,7 @@ def test_a_leaders_word_on_the_epoch_was_fatal_before_kip_588(rules: Rules, stat
 @pytest.mark.parametrize(
     ("rules", "state"), [(OLD, S.FATAL_ERROR), (USUAL, S.ABORTABLE_ERROR), (EPOCHS, S.ABORTABLE_ERROR)]
 )
-def test_a_gap_that_nobody_can_close_needs_a_new_epoch(rules: Rules, state: State) -> None:
+def test_a_gap_that_nobody_can_close_needs_a_new_epoch(rules: Rules, state: ProducerTransactionState) -> None:
     talk = writing(rules)
     talk.manager.unresolved()
     assert talk.manager.state is state
@@ -424,7 +424,7 @@ def test_its_state_can_be_saved_at_any_time(kind: str) -> None:
     other = TransactionManager("tx", TIMEOUT, BACKOFF, USUAL)
     other.load(talk.manager.save())
     assert other.save() == talk.manager.save()
-    assert isinstance(other.asking, Ask)
+    assert isinstance(other.asking, TransactionRequest)
     for each in (talk.manager, other):
         each.answered(E.NONE, talk.now, 7_000, 3)
     assert other.save() == talk.manager.save()

@@ -13,7 +13,7 @@ from cluster_model.controller.kraft.messages import (
 )
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
@@ -53,7 +53,7 @@ class Rig:
         self.network = Network(Streams(0), MS, 0, lambda _target, _payload: None)
         self.log: Any = Log()
         self.old, self.new = Node(self), Node(self)
-        port = Port(self.network, BROKER)
+        port = NodeContext(self.network, BROKER)
         self.network.add(BROKER, "broker 1", self)
         self.network.add(OLD, "controller 1001", self.old)
         self.network.add(NEW, "controller 1002", self.new)
@@ -85,7 +85,7 @@ class Rig:
         return request
 
     def reply(self, node: int, message: Any) -> None:
-        Port(self.network, node).send(BROKER, message)
+        NodeContext(self.network, node).send(BROKER, message)
 
 
 @pytest.fixture
@@ -199,7 +199,7 @@ def test_what_the_answers_make_leaders_propose_anew_goes_together_and_nothing_tw
         if answer.error:
             rig.manager.propose(proposal(answer.partition, answer.correlation + 1))
 
-    rig.manager = AlterPartitionManager(Port(rig.network, BROKER), rig.channel, lambda: 7, take)
+    rig.manager = AlterPartitionManager(NodeContext(rig.network, BROKER), rig.channel, lambda: 7, take)
     rig.manager.propose(proposal("a"))
     for partition in ("b", "c", "d"):
         rig.manager.propose(proposal(partition))
@@ -226,7 +226,9 @@ def test_an_answer_to_an_earlier_leadership_is_none_to_a_later_one_of_the_same_n
 
 def test_a_stale_broker_epoch_is_followed_by_the_one_that_the_broker_has_by_then(rig: Rig) -> None:
     epochs = [7]
-    rig.manager = AlterPartitionManager(Port(rig.network, BROKER), rig.channel, lambda: epochs[-1], rig.answers.append)
+    rig.manager = AlterPartitionManager(
+        NodeContext(rig.network, BROKER), rig.channel, lambda: epochs[-1], rig.answers.append
+    )
     rig.manager.propose(proposal("a"))
     rig.run(2 * MS)
     rig.reply(OLD, AlterPartitionBatchResponse(1, KafkaError.STALE_BROKER_EPOCH, ()))

@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.controller.kraft.control_plane import KraftPlane
 from cluster_model.controller.kraft.messages import AlterPartitionBatchRequest, AlterPartitionBatchResponse
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest
 from tests.cluster_model.timelines import ADMIN, Watched
@@ -86,7 +86,7 @@ def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None
     answers = []
     for number, (broker, epoch) in enumerate(((1, 5), (9, 0), (1, -1), (1, 0)), 1):
         request = AlterPartitionBatchRequest(number, broker, epoch, (good,))
-        Port(watched.cluster.network, ADMIN).send(1001, request)
+        NodeContext(watched.cluster.network, ADMIN).send(1001, request)
         watched.run(0.1)
         answer = watched.admin.got[-1]
         assert isinstance(answer, AlterPartitionBatchResponse)
@@ -108,7 +108,7 @@ def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> No
         cluster.cut(other, 1001, 7)
     assert controller.expire_session(1), "broker 2 leads by now, says who cannot commit it"
     late = AlterPartitionRequest(P, 1, 0, 0, 0, (1, 2), (0, 0), 1)
-    Port(cluster.network, ADMIN).send(1001, AlterPartitionBatchRequest(1, 1, 0, (late,)))
+    NodeContext(cluster.network, ADMIN).send(1001, AlterPartitionBatchRequest(1, 1, 0, (late,)))
     while controller.active:
         watched.run(0.01)
         assert not controller.active or watched.admin.got == []

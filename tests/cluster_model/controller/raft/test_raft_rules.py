@@ -16,7 +16,7 @@ from cluster_model.controller.raft.messages import (
 )
 from cluster_model.controller.raft.raft import (
     NEVER,
-    Election,
+    EpochElection,
     RaftNode,
     ReplicaProgress,
     Role,
@@ -243,7 +243,7 @@ def test_back_offs_double_up_to_their_limit(retries: int, draws: int, most_ms: i
         asked_for.append(bound)
         return bound - 1
 
-    assert Election(ME, VOTERS, retries).backoff_us(config(), draw) == most_ms * MS
+    assert EpochElection(ME, VOTERS, retries).backoff_us(config(), draw) == most_ms * MS
     assert asked_for == [draws]
 
 
@@ -252,7 +252,7 @@ def test_back_offs_double_up_to_their_limit(retries: int, draws: int, most_ms: i
     ({9: True}, False, False),
 ])  # fmt: skip
 def test_a_majority_of_the_voters_decides(votes_: dict[int, bool], won: bool, lost: bool) -> None:
-    election = Election(ME, VOTERS)
+    election = EpochElection(ME, VOTERS)
     for voter, granted in votes_.items():
         election.record(voter, granted=granted)
     assert (election.won, election.lost) == (won, lost)

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.controller.rules.admin_rules import asked_kraft
 from cluster_model.controller.rules.alter_partition import accept_kraft, answer_error, judge_kraft
 from cluster_model.controller.rules.kraft_partition_changes import broker_back, broker_gone, build, unclean_shutdown
-from cluster_model.controller.rules.partition_change import LEADER, Change, Election, created
+from cluster_model.controller.rules.partition_change import LEADER, ElectionMode, PartitionChange, created
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
@@ -25,7 +25,7 @@ def topic(profile: Profile, *, min_isr: int = 2, unclean: bool = False) -> Topic
 
 def change(
     state: PartitionState, *active: int, profile: Profile = V36, min_isr: int = 2, unclean: bool = False, **targets: Any
-) -> Change | None:
+) -> PartitionChange | None:
     settings = topic(profile, min_isr=min_isr, unclean=unclean)
     return build(state, active=active.__contains__, profile=profile, topic=settings, by="test", **targets)
 
@@ -43,24 +43,24 @@ def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[i
 @pytest.mark.parametrize(
     ("leader", "isr", "active", "election", "becomes"),
     [
-        (2, (1, 2, 3), (1, 2, 3), Election.ONLINE, None),
-        (2, (1, 2, 3), (1, 2, 3), Election.UNCLEAN, None),
-        (2, (1, 2, 3), (1, 2, 3), Election.PREFERRED, 1),
-        (2, (2, 3), (1, 2, 3), Election.PREFERRED, None),
-        (2, (1, 2, 3), (2, 3), Election.PREFERRED, None),
-        (2, (1, 2, 3), (3,), Election.PREFERRED, 3),
-        (2, (2, 3), (1, 3), Election.PREFERRED, 3),
-        (1, (3, 2, 1), (2, 3), Election.ONLINE, 2),
-        (1, (1, 3), (2, 3), Election.ONLINE, 3),
-        (1, (1,), (2, 3), Election.ONLINE, NOBODY),
-        (1, (1,), (2, 3), Election.UNCLEAN, 2),
-        (1, (1,), (2, 3), Election.PREFERRED, NOBODY),
-        (NOBODY, (1,), (2, 3), Election.ONLINE, None),
-        (NOBODY, (1,), (1, 2), Election.ONLINE, 1),
+        (2, (1, 2, 3), (1, 2, 3), ElectionMode.ONLINE, None),
+        (2, (1, 2, 3), (1, 2, 3), ElectionMode.UNCLEAN, None),
+        (2, (1, 2, 3), (1, 2, 3), ElectionMode.PREFERRED, 1),
+        (2, (2, 3), (1, 2, 3), ElectionMode.PREFERRED, None),
+        (2, (1, 2, 3), (2, 3), ElectionMode.PREFERRED, None),
+        (2, (1, 2, 3), (3,), ElectionMode.PREFERRED, 3),
+        (2, (2, 3), (1, 3), ElectionMode.PREFERRED, 3),
+        (1, (3, 2, 1), (2, 3), ElectionMode.ONLINE, 2),
+        (1, (1, 3), (2, 3), ElectionMode.ONLINE, 3),
+        (1, (1,), (2, 3), ElectionMode.ONLINE, NOBODY),
+        (1, (1,), (2, 3), ElectionMode.UNCLEAN, 2),
+        (1, (1,), (2, 3), ElectionMode.PREFERRED, NOBODY),
+        (NOBODY, (1,), (2, 3), ElectionMode.ONLINE, None),
+        (NOBODY, (1,), (1, 2), ElectionMode.ONLINE, 1),
     ],
 )
 def test_who_leads(
-    leader: int, isr: tuple[int, ...], active: tuple[int, ...], election: Election, becomes: int | None
+    leader: int, isr: tuple[int, ...], active: tuple[int, ...], election: ElectionMode, becomes: int | None
 ) -> None:
     made = change(PLAIN._replace(leader=leader, isr=isr), *active, election=election)
     assert (None if made is None else made.state.leader) == becomes
@@ -72,7 +72,7 @@ def test_who_leads(
 def test_a_topic_that_allows_it_is_led_uncleanly_but_not_by_a_preferred_election() -> None:
     lost = PLAIN._replace(isr=(1,))
     assert after(lost, 2, 3, unclean=True) == (2, (2,), 6, 10)
-    assert after(lost, 2, 3, unclean=True, election=Election.PREFERRED) == (NOBODY, (1,), 6, 10)
+    assert after(lost, 2, 3, unclean=True, election=ElectionMode.PREFERRED) == (NOBODY, (1,), 6, 10)
 
 
 # -- epochs, and the last member --------------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ def test_a_minimum_above_the_replicas_counts_as_their_number() -> None:
 
 
 def test_an_unclean_election_clears_the_elr() -> None:
-    state = elr(PLAIN._replace(leader=NOBODY, isr=(), elr=(1,), last_known=1), 3, election=Election.UNCLEAN)
+    state = elr(PLAIN._replace(leader=NOBODY, isr=(), elr=(1,), last_known=1), 3, election=ElectionMode.UNCLEAN)
     assert (state.leader, state.isr, state.elr, state.last_known, state.recovering) == (3, (3,), (), NOBODY, True)
 
 
@@ -161,7 +161,7 @@ def test_the_last_known_leader_is_elected_uncleanly_once_it_is_active() -> None:
 
 
 def test_a_preferred_election_gives_nobody_the_lead_that_is_not_in_sync_or_eligible() -> None:
-    assert change(LAST, 1, 2, 3, profile=NEW, election=Election.PREFERRED) is None
+    assert change(LAST, 1, 2, 3, profile=NEW, election=ElectionMode.PREFERRED) is None
     asked = asked_kraft(
         LAST, unclean=False, active=(1, 2, 3).__contains__, profile=NEW, topic=topic(NEW), by="administrator"
     )
@@ -188,7 +188,7 @@ def test_elr_can_be_turned_on_for_4_0_and_off_for_4_1(version: str, on: bool | N
 
 
 def test_an_unclean_leader_is_recovering_until_it_reports() -> None:
-    won = change(PLAIN._replace(isr=(1,)), 2, 3, election=Election.UNCLEAN)
+    won = change(PLAIN._replace(isr=(1,)), 2, 3, election=ElectionMode.UNCLEAN)
     assert won is not None
     assert won.state.recovering
     reported = change(won.state, 2, 3, target_isr=(2, 3), target_recovering=False)
@@ -252,7 +252,7 @@ def test_what_an_administrator_gets(
     made = asked_kraft(
         state, unclean=unclean, active=active.__contains__, profile=V36, topic=topic(V36), by="administrator"
     )
-    assert (made.state.leader if isinstance(made, Change) else made) == found
+    assert (made.state.leader if isinstance(made, PartitionChange) else made) == found
 
 
 # -- AlterPartition ---------------------------------------------------------------------------------------------------

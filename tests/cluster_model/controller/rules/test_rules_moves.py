@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from cluster_model.controller.rules import admin_rules
 from cluster_model.controller.rules.admin_rules import imbalanced_kraft, imbalanced_zk
-from cluster_model.controller.rules.partition_change import BrokerControlState, Change, next_state
+from cluster_model.controller.rules.partition_change import BrokerControlState, PartitionChange, next_state
 from cluster_model.controller.rules.replica_placement import Usable, check_replication, continued, place, place_striped
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
@@ -58,7 +58,7 @@ def test_a_new_reassignment_takes_the_place_of_the_one_under_way() -> None:
 def test_kraft_goes_back() -> None:
     state = begun_kraft(PLAIN, (4, 1))._replace(isr=(1, 2, 3, 4))
     back = admin_rules.cancel_kraft(state, **how())
-    assert isinstance(back, Change)
+    assert isinstance(back, PartitionChange)
     assert back.state == PartitionState(P, 1, 6, (1, 2, 3), 11, (1, 2, 3))
 
 
@@ -68,7 +68,7 @@ def test_what_cannot_go_back() -> None:
     lost = PartitionState(P, 4, 5, (4,), 9, (4, 1), (4,), (1,))
     assert cancel(lost, **how()) is KafkaError.INVALID_REPLICA_ASSIGNMENT
     anyway = cancel(lost, **how(unclean=True))
-    assert isinstance(anyway, Change)
+    assert isinstance(anyway, PartitionChange)
     assert (anyway.state.leader, anyway.state.isr, anyway.clean) == (1, (1,), False)
 
 

@@ -7,7 +7,7 @@ import pytest
 from cluster_model.controller.rules import partition_change
 from cluster_model.controller.rules.admin_rules import asked_zk
 from cluster_model.controller.rules.alter_partition import accept_zk, judge_write, judge_zk
-from cluster_model.controller.rules.partition_change import LEADER, Change
+from cluster_model.controller.rules.partition_change import LEADER, PartitionChange
 from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, PartitionState
@@ -22,7 +22,7 @@ def topic(profile: Profile, *, unclean: bool = False) -> TopicConfig:
     return TopicConfig.of(profile, {}, {"unclean.leader.election.enable": unclean})
 
 
-def short(change: Change | None) -> tuple[int, tuple[int, ...]] | None:
+def short(change: PartitionChange | None) -> tuple[int, tuple[int, ...]] | None:
     """Leader and ISR; the epochs of any such change are checked here."""
     if change is None:
         return None
@@ -155,7 +155,7 @@ def test_what_an_administrator_gets(
     state: PartitionState, live: tuple[int, ...], unclean: bool, found: KafkaError | int
 ) -> None:
     made = asked_zk(state, unclean=unclean, live=live.__contains__, profile=V39, topic=topic(V39), by="administrator")
-    assert (made.state.leader if isinstance(made, Change) else made) == found
+    assert (made.state.leader if isinstance(made, PartitionChange) else made) == found
 
 
 EPOCHS = {1: 10, 2: 20, 3: 30}
@@ -190,7 +190,7 @@ def test_before_3_3_an_ineligible_member_is_an_operation_not_attempted() -> None
 
 def test_a_proposal_that_stands_leaves_the_leader_epoch_alone() -> None:
     made = accept_zk(PLAIN._replace(recovering=True), GOOD)
-    assert made == Change(PLAIN._replace(isr=(1, 2), partition_epoch=10), LEADER)
+    assert made == PartitionChange(PLAIN._replace(isr=(1, 2), partition_epoch=10), LEADER)
     assert accept_zk(PLAIN, GOOD._replace(isr=(3, 2, 1))) is None
 
 

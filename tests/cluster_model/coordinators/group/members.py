@@ -5,7 +5,7 @@ from typing import Any
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -41,7 +41,7 @@ _REJOIN = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, Kafk
 class Hand:
     """A client that asks what it is told to ask, and notes the answers by number."""
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: NodeContext) -> None:
         self.port = port
         self.got: list[Any] = []
         self._number = 0
@@ -67,7 +67,7 @@ class Member(Hand):
     The leader gives the topic's partitions out in turn. Whatever breaks, it looks for its coordinator after 100 ms.
     """
 
-    def __init__(self, port: Port, name: str, group: str, *, instance: str = "", partitions: int = 2) -> None:
+    def __init__(self, port: NodeContext, name: str, group: str, *, instance: str = "", partitions: int = 2) -> None:
         super().__init__(port)
         self.name, self.group, self.instance = name, group, instance
         self.partitions = partitions
@@ -202,7 +202,7 @@ class Talk:
         self._nodes: dict[str, Member] = {}
         self._last: dict[str, str] = {}
         """What each was last told or asked: who repeats it word by word is not written down again."""
-        self.hand = Hand(Port(self.cluster.network, FIRST - 1))
+        self.hand = Hand(NodeContext(self.cluster.network, FIRST - 1))
         self._add(FIRST - 1, "admin", self.hand)
         for number in self.cluster.brokers:
             process = self.cluster.network.processes[number]
@@ -228,7 +228,7 @@ class Talk:
     def member(self, name: str, *, group: str = "g", instance: str = "") -> Member:
         """A new member, which begins at once."""
         node = FIRST + len(self._nodes)
-        found = Member(Port(self.cluster.network, node), name, group, instance=instance)
+        found = Member(NodeContext(self.cluster.network, node), name, group, instance=instance)
         self._nodes[name] = found
         self._add(node, name, found)
         found.begin()

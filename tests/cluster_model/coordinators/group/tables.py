@@ -4,15 +4,15 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.coordinators.group.group_metadata import (
-    Answer,
-    Group,
     GroupConfig,
+    GroupMetadata,
     GroupRecord,
+    GroupState,
     GroupValue,
-    State,
+    ResponseEffect,
     decode,
 )
-from cluster_model.coordinators.group.membership import Membership
+from cluster_model.coordinators.group.membership import MembershipRules
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -49,9 +49,9 @@ class Table:
         given = {name.replace("_", "."): value for name, value in config.items()}
         profile = Profile.of(kafka)
         self._drawn = 0
-        self.members = Membership(profile, GroupConfig.of(profile, given), self._uuid)
+        self.members = MembershipRules(profile, GroupConfig.of(profile, given), self._uuid)
         self.now = 0
-        self.group = Group("billing", 1, 0)
+        self.group = GroupMetadata("billing", 1, 0)
         self.holds = holds
         self.writing: list[Any] = []
         self.written: list[GroupValue] = []
@@ -59,7 +59,7 @@ class Table:
         self._number = 0
 
     @property
-    def state(self) -> State:
+    def state(self) -> GroupState:
         """The group's."""
         return self.group.state
 
@@ -71,7 +71,7 @@ class Table:
         result = act()
         while self.group.effects:
             effect = self.group.effects.pop(0)
-            if isinstance(effect, Answer):
+            if isinstance(effect, ResponseEffect):
                 self.answers[effect.message.correlation] = effect.message
                 continue
             record = decode(effect.record)
@@ -165,5 +165,5 @@ class Table:
         gives = {member_id: Assignment((f"orders-{index}",)) for index, member_id in enumerate(ids)}
         for member_id in reversed(ids):
             self.sync(member_id, gives=gives if member_id == self.group.leader else None)
-        assert self.group.state is State.STABLE
+        assert self.group.state is GroupState.STABLE
         return ids

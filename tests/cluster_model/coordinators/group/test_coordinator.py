@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -167,11 +167,11 @@ def test_who_may_commit_to_a_group_with_members() -> None:
     assert errors(talk.ask(OWNER, commit(**{**own, "generation": 2}))) == [ERROR.ILLEGAL_GENERATION]
     assert errors(talk.ask(OWNER, commit(**{**own, "generation": 0}))) == [ERROR.ILLEGAL_GENERATION]
     group = talk.cluster.coordinators[OWNER].registry.groups["g"]
-    group.state = State.PREPARING
+    group.state = GroupState.PREPARING
     assert errors(talk.ask(OWNER, commit(7, **own))) == [ERROR.NONE]
-    group.state = State.COMPLETING
+    group.state = GroupState.COMPLETING
     assert errors(talk.ask(OWNER, commit(8, **own))) == [ERROR.REBALANCE_IN_PROGRESS]
-    group.state = State.STABLE
+    group.state = GroupState.STABLE
     assert offsets(talk.ask(OWNER, fetch())) == {"orders-0": 7}
 
 

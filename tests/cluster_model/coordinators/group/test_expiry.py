@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import Group, GroupOffsets, OffsetAndMetadata, State
+from cluster_model.coordinators.group.group_metadata import GroupMetadata, GroupOffsets, GroupState, OffsetAndMetadata
 from cluster_model.coordinators.group.offset_commits import deletable, expired
 from cluster_model.protocol.group_messages import CONSUMER_PROTOCOL
 from cluster_model.protocol.versions import Profile
@@ -17,10 +17,10 @@ def committed_at(at: int, expires: int = -1) -> OffsetAndMetadata:
 
 
 def group(
-    state: State, protocol_type: str = CONSUMER_PROTOCOL, *, since: int = 0, topics: tuple[str, ...] | None = ()
-) -> Group:
+    state: GroupState, protocol_type: str = CONSUMER_PROTOCOL, *, since: int = 0, topics: tuple[str, ...] | None = ()
+) -> GroupMetadata:
     """One that has committed long ago and lately, for a topic that members subscribe to and for another."""
-    found = Group("g", 1, since)
+    found = GroupMetadata("g", 1, since)
     found.state, found.protocol_type, found.topics = state, protocol_type, topics
     for index, (name, at) in enumerate((("in-0", OLD), ("in-1", NEW), ("out-0", OLD), ("out-1", NEW))):
         found.offsets.put(name, committed_at(at), index)
@@ -30,32 +30,32 @@ def group(
 EVERYTHING = ["in-0", "in-1", "out-0", "out-1"]
 AGED = ["in-0", "out-0"]
 
-TABLE: list[tuple[str, Group, list[str]]] = [
-    ("empty for long enough: all, however new", group(State.EMPTY, since=50), EVERYTHING),
-    ("empty for less", group(State.EMPTY, since=51), []),
-    ("empty, and nobody wrote since when: by the commit", group(State.EMPTY, since=-1), AGED),
-    ("stable: what nobody subscribes to, by the commit", group(State.STABLE, topics=("in",)), ["out-0"]),
-    ("stable, subscriptions unknown", group(State.STABLE, topics=None), []),
-    ("stable, not a consumers' group", group(State.STABLE, "connect", topics=("in",)), []),
-    ("rebalancing", group(State.PREPARING, topics=("in",)), []),
-    ("about to be stable", group(State.COMPLETING, topics=("in",)), []),
-    ("never had members: by the commit", group(State.EMPTY, "", since=99), AGED),
+TABLE: list[tuple[str, GroupMetadata, list[str]]] = [
+    ("empty for long enough: all, however new", group(GroupState.EMPTY, since=50), EVERYTHING),
+    ("empty for less", group(GroupState.EMPTY, since=51), []),
+    ("empty, and nobody wrote since when: by the commit", group(GroupState.EMPTY, since=-1), AGED),
+    ("stable: what nobody subscribes to, by the commit", group(GroupState.STABLE, topics=("in",)), ["out-0"]),
+    ("stable, subscriptions unknown", group(GroupState.STABLE, topics=None), []),
+    ("stable, not a consumers' group", group(GroupState.STABLE, "connect", topics=("in",)), []),
+    ("rebalancing", group(GroupState.PREPARING, topics=("in",)), []),
+    ("about to be stable", group(GroupState.COMPLETING, topics=("in",)), []),
+    ("never had members: by the commit", group(GroupState.EMPTY, "", since=99), AGED),
 ]
 
 
 @pytest.mark.parametrize(("what", "found", "gone"), TABLE, ids=[row[0] for row in TABLE])
-def test_what_expires(what: str, found: Group, gone: list[str]) -> None:
+def test_what_expires(what: str, found: GroupMetadata, gone: list[str]) -> None:
     assert expired(found, NOW, Profile.of("3.9", "kraft"), KEPT) == gone, what
 
 
 @pytest.mark.parametrize(("what", "found", "gone"), TABLE, ids=[row[0] for row in TABLE])
-def test_before_2_1_state_does_not_matter(what: str, found: Group, gone: list[str]) -> None:
+def test_before_2_1_state_does_not_matter(what: str, found: GroupMetadata, gone: list[str]) -> None:
     del what, gone
     assert expired(found, NOW, Profile.of("2.0", "zookeeper"), KEPT) == AGED
 
 
 def test_a_time_of_its_own_goes_before_the_retention() -> None:
-    found = group(State.EMPTY, since=0)
+    found = group(GroupState.EMPTY, since=0)
     found.offsets.put("in-0", committed_at(OLD, 101), 9)
     found.offsets.put("out-1", committed_at(NEW, 100), 9)
     profile = Profile.of("3.9", "kraft")
@@ -64,7 +64,7 @@ def test_a_time_of_its_own_goes_before_the_retention() -> None:
 
 
 def test_what_is_being_committed_anew_stays() -> None:
-    found = group(State.EMPTY, since=0)
+    found = group(GroupState.EMPTY, since=0)
     found.offsets.prepare((("in-0", committed_at(NOW)),))
     assert expired(found, NOW, Profile.of("3.9", "kraft"), KEPT) == EVERYTHING[1:]
 
@@ -84,18 +84,18 @@ def test_a_transactions_offset_outlives_the_one_that_it_replaces() -> None:
 @pytest.mark.parametrize(
     ("state", "topics", "verdict"),
     [
-        (State.EMPTY, None, ERROR.NONE),
-        (State.EMPTY, ("in",), ERROR.NONE),
-        (State.STABLE, ("in",), ERROR.GROUP_SUBSCRIBED_TO_TOPIC),
-        (State.STABLE, ("out",), ERROR.NONE),
-        (State.PREPARING, None, ERROR.GROUP_SUBSCRIBED_TO_TOPIC),
+        (GroupState.EMPTY, None, ERROR.NONE),
+        (GroupState.EMPTY, ("in",), ERROR.NONE),
+        (GroupState.STABLE, ("in",), ERROR.GROUP_SUBSCRIBED_TO_TOPIC),
+        (GroupState.STABLE, ("out",), ERROR.NONE),
+        (GroupState.PREPARING, None, ERROR.GROUP_SUBSCRIBED_TO_TOPIC),
     ],
 )
 def test_offsets_are_deleted_of_topics_that_surely_nobody_subscribes_to(
-    state: State, topics: tuple[str, ...] | None, verdict: int
+    state: GroupState, topics: tuple[str, ...] | None, verdict: int
 ) -> None:
     assert deletable(group(state, topics=topics), ("in-0",), ("in-0",)) == (ERROR.NONE, (("in-0", verdict),))
 
 
 def test_who_shares_by_other_rules_keeps_all_offsets_while_it_has_members() -> None:
-    assert deletable(group(State.STABLE, "connect"), ("in-0",), ("in-0",)) == (ERROR.NON_EMPTY_GROUP, ())
+    assert deletable(group(GroupState.STABLE, "connect"), ("in-0",), ("in-0",)) == (ERROR.NON_EMPTY_GROUP, ())

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.protocol.group_messages import (
     HeartbeatRequest,
     LeaveGroupRequest,
@@ -66,7 +66,7 @@ def test_a_new_coordinator_knows_members_assignments_and_offsets() -> None:
     registry = read_until_loading(talk, 3)
     talk.run(0.05)
     after = registry.groups["g"]
-    assert (after.state, after.generation, after.leader) == (State.STABLE, 1, member.member_id)
+    assert (after.state, after.generation, after.leader) == (GroupState.STABLE, 1, member.member_id)
     assert after.members[member.member_id].assignment == before.members[member.member_id].assignment
     assert after.offsets.committed == before.offsets.committed
     assert after.topics == ("orders",)
@@ -74,7 +74,7 @@ def test_a_new_coordinator_knows_members_assignments_and_offsets() -> None:
     talk.run(9)
     assert list(after.members) == [member.member_id]
     talk.run(2)
-    assert (after.state, after.members) == (State.EMPTY, {})
+    assert (after.state, after.members) == (GroupState.EMPTY, {})
 
 
 def test_whoever_waits_at_a_coordinator_that_is_one_no_more_is_sent_elsewhere() -> None:
@@ -107,7 +107,7 @@ def test_syncs_that_wait_are_sent_elsewhere_too() -> None:
     talk.hand.ask(3, join(two))
     talk.run(7)
     group = talk.cluster.coordinators[3].registry.groups["g"]
-    assert group.state is State.COMPLETING
+    assert group.state is GroupState.COMPLETING
     follower = two if group.leader == one else one
     talk.hand.ask(3, SyncGroupRequest(0, "g", 1, follower))
     talk.run(0.1)
@@ -173,7 +173,7 @@ def test_a_group_over_the_limit_rebalances_as_soon_as_it_is_read() -> None:
     talk.cluster.crash(OWNER)
     registry = read_until_loading(talk, 3)
     talk.run(0.02)
-    assert registry.groups["g"].state is State.PREPARING
+    assert registry.groups["g"].state is GroupState.PREPARING
 
 
 # -- determinism -------------------------------------------------------------------------------------------------------

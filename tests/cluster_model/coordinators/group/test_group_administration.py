@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.protocol.group_messages import (
     NOTHING,
     DeleteGroupsRequest,
@@ -45,7 +45,7 @@ def test_groups_are_described() -> None:
 def test_while_a_group_rebalances_only_its_members_names_are_told() -> None:
     talk = started()
     with_member(talk)
-    talk.cluster.coordinators[OWNER].registry.groups["g"].state = State.PREPARING
+    talk.cluster.coordinators[OWNER].registry.groups["g"].state = GroupState.PREPARING
     (described,) = talk.ask(OWNER, DescribeGroupsRequest(0, ("g",))).groups
     assert (described.state, described.protocol) == ("PreparingRebalance", "")
     assert [(one.metadata, one.assignment) for one in described.members] == [(None, NOTHING)]

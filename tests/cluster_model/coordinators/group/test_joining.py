@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import MemberProtocol
 from tests.cluster_model.coordinators.group.tables import RANGE, REBALANCE, SECOND, SESSION, Table, protocols
@@ -85,7 +85,7 @@ def test_a_group_that_has_lost_all_members_waits_one_delay_and_no_more() -> None
     table = Table()
     (member,) = table.settled(1)
     table.leave(member)
-    assert (table.state, table.group.generation) == (State.EMPTY, 2)
+    assert (table.state, table.group.generation) == (GroupState.EMPTY, 2)
     _id, number = table.enter()
     table.run(SECOND)
     table.enter("b")
@@ -102,7 +102,7 @@ def test_a_rebalance_is_over_when_everybody_has_joined_again() -> None:
     table = Table()
     one, two = table.settled(2)
     table.enter("third")
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
     assert table.beat(one) == table.beat(two) == KafkaError.REBALANCE_IN_PROGRESS
     first = table.join(one)
     assert first not in table.answers
@@ -159,7 +159,7 @@ def test_if_nobody_joins_again_the_phase_goes_on() -> None:
     table.leave(new)
     for _ in range(3):
         table.run(REBALANCE)
-        assert (table.state, table.group.generation) == (State.PREPARING, 1)
+        assert (table.state, table.group.generation) == (GroupState.PREPARING, 1)
     assert list(table.group.members) == [member_id]
 
 
@@ -188,16 +188,16 @@ def test_the_leader_that_joins_a_stable_group_starts_a_rebalance_and_a_follower_
     one, two = table.settled(2)
     answer = table.joined(table.join(two))
     assert (answer.error, answer.generation_id, answer.leader, answer.members) == (0, 1, one, ())
-    assert str(table.state) == State.STABLE
+    assert str(table.state) == GroupState.STABLE
     table.join(one)
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
 
 
 def test_a_follower_with_another_subscription_starts_one_too() -> None:
     table = Table()
     _one, two = table.settled(2)
     table.join(two, offers=protocols("range", topics=("orders", "payments")))
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
 
 
 def test_who_missed_the_answer_to_its_join_gets_it_again() -> None:
@@ -206,7 +206,7 @@ def test_who_missed_the_answer_to_its_join_gets_it_again() -> None:
     table.run(3 * SECOND)
     again = table.joined(table.join(one))
     assert again == table.joined(number)._replace(correlation=again.correlation)
-    assert table.state is State.COMPLETING
+    assert table.state is GroupState.COMPLETING
     table.join(one, offers=protocols("range", topics=("other",)))
     assert table.group.generation == 2
 
@@ -279,7 +279,7 @@ def test_a_full_group_takes_no_more() -> None:
     assert (answer.error, answer.member_id) == (KafkaError.GROUP_MAX_SIZE_REACHED, "")
     assert table.joined(table.join(two)).error == 0
     table.join(one)
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
     member_id = table.joined(table.join()).member_id
     table.join(member_id)
     # The last of the three to join again is the one who is turned away.

@@ -12,7 +12,7 @@ import random
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.group_messages import OffsetCommitResponse, OffsetFetchRequest, SyncGroupResponse
 from cluster_model.protocol.versions import Profile
@@ -128,7 +128,7 @@ def test_groups_survive_whatever_happens(kafka: str, seed: int) -> None:
         group = cluster.coordinators[leader].registry.groups[group_id]
         members = [member for member in storm.members if member.group == group_id and not member.stopped]
         alive = {member.member_id: member for member in members}
-        assert group.state is (State.STABLE if alive else State.EMPTY)
+        assert group.state is (GroupState.STABLE if alive else GroupState.EMPTY)
         assert set(group.members) == set(alive)
         assert {member.generation for member in alive.values()} <= {group.generation}
         given = [partition for member in alive.values() for partition in (member.assignment or ((),))[0]]

@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.coordinators.group.consumer_groups_tool import (
-    Known,
+    PartitionOffsets,
     ResetError,
     Strategy,
     new_offset,
@@ -12,17 +12,17 @@ from cluster_model.coordinators.group.consumer_groups_tool import (
 )
 
 P = "orders-1"
-NOTHING = Known(start=10, end=90)
-BEHIND = Known(5, 10, 90, 40)
+NOTHING = PartitionOffsets(start=10, end=90)
+BEHIND = PartitionOffsets(5, 10, 90, 40)
 """What is committed has been deleted."""
-INSIDE = Known(50, 10, 90, 40)
-AHEAD = Known(120, 10, 90, -1)
+INSIDE = PartitionOffsets(50, 10, 90, 40)
+AHEAD = PartitionOffsets(120, 10, 90, -1)
 """What is committed was truncated, and all records are older than what is asked for."""
-HOLLOW = Known(7, 30, 30, -1)
+HOLLOW = PartitionOffsets(7, 30, 30, -1)
 """A log without records."""
 
 S = Strategy
-TABLE: list[tuple[Strategy, int, Known, int, bool]] = [
+TABLE: list[tuple[Strategy, int, PartitionOffsets, int, bool]] = [
     (S.TO_EARLIEST, 0, INSIDE, 10, False),
     (S.TO_EARLIEST, 0, HOLLOW, 30, False),
     (S.TO_LATEST, 0, INSIDE, 90, False),
@@ -31,7 +31,7 @@ TABLE: list[tuple[Strategy, int, Known, int, bool]] = [
     (S.TO_CURRENT, 0, NOTHING, 90, False),
     (S.TO_CURRENT, 0, BEHIND, 5, False),  # Kept as it is, though there is no such record.
     (S.TO_CURRENT, 0, AHEAD, 120, False),
-    (S.TO_CURRENT, 0, Known(0, 10, 90), 0, False),
+    (S.TO_CURRENT, 0, PartitionOffsets(0, 10, 90), 0, False),
     (S.TO_OFFSET, 40, INSIDE, 40, False),
     (S.TO_OFFSET, 10, INSIDE, 10, False),
     (S.TO_OFFSET, 90, INSIDE, 90, False),
@@ -48,7 +48,7 @@ TABLE: list[tuple[Strategy, int, Known, int, bool]] = [
     (S.SHIFT_BY, -40, AHEAD, 80, False),
     (S.SHIFT_BY, 0, BEHIND, 10, True),
     (S.TO_DATETIME, 7, INSIDE, 40, False),
-    (S.TO_DATETIME, 7, Known(50, 0, 90, 0), 0, False),
+    (S.TO_DATETIME, 7, PartitionOffsets(50, 0, 90, 0), 0, False),
     (S.TO_DATETIME, 7, AHEAD, 90, True),
     (S.TO_DATETIME, 7, HOLLOW, 30, True),
     (S.BY_DURATION, 7, INSIDE, 40, False),
@@ -65,7 +65,7 @@ TABLE: list[tuple[Strategy, int, Known, int, bool]] = [
     ids=[f"{row[0].value}-{i}" for i, row in enumerate(TABLE)],
 )
 def test_new_offsets(
-    strategy: Strategy, value: int, known: Known, offset: int, warns: bool, snapshot: SnapshotAssertion
+    strategy: Strategy, value: int, known: PartitionOffsets, offset: int, warns: bool, snapshot: SnapshotAssertion
 ) -> None:
     reset = new_offset(strategy, P, value, known)
     assert (reset.offset, bool(reset.warning)) == (offset, warns)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.group_metadata import State
+from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import NOTHING, Assignment
 from tests.cluster_model.coordinators.group.tables import REBALANCE, SECOND, SESSION, Table, protocols
@@ -15,7 +15,7 @@ def joined(count: int = 2) -> tuple[Table, list[str]]:
     table = Table(holds=True)
     ids = [table.enter(f"app{index}")[0] for index in range(count)]
     table.run(3 * SECOND * count)
-    assert (table.state, table.group.leader) == (State.COMPLETING, ids[0])
+    assert (table.state, table.group.leader) == (GroupState.COMPLETING, ids[0])
     return table, ids
 
 
@@ -27,7 +27,7 @@ def test_everybody_waits_until_the_leaders_assignment_is_stored() -> None:
     assert [member.assignment for member in table.written[-1].members] == [NOTHING, ONE]
     table.wrote()
     assert (table.synced(first).assignment, table.synced(second).assignment) == (NOTHING, ONE)
-    assert table.state is State.STABLE
+    assert table.state is GroupState.STABLE
 
 
 def test_who_syncs_later_gets_its_assignment_at_once() -> None:
@@ -35,7 +35,7 @@ def test_who_syncs_later_gets_its_assignment_at_once() -> None:
     table.sync(one, gives={two: ONE})
     table.wrote()
     assert table.synced(table.sync(two)).assignment == ONE
-    assert table.state is State.STABLE
+    assert table.state is GroupState.STABLE
 
 
 def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
@@ -43,7 +43,7 @@ def test_an_assignment_that_cannot_be_stored_starts_another_rebalance() -> None:
     first, second = table.sync(one, gives={two: ONE}), table.sync(two)
     table.wrote(KafkaError.NOT_COORDINATOR)
     assert [table.synced(number).error for number in (first, second)] == [KafkaError.NOT_COORDINATOR] * 2
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
     assert table.group.members[two].assignment == NOTHING
 
 
@@ -74,21 +74,21 @@ def test_an_assignment_of_an_earlier_generation_changes_nothing() -> None:
     table.enter("third")
     table.join(one)
     table.join(two)
-    assert (table.state, table.group.generation) == (State.COMPLETING, 2)
+    assert (table.state, table.group.generation) == (GroupState.COMPLETING, 2)
     table.wrote()
-    assert table.state is State.COMPLETING
+    assert table.state is GroupState.COMPLETING
     assert table.group.members[two].assignment == NOTHING
 
 
-@pytest.mark.parametrize("state", [State.COMPLETING, State.STABLE])
-def test_who_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: State) -> None:
+@pytest.mark.parametrize("state", [GroupState.COMPLETING, GroupState.STABLE])
+def test_who_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: GroupState) -> None:
     table, (one, two) = joined()
-    if state is State.STABLE:
+    if state is GroupState.STABLE:
         table.sync(one)
         table.wrote()
-    silent = two if state is State.STABLE else one
-    other = one if state is State.STABLE else two
-    if state is State.COMPLETING:
+    silent = two if state is GroupState.STABLE else one
+    other = one if state is GroupState.STABLE else two
+    if state is GroupState.COMPLETING:
         table.sync(two)
     end = table.now + REBALANCE
     while table.now < end - SECOND:
@@ -97,7 +97,7 @@ def test_who_never_syncs_is_removed_when_the_rebalance_timeout_is_over(state: St
     table.run(SECOND)
     assert list(table.group.members) == [other]
     assert table.beat(silent) == KafkaError.UNKNOWN_MEMBER_ID
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
 
 
 def test_before_3_0_nobody_is() -> None:
@@ -108,7 +108,7 @@ def test_before_3_0_nobody_is() -> None:
         table.run(SECOND)
         table.beat(one)
         table.beat(two)
-    assert table.state is State.COMPLETING
+    assert table.state is GroupState.COMPLETING
 
 
 def test_whoever_waits_for_its_assignment_need_not_send_heartbeats() -> None:
@@ -126,15 +126,15 @@ def test_whoever_waits_for_its_assignment_need_not_send_heartbeats() -> None:
     assert set(table.group.members) == {one}  # Its session began anew with the answer to its sync.
 
 
-@pytest.mark.parametrize("state", [State.PREPARING, State.COMPLETING, State.STABLE])
-def test_heartbeats_in_each_state(state: State) -> None:
+@pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.COMPLETING, GroupState.STABLE])
+def test_heartbeats_in_each_state(state: GroupState) -> None:
     table, (one, two) = joined()
-    if state is State.STABLE:
+    if state is GroupState.STABLE:
         table.sync(one)
         table.wrote()
-    elif state is State.PREPARING:
+    elif state is GroupState.PREPARING:
         table.enter("third")
-    expected = KafkaError.REBALANCE_IN_PROGRESS if state is State.PREPARING else KafkaError.NONE
+    expected = KafkaError.REBALANCE_IN_PROGRESS if state is GroupState.PREPARING else KafkaError.NONE
     assert table.beat(one) == expected
     assert table.beat("somebody") == KafkaError.UNKNOWN_MEMBER_ID
     assert table.beat(two, table.group.generation + 1) == KafkaError.ILLEGAL_GENERATION
@@ -145,19 +145,19 @@ def test_heartbeats_in_each_state(state: State) -> None:
     assert one in table.group.members
 
 
-@pytest.mark.parametrize("state", [State.PREPARING, State.COMPLETING, State.STABLE])
-def test_syncs_in_each_state(state: State) -> None:
+@pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.COMPLETING, GroupState.STABLE])
+def test_syncs_in_each_state(state: GroupState) -> None:
     table, (one, two) = joined()
-    if state is State.STABLE:
+    if state is GroupState.STABLE:
         table.sync(one, gives={two: ONE})
         table.wrote()
-    elif state is State.PREPARING:
+    elif state is GroupState.PREPARING:
         table.enter("third")
     number = table.sync(two)
-    if state is State.COMPLETING:
+    if state is GroupState.COMPLETING:
         assert number not in table.answers
     else:
-        error = KafkaError.REBALANCE_IN_PROGRESS if state is State.PREPARING else KafkaError.NONE
+        error = KafkaError.REBALANCE_IN_PROGRESS if state is GroupState.PREPARING else KafkaError.NONE
         assert table.synced(number).error == error
     assert table.synced(table.sync("somebody")).error == KafkaError.UNKNOWN_MEMBER_ID
     assert table.synced(table.sync(two, table.group.generation + 1)).error == KafkaError.ILLEGAL_GENERATION
@@ -167,7 +167,7 @@ def test_an_empty_group_knows_no_members() -> None:
     table = Table()
     (one,) = table.settled(1)
     table.leave(one)
-    assert table.state is State.EMPTY
+    assert table.state is GroupState.EMPTY
     assert table.synced(table.sync(one)).error == table.beat(one) == KafkaError.UNKNOWN_MEMBER_ID
     assert table.joined(table.join(one)).error == KafkaError.UNKNOWN_MEMBER_ID
 
@@ -184,9 +184,9 @@ def test_a_session_without_a_sign_of_life_ends_in_a_rebalance() -> None:
     one, two = table.settled(2)
     table.run(SESSION - 1)
     table.beat(one)
-    assert table.state is State.STABLE
+    assert table.state is GroupState.STABLE
     table.run(1)
-    assert (table.state, list(table.group.members)) == (State.PREPARING, [one])
+    assert (table.state, list(table.group.members)) == (GroupState.PREPARING, [one])
     assert table.joined(table.join(two)).error == KafkaError.UNKNOWN_MEMBER_ID
 
 
@@ -212,7 +212,7 @@ def test_the_record_is_written_by_the_leaders_sync_and_when_the_last_member_goes
     table.leave(one)
     last = table.written[-1]
     assert (last.generation, last.members, last.protocol, last.leader) == (3, (), "", "")
-    assert table.state is State.EMPTY
+    assert table.state is GroupState.EMPTY
 
 
 def test_leaving() -> None:
@@ -220,7 +220,7 @@ def test_leaving() -> None:
     one, two = table.settled(2)
     assert table.leave("somebody") == KafkaError.UNKNOWN_MEMBER_ID
     assert table.leave(two) == KafkaError.NONE
-    assert (table.state, list(table.group.members)) == (State.PREPARING, [one])
+    assert (table.state, list(table.group.members)) == (GroupState.PREPARING, [one])
     pending = table.joined(table.join()).member_id
     number = table.join(one)
     assert number not in table.answers
@@ -238,7 +238,7 @@ def static(kafka: str = "3.9", *, holds: bool = False) -> tuple[Table, str, str]
     table.run(3 * SECOND)
     table.sync(two)
     table.sync(one, gives={one: ONE})
-    assert table.state is State.STABLE
+    assert table.state is GroupState.STABLE
     table.holds = holds
     return table, one, two
 
@@ -258,7 +258,7 @@ def test_a_static_member_that_is_back_gets_its_place_without_a_rebalance() -> No
     assert (answer.skip_assignment, len(answer.members)) == (True, 2)
     new = answer.member_id
     assert new != old
-    assert table.state is State.STABLE
+    assert table.state is GroupState.STABLE
     assert table.synced(table.sync(new, group_instance_id="pod-0")).assignment == ONE
     assert table.beat(old, instance="pod-0") == KafkaError.FENCED_INSTANCE_ID
     assert table.beat(old) == KafkaError.UNKNOWN_MEMBER_ID
@@ -289,12 +289,12 @@ def test_another_assignor_makes_it_a_rebalance() -> None:
     table.run(9 * SECOND)
     for member_id in list(table.group.members):
         table.sync(member_id)
-    assert (table.state, table.group.protocol) == (State.STABLE, "range")
+    assert (table.state, table.group.protocol) == (GroupState.STABLE, "range")
     back = protocols("sticky", "range")
     table.join(instance="a", offers=back)
-    assert str(table.state) == State.STABLE
+    assert str(table.state) == GroupState.STABLE
     table.join(instance="b", offers=back)
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
 
 
 def test_a_static_member_that_is_back_before_the_assignment_starts_a_rebalance() -> None:
@@ -334,5 +334,5 @@ def test_an_administrator_removes_a_static_member_by_its_instance() -> None:
     assert table.leave(two, "pod-0") == KafkaError.FENCED_INSTANCE_ID
     assert table.leave("", "pod-0") == KafkaError.NONE
     assert one not in table.group.members
-    assert table.state is State.PREPARING
+    assert table.state is GroupState.PREPARING
     assert "pod-0" not in table.group.instances

@@ -7,7 +7,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
 from cluster_model.coordinators.transaction.transaction_metadata import TxnState
 from cluster_model.kernel.event_loop import Payload
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import TRANSACTION, FindCoordinatorRequest, FindCoordinatorResponse
@@ -41,7 +41,7 @@ E = KafkaError
 class Script:
     """A producer that does what a test tells it, one request at a time."""
 
-    def __init__(self, talk: "Talk", port: Port, transactional_id: str, node: int) -> None:
+    def __init__(self, talk: "Talk", port: NodeContext, transactional_id: str, node: int) -> None:
         self._talk = talk
         self.port = port
         self.id = transactional_id
@@ -183,7 +183,7 @@ class Talk:
         """A producer; ``name`` tells two of one id apart."""
         node = FIRST + self._nodes
         self._nodes += 1
-        found = Script(self, Port(self.cluster.network, node), transactional_id, node)
+        found = Script(self, NodeContext(self.cluster.network, node), transactional_id, node)
         self.cluster.network.add(node, name or transactional_id, found)
         process = self.cluster.network.processes[node]
         process.receive = self._watching(name or transactional_id, process.receive)  # type: ignore[assignment]

@@ -4,8 +4,13 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import Metadata, TxnState, TxnValue, encode
-from cluster_model.coordinators.transaction.transaction_state_manager import RETRY_US, After, Registry, Write
+from cluster_model.coordinators.transaction.transaction_metadata import TransactionMetadata, TxnState, TxnValue, encode
+from cluster_model.coordinators.transaction.transaction_state_manager import (
+    RETRY_US,
+    After,
+    PendingTransition,
+    TransactionStateManager,
+)
 from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.leaders import Wire
 
@@ -38,11 +43,11 @@ class Rig:
         self.wire: Any = Wire(1)
         self.topic: Any = Topic()
         self.ends: list[tuple[str, KafkaError, bool]] = []
-        self.registry = Registry(self.wire, self.topic, 1, self._done)
+        self.registry = TransactionStateManager(self.wire, self.topic, 1, self._done)
         assert self.registry.leads(0, 3)
-        self.metadata = self.registry.ids["pay"] = Metadata("pay", VALUE)
+        self.metadata = self.registry.ids["pay"] = TransactionMetadata("pay", VALUE)
 
-    def _done(self, write: Write, error: KafkaError, metadata: Metadata | None) -> None:
+    def _done(self, write: PendingTransition, error: KafkaError, metadata: TransactionMetadata | None) -> None:
         self.ends.append((write.after.kind, error, metadata is not None))
 
     def write(self, kind: str = "end") -> int:
@@ -106,7 +111,7 @@ def test_a_write_of_a_former_epoch_changes_nothing_in_this_one() -> None:
     rig = Rig()
     token = rig.write()
     assert rig.registry.leads(0, 4)
-    fresh = rig.registry.ids["pay"] = Metadata("pay", VALUE)
+    fresh = rig.registry.ids["pay"] = TransactionMetadata("pay", VALUE)
     rig.registry.appended(token, E.NONE)
     assert fresh.state is S.ONGOING
     assert rig.ends == [("end", E.NOT_COORDINATOR, False)]

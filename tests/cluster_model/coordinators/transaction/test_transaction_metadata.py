@@ -6,7 +6,7 @@ from cluster_model.coordinators.transaction.transaction_metadata import (
     IDLE,
     LAST_EPOCH,
     PREDECESSORS,
-    Metadata,
+    TransactionMetadata,
     Transit,
     TxnState,
     TxnValue,
@@ -20,12 +20,14 @@ S = TxnState
 MS = 1_000
 
 
-def known(state: TxnState, *, epoch: int = 5, last: int = -1, previous: int = -1, partitions: bool = False) -> Metadata:
+def known(
+    state: TxnState, *, epoch: int = 5, last: int = -1, previous: int = -1, partitions: bool = False
+) -> TransactionMetadata:
     value = TxnValue(7, epoch, 60_000 * MS, state, ("orders-0",) if partitions else (), 100, 100, previous)
-    return Metadata("pay", value, last)
+    return TransactionMetadata("pay", value, last)
 
 
-def done(metadata: Metadata, transit: Transit | None) -> TxnValue:
+def done(metadata: TransactionMetadata, transit: Transit | None) -> TxnValue:
     assert transit is not None
     metadata.complete(transit)
     return metadata.value
@@ -234,6 +236,6 @@ def test_records_and_state_survive_their_text() -> None:
     assert encode("a=b", None).count("=") == 1
     with pytest.raises(ValueError, match="transaction"):
         decode('[1,"g"]=')
-    metadata = Metadata("pay", value, 4)
+    metadata = TransactionMetadata("pay", value, 4)
     metadata.pending, metadata.failed_fence = S.PREPARE_ABORT, True
-    assert Metadata.loaded(metadata.save()).save() == metadata.save()
+    assert TransactionMetadata.loaded(metadata.save()).save() == metadata.save()

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.manual.verbs import MANUAL_VERBS
 from docs.generate.reference_pages import key_page
 from faults.catalogue import CATALOGUE
-from playbooks.parser.document.field_types import Choice, Integer, ListOf, Truth
+from playbooks.parser.document.field_types import BooleanType, ChoiceType, Integer, ListOf
 from playbooks.parser.key_reference import ANYTHING, BY_HAND, known, schema, taken, told
 
 PUBLISHED = Path(__file__).parents[4] / "docs" / "keys.md"
@@ -62,7 +62,7 @@ def test_faults_and_verbs_are_all_there() -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    [Truth(), Integer(1, 9), ListOf(Integer(1, 9)), Choice(("a", "b", "c")), Choice(tuple("abcdefghij"))],
+    [BooleanType(), Integer(1, 9), ListOf(Integer(1, 9)), ChoiceType(("a", "b", "c")), ChoiceType(tuple("abcdefghij"))],
     ids=["truth", "integer", "list", "choice", "choice of many"],
 )
 def test_kinds_in_words(kind: Any, snapshot: SnapshotAssertion) -> None:

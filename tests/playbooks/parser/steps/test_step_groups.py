@@ -20,7 +20,7 @@ from playbooks.model.step_text import step_name, step_of, step_words
 from playbooks.parser.loader import loads
 from playbooks.parser.steps.step_groups import MAX_GROUPS
 from playbooks.parser.steps.timed_steps import MAX_STEPS
-from playbooks.results.result import Result
+from playbooks.results.result import SessionResult
 from playbooks.timetravel.timeline import Timeline
 from tests.support.mistakes import keys, messages, mistakes_of
 from tests.support.playbooks import CLUSTER, MANUAL
@@ -351,7 +351,7 @@ SLICES = st.lists(st.tuples(st.integers(0, 2_000_000), st.integers(0, 300)), min
 
 
 @cache
-def whole() -> Result:
+def whole() -> SessionResult:
     """The rounds in one piece."""
     return Session.start(ROUNDS).finish()
 

@@ -16,7 +16,7 @@ from cluster_model.protocol.events import COLUMNS
 from spark_report.input import frames as schemas
 from spark_report.input.sessions import ARROW_TYPES
 from spark_report.tables import compute
-from spark_report.tables.collect import Plan
+from spark_report.tables.collect import FrameLayout
 from spark_report.tables.queries import alerts, availability, clients, fault_effects, latency, progress, timeline
 from tests.spark_report.breaking import broken
 from tests.spark_report.random_histories import CONTROLLERS, MIN_ISR, PLACED, random_history
@@ -238,7 +238,7 @@ def frames(spark: "SparkSession") -> Iterator[Frames]:
         for name in histories()
         for partition, replicas in PLACED.items()
     ]
-    plan = Plan(spark, [])
+    plan = FrameLayout(spark, [])
     with plan.settings():
         events = plan.small(pa.Table.from_pylist(rows, schema=schema))
         yield Frames(

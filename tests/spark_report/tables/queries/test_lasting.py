@@ -7,7 +7,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from spark_report.input import frames
-from spark_report.tables.collect import Gatherer, Plan
+from spark_report.tables.collect import FrameLayout, Gatherer
 from spark_report.tables.queries import alerts, availability, clients, fault_effects, progress, timeline
 from spark_report.tables.queries.alerts import swept
 from spark_report.tables.queries.timeline import numbered
@@ -215,7 +215,7 @@ def test_of_very_many_rows_the_first_are_told_and_the_others_counted(spark: "Spa
         [(ONE, "g", at, 1, 0) for at in range(5)],
         "session_id string, group_id string, bin_began_us long, bin_us long, position_lag long",
     )
-    gather = Gatherer(Plan(spark, []), most_rows=3)
+    gather = Gatherer(FrameLayout(spark, []), most_rows=3)
     gather("group_position_lag", rows)
     tables = gather.tables()
     assert tables["group_position_lag"]["bin_began_us"].to_pylist() == [0, 1, 2]

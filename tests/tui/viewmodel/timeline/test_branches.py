@@ -12,7 +12,7 @@ from tui.screens import layout
 from tui.session.session_controller import Railing
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline.branches import Rail, Row, about_rail, letter_of, outcome, rail_rows, window
+from tui.viewmodel.timeline.branches import BranchRow, Rail, about_rail, letter_of, outcome, rail_rows, window
 from tui.viewmodel.timeline.timeline_rows import LABEL
 from tui.widgets.timeline import paint
 
@@ -21,7 +21,7 @@ SECOND = 1_000_000
 
 def row(letter="B", parent="main", left=10, come=30, *, shown=False, **numbers):
     told = {"lost": 0, "missing": 0, "failed": 0, "unknown": 0, "broken": 0, **numbers}
-    return Row(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
+    return BranchRow(letter, parent, left * SECOND, "crash on broker(1)", come * SECOND, **told, shown=shown)
 
 
 MAIN = Rail(row("main", "", -1, 40, shown=True, lost=4))

@@ -4,7 +4,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
-from tui.viewmodel.timeline.event_text import Entry, describe_event
+from tui.viewmodel.timeline.event_text import FeedEntry, describe_event
 
 
 @pytest.mark.parametrize(
@@ -20,4 +20,4 @@ from tui.viewmodel.timeline.event_text import Entry, describe_event
 def test_damage_is_told(event: Event, role: str, snapshot: SnapshotAssertion) -> None:
     glyph, found, key, say = describe_event(event)
     assert (glyph, found) == ("╳", role)
-    assert say(Entry(key, 1, glyph, found, say, event)) == snapshot
+    assert say(FeedEntry(key, 1, glyph, found, say, event)) == snapshot

@@ -9,9 +9,9 @@ from cluster_model.protocol.events import DATA_KINDS, KINDS
 from tests.tui.viewmodel.timeline.test_feed import elected, sample
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.viewmodel.timeline import event_feed, event_text
-from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, QUIET_KINDS, Lane, Load, Mark, Tape
+from tui.viewmodel.timeline.event_feed import LOAD_BIN_US, MOST, QUIET_KINDS, Load, Mark, Tape, TapeLane
 from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
-from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, Shown, Window, fit
+from tui.viewmodel.timeline.timeline_rows import LOAD, Drawer, TimelineView, Window, fit
 
 SECOND = 1_000_000
 ALL = (*LANES, LOAD)
@@ -73,7 +73,7 @@ def test_equal_events_of_an_instant_are_one_mark_and_an_unclean_election_is_anot
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=60), st.integers(0, 5))
 def test_bins_that_grow_keep_every_event(gaps, doublings):
-    made, at_us = Lane(), 0
+    made, at_us = TapeLane(), 0
     for gap in gaps:
         at_us += gap
         made.add(Mark(down(at_us), "x", "down", at_us, 1, 2))
@@ -89,7 +89,7 @@ def test_bins_that_grow_keep_every_event(gaps, doublings):
 @pytest.mark.slow
 @given(st.lists(st.integers(0, 60), min_size=1, max_size=40), st.integers(0, 2000), st.integers(0, 6))
 def test_the_neighbours_of_a_time_are_found_however_wide_the_bins(gaps, at_us, doublings):
-    made, now_us, times = Lane(), 0, []
+    made, now_us, times = TapeLane(), 0, []
     for gap in gaps:
         now_us += gap
         made.add(Mark(down(now_us), "x", "down", now_us))
@@ -104,7 +104,7 @@ def test_the_neighbours_of_a_time_are_found_however_wide_the_bins(gaps, at_us, d
 @pytest.mark.slow
 def test_a_long_session_makes_no_longer_a_lane_and_no_slower_a_frame():
     """Work is counted, not timed: a picture of all of it touches the bins and never the events."""
-    made = Lane()
+    made = TapeLane()
     for number in range(20 * MOST):
         made.add(Mark(down(number * 700_000, number % 3), "x", "down", number * 700_000))
     assert MOST // 2 <= len(made) <= MOST
@@ -119,7 +119,7 @@ def test_a_frame_costs_no_more_late_than_early_and_nothing_where_nothing_changed
         made.take([down(number * 500_000), acked(number * 500_000, 3)])
         if number % (2 * MOST) == 0:
             before = made.lanes[CLUSTER].work
-            shown = Shown(Window(fit(number * 500_000, 180), 0, 180), number * 500_000, number * 500_000, ALL)
+            shown = TimelineView(Window(fit(number * 500_000, 180), 0, 180), number * 500_000, number * 500_000, ALL)
             drawer.rows(made, shown, ALL, 2, keys=LANE_KEYS)
             costs.append(made.lanes[CLUSTER].work - before)
             drawer.rows(made, shown, ALL, 2, keys=LANE_KEYS)

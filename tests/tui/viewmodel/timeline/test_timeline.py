@@ -33,7 +33,7 @@ from tui.viewmodel.timeline.timeline_rows import (
     LONGEST,
     UNITS,
     Drawer,
-    Shown,
+    TimelineView,
     Window,
     across,
     around,
@@ -62,7 +62,9 @@ def isr(at_us, partition, out=2):
 
 
 def shown(columns=60, unit_us=SECOND, now_us=30 * SECOND, first=0, present_us=None, lanes=ALL, selected=None):
-    return Shown(Window(unit_us, first, columns), now_us, now_us if present_us is None else present_us, lanes, selected)
+    return TimelineView(
+        Window(unit_us, first, columns), now_us, now_us if present_us is None else present_us, lanes, selected
+    )
 
 
 def text(row):

@@ -8,7 +8,7 @@ from cluster_model.clients.consumer.consumer import CLOSED, Consumer
 from cluster_model.clients.consumer.consumer_protocol import ModernCoordination
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernGroup
-from cluster_model.kernel.node_context import Port
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import Event
@@ -43,7 +43,8 @@ class ModernTalk(Talk):
         given |= {key.replace("_", "."): value for key, value in config.items()}
         node = FIRST + len(self.consumers)
         consumer = Consumer(
-            Port(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given), (),
+            NodeContext(cluster.network, node), name, "g", cluster.profile, ConsumerConfig.of(cluster.profile, given),
+            (),
             (1, 2, 3), Application(processing_us), cluster.lineages, self._tell, 0,
             cluster.streams.named(f"retry:{name}"),
         )  # fmt: skip

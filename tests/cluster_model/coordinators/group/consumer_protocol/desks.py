@@ -9,7 +9,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     decode,
     encode,
 )
-from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, Known
+from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, TopicsImage
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
     PatternCompiler,
     compile_python_pattern,
@@ -41,7 +41,7 @@ class Desk:
         self._drawn = 0
         self.rules = Heartbeats(ModernConfig.of(Profile.of("4.0"), given), self._uuid, compile_pattern)
         self.group = ModernGroup("g", 1)
-        self.known = Known((0, 0), sizes or {"t": 4})
+        self.known = TopicsImage((0, 0), sizes or {"t": 4})
         self.written: list[ModernRecord] = []
         self.owned: dict[str, tuple[str, ...]] = {}
         self.epochs: dict[str, int] = {}
@@ -52,7 +52,7 @@ class Desk:
 
     def grow(self, **sizes: int) -> None:
         """The broker's metadata changes."""
-        self.known = Known((0, self.known.version[1] + 1), sizes)
+        self.known = TopicsImage((0, self.known.version[1] + 1), sizes)
 
     def ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
         """A request as it is; what it has written is in force, and in ``written``."""

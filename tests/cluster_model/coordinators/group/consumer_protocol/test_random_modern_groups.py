@@ -9,7 +9,7 @@ import random
 
 import pytest
 
-from cluster_model.assignors.base import Member, TopicPartition, Topics
+from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
 from cluster_model.assignors.uniform import UniformAssignor
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.config_defs import ConfigValue
@@ -152,7 +152,9 @@ def test_no_partition_is_ever_two_members_and_all_comes_out_even(kafka: str, see
     assert {says.client_id for says in group.members.values()} == set(owned)
     assert sorted(sum(owned.values(), ())) == [f"orders-{number}" for number in range(PARTITIONS)]
     assert {group.members[member].client_id: share for member, share in group.target.items()} == owned
-    members = [Member(each, ("orders",), owned=tuple(map(_parsed, share))) for each, share in group.target.items()]
+    members = [
+        MemberSubscription(each, ("orders",), owned=tuple(map(_parsed, share))) for each, share in group.target.items()
+    ]
     again = UniformAssignor().assign(members, Topics({"orders": PARTITIONS}))
     assert {each: tuple(map(str, share)) for each, share in again.items()} == group.target
     assert storm.moves >= 3
