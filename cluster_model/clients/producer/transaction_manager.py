@@ -95,7 +95,7 @@ class TransactionOffsets(NamedTuple):
     instance: str = ""
 
 
-class TransactionRequest(NamedTuple):
+class TransactionCall(NamedTuple):
     """A request that is to be made: by its kind, and as far as it depends on it, by what it is about."""
 
     kind: str
@@ -141,11 +141,11 @@ class TransactionManager:
         """The coordinator does not know the id: there is nothing to abort there."""
         self.error = E.NONE
         """What led to the present error state."""
-        self.asking: TransactionRequest | None = None
+        self.asking: TransactionCall | None = None
         """Under way."""
         self.lost_coordinator = ""
         """"own" or a group's name after an answer by which another coordinator is to be found, else empty."""
-        self._queue: list[TransactionRequest] = []
+        self._queue: list[TransactionCall] = []
         self._retry_at = 0
 
     @property
@@ -164,7 +164,7 @@ class TransactionManager:
     def initialize(self) -> None:
         """``initTransactions``: have an epoch that fences whoever had the id before."""
         self.state = S.INITIALIZING
-        self._enqueue(TransactionRequest(INIT))
+        self._enqueue(TransactionCall(INIT))
 
     def begin(self) -> None:
         """``beginTransaction``: nobody else is told before something is written."""
@@ -186,14 +186,14 @@ class TransactionManager:
         self._require(S.IN_TRANSACTION)
         if not self._rules.members:
             offsets = TransactionOffsets(offsets.group, offsets.offsets)
-        self._enqueue(TransactionRequest(COMMIT if self._rules.epochs else OFFSETS, offsets=offsets))
+        self._enqueue(TransactionCall(COMMIT if self._rules.epochs else OFFSETS, offsets=offsets))
         self.started = self.started or self._rules.epochs
 
     def commit(self) -> None:
         """``commitTransaction``, once; its end is READY or an error."""
         self._require(S.IN_TRANSACTION)
         self.state = S.COMMITTING
-        self._enqueue(TransactionRequest(END, committed=True))
+        self._enqueue(TransactionCall(END, committed=True))
 
     def abort(self) -> None:
         """``abortTransaction``, once; its end is READY or a fatal error."""
@@ -203,7 +203,7 @@ class TransactionManager:
         self._adding.clear()
         self._queue.clear()
         if not self.unmapped:
-            self._enqueue(TransactionRequest(END))
+            self._enqueue(TransactionCall(END))
         else:
             self._complete()
 
@@ -213,19 +213,19 @@ class TransactionManager:
 
     # -- what to ask ------------------------------------------------------------------------------------------------
 
-    def _enqueue(self, ask: TransactionRequest) -> None:
+    def _enqueue(self, ask: TransactionCall) -> None:
         """Behind all that goes before it or came before it."""
         place = len(self._queue)
         while place and _PRIORITY[self._queue[place - 1].kind] > _PRIORITY[ask.kind]:
             place -= 1
         self._queue.insert(place, ask)
 
-    def next(self, now: int, *, idle: bool) -> TransactionRequest | None:
+    def next(self, now: int, *, idle: bool) -> TransactionCall | None:
         """What to ask now; ``idle``: no batch is without an outcome. The caller sends it, and says so."""
         if self.asking is not None or self.state is S.FATAL_ERROR:
             return None
         if self._adding and self.state is not S.ABORTABLE_ERROR:
-            self._enqueue(TransactionRequest(ADD, tuple(self._adding)))
+            self._enqueue(TransactionCall(ADD, tuple(self._adding)))
             self._adding.clear()
         while self._queue:
             head = self._queue[0]
@@ -244,7 +244,7 @@ class TransactionManager:
         """When something may be asked again that has to wait, -1 for never."""
         return self._retry_at if self._queue and self.asking is None and self._retry_at > now else -1
 
-    def sent(self, ask: TransactionRequest) -> Any:
+    def sent(self, ask: TransactionCall) -> Any:
         """The head of the queue is asked: the request, without its correlation."""
         self._queue.remove(ask)
         self.asking = ask
@@ -297,12 +297,12 @@ class TransactionManager:
             self._refused(ask, error)
 
     @staticmethod
-    def _comes_too_early(ask: TransactionRequest, error: KafkaError) -> bool:
+    def _comes_too_early(ask: TransactionCall, error: KafkaError) -> bool:
         if error is E.UNKNOWN_TOPIC_OR_PARTITION:
             return ask.kind in (ADD, COMMIT)
         return error is E.CONCURRENT_TRANSACTIONS
 
-    def _granted(self, ask: TransactionRequest, producer_id: int, epoch: int) -> None:
+    def _granted(self, ask: TransactionCall, producer_id: int, epoch: int) -> None:
         if ask.kind == INIT:
             self.producer_id, self.epoch = producer_id, epoch
             self.state = S.READY
@@ -325,11 +325,11 @@ class TransactionManager:
         self.started = self.end_sent = False
         if self.bump_wanted or self.unmapped:
             self.state = S.INITIALIZING
-            self._enqueue(TransactionRequest(INIT, expected=True))
+            self._enqueue(TransactionCall(INIT, expected=True))
         else:
             self.state = S.READY
 
-    def _refused(self, ask: TransactionRequest, error: KafkaError) -> None:
+    def _refused(self, ask: TransactionCall, error: KafkaError) -> None:
         if error in _FENCED:
             self.fail(E.PRODUCER_FENCED)
         elif error is E.TRANSACTION_ABORTABLE or (ask.kind == COMMIT and error in _NOT_A_MEMBER):

@@ -22,7 +22,7 @@ RECONNECT_US: Final = 50_000
 """Pause before another try (``reconnect.backoff.ms``)."""
 
 
-class PendingControllerRequest(NamedTuple):
+class RequestInFlight(NamedTuple):
     """A request that was sent, to whom, and when it will have taken too long."""
 
     target: int
@@ -44,7 +44,7 @@ class ControllerChannel:
         self._alarm = Alarm(port, name)
         self._queue: list[Any] = []
         self._ready_at = 0
-        self.flying: PendingControllerRequest | None = None
+        self.flying: RequestInFlight | None = None
 
     @property
     def busy(self) -> bool:
@@ -67,7 +67,7 @@ class ControllerChannel:
             self._alarm.want(now + POLL_US)
         else:
             request = self._queue.pop(0)
-            self.flying = PendingControllerRequest(leader, request, now + self._timeout_us)
+            self.flying = RequestInFlight(leader, request, now + self._timeout_us)
             self._port.send(leader, request)
             self._alarm.want(now + self._timeout_us)
 

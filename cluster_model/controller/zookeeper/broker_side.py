@@ -25,7 +25,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONTROLLER,
     TOPIC_CONFIGS,
     BrokerNode,
-    ZkResponse,
+    ZkResult,
     broker_config_path,
     broker_path,
     config_path,
@@ -87,7 +87,7 @@ from cluster_model.zookeeper.messages import (
 # A broker's own tasks in ZooKeeper: to register, to read configurations, to find the controller.
 
 
-Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
+Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 REGISTER_AGAIN = "register again"
 EVERYBODY = "<default>"
 """Name of the configuration that holds for all brokers."""
@@ -396,7 +396,7 @@ class ZooKeeperSession:
     def __init__(self, port: NodeContext, servers: tuple[int, ...], timeout_us: int, owner: SessionOwner) -> None:
         self.client = ZkClient(port, servers, timeout_us, self)
         self._owner = owner
-        self._takers: dict[str, Callable[[Any, ZkResponse], None]] = {}
+        self._takers: dict[str, Callable[[Any, ZkResult], None]] = {}
         self._asked: deque[tuple[Any, Any]] = deque()
         """(operation, token) of everything that the client has not answered yet, in order."""
         self._lost: list[tuple[Any, Any]] = []
@@ -409,7 +409,7 @@ class ZooKeeperSession:
         """Of the session, 0 for none."""
         return self.client.session
 
-    def answers_to(self, name: str, taker: Callable[[Any, ZkResponse], None]) -> None:
+    def answers_to(self, name: str, taker: Callable[[Any, ZkResult], None]) -> None:
         """Give answers to tokens that begin with ``name`` to this one."""
         self._takers[name] = taker
 
@@ -466,7 +466,7 @@ class ZooKeeperSession:
         if result.error is ZkError.CONNECTION_LOSS:
             self._lost.append((operation, token))
         elif result.error is not ZkError.SESSION_EXPIRED:
-            self._takers[token[0]](token, ZkResponse.of(operation, result))
+            self._takers[token[0]](token, ZkResult.of(operation, result))
 
     def on_watch(self, path: str, _kind: WatchKind) -> None:
         """A watch went off."""

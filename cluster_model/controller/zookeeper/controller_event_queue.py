@@ -19,7 +19,7 @@ from cluster_model.controller.zookeeper.controller_context import ControllerCont
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     CONTROLLER_EPOCH,
     StateNode,
-    ZkResponse,
+    ZkResult,
     config_path,
     state_path,
 )
@@ -198,10 +198,10 @@ class ControllerEventThread:
 # What every procedure of the controller works with: its context, ZooKeeper, its requests and its settings.
 
 
-Answers = Generator[tuple[Any, ...], tuple[ZkResponse, ...], tuple[ZkResponse, ...]]
-Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
+Answers = Generator[tuple[Any, ...], tuple[ZkResult, ...], tuple[ZkResult, ...]]
+Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 """A procedure that comes to an end without a result."""
-Failures = Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]
+Failures = Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]
 """A procedure that ends in what could not be done: partition → why."""
 
 
@@ -245,7 +245,7 @@ class ControllerOperations:
             return ()
         if self.profile.async_zookeeper:
             return (yield wanted)
-        answers: tuple[ZkResponse, ...] = ()
+        answers: tuple[ZkResult, ...] = ()
         for operation in wanted:
             answers += yield (operation,)
         return answers
@@ -265,7 +265,7 @@ class ControllerOperations:
         return answers
 
     def write_states(self, changes: dict[str, PartitionChange], written: Callable[[str], None]) -> Generator[
-        tuple[Any, ...], tuple[ZkResponse, ...], list[str]
+        tuple[Any, ...], tuple[ZkResult, ...], list[str]
     ]:  # fmt: skip
         """Write partitions' states, each on the condition of the version known; those that were outdated come back.
 
@@ -294,9 +294,7 @@ class ControllerOperations:
                 outdated.append(name)
         return outdated
 
-    def read_states(
-        self, names: list[str]
-    ) -> Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]:
+    def read_states(self, names: list[str]) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]:
         """Read partitions' states anew; what cannot be gone on with: no state, or one of a newer controller."""
         answers = yield from self.ask([kafka_zk_client.get(state_path(name)) for name in names])
         failed: dict[str, KafkaError] = {}

@@ -37,7 +37,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
     ISR_CHANGES,
     TOPICS,
-    ZkResponse,
+    ZkResult,
     broker_path,
     partition_at,
     state_path,
@@ -168,7 +168,7 @@ def started(work: ControllerOperations, brokers: list[int]) -> Doing:
 # Election of the controller by /controller, and a failover (``KafkaController``).
 
 
-Attempt = Generator[tuple[Any, ...], tuple[ZkResponse, ...], bool]
+Attempt = Generator[tuple[Any, ...], tuple[ZkResult, ...], bool]
 REBALANCE = "auto leader rebalance"
 """Name of the timer."""
 
@@ -296,7 +296,7 @@ def process_controller_change(work: ControllerOperations) -> Doing:
 # Elections on request: preferred leaders, an administrator's, and controlled shutdown.
 
 
-Verdicts = Generator[tuple[Any, ...], tuple[ZkResponse, ...], dict[str, KafkaError]]
+Verdicts = Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]
 
 
 def preferred(work: ControllerOperations, names: list[str], by: str) -> Failures:

@@ -144,7 +144,7 @@ def broker_config_path(name: str) -> str:
 # Operations on ZooKeeper, as controller and brokers use them, with their results.
 
 
-class ZkResponse(NamedTuple):
+class ZkResult(NamedTuple):
     """What came of one operation. ``moved``: its condition on the controller's epoch did not hold."""
 
     error: ZkError
@@ -176,7 +176,7 @@ class ZkResponse(NamedTuple):
         return self.error is ZkError.BAD_VERSION and not self.moved
 
     @staticmethod
-    def of(operation: Any, result: OpResult) -> "ZkResponse":
+    def of(operation: Any, result: OpResult) -> "ZkResult":
         """The answer to an operation; a guarded one's is that of what was guarded."""
         moved = False
         if isinstance(operation, Multi) and result.results:
@@ -185,8 +185,8 @@ class ZkResponse(NamedTuple):
             result = check if moved else inner[0]
         stat = result.stat
         if stat is None:
-            return ZkResponse(result.error, result.data, children=result.children, moved=moved)
-        return ZkResponse(result.error, result.data, stat.version, stat.czxid, stat.owner, result.children, moved)
+            return ZkResult(result.error, result.data, children=result.children, moved=moved)
+        return ZkResult(result.error, result.data, stat.version, stat.czxid, stat.owner, result.children, moved)
 
 
 def create(path: str, data: tuple[Any, ...] = (), *, ephemeral: bool = False, sequential: bool = False) -> Create:

@@ -15,7 +15,7 @@ from cluster_model.controller.zookeeper.controller_event_queue import Controller
 from cluster_model.controller.zookeeper.kafka_zk_client import (
     ReplicaAssignment,
     TopicNode,
-    ZkResponse,
+    ZkResult,
     index_of,
     state_path,
     topic_of,
@@ -25,7 +25,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import PartitionState
 
 BY = "reassignment"
-Verdict = Generator[tuple[Any, ...], tuple[ZkResponse, ...], KafkaError]
+Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], KafkaError]
 
 
 def asked(work: ControllerOperations, partition: str, replicas: tuple[int, ...] | None) -> Verdict:

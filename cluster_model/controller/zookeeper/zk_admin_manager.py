@@ -16,7 +16,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     DELETE_TOPICS,
     ReplicaAssignment,
     TopicNode,
-    ZkResponse,
+    ZkResult,
     broker_config_path,
     config_path,
     topic_path,
@@ -49,8 +49,8 @@ from cluster_model.protocol.configs import TopicConfig
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.versions import Profile
 
-Verdict = Generator[tuple[Any, ...], tuple[ZkResponse, ...], AdminError]
-Doing = Generator[tuple[Any, ...], tuple[ZkResponse, ...], None]
+Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], AdminError]
+Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 Config = tuple[tuple[str, ConfigValue], ...]
 
 
@@ -130,7 +130,7 @@ class TopicRequests:
 
     def _create(
         self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn, *, commits: bool
-    ) -> Generator[tuple[Any, ...], tuple[ZkResponse, ...], CreatableTopicResult]:
+    ) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], CreatableTopicResult]:
         """``commits``: or else only say what would come of it (``AdminZkClient.validateTopicCreate``)."""
         placement, error, why = self._placement(topic, brokers, chance)
         if error:

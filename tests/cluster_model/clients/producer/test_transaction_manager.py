@@ -13,9 +13,9 @@ from cluster_model.clients.producer.transaction_manager import (
     OFFSETS,
     ProducerTransactionState,
     Rules,
+    TransactionCall,
     TransactionManager,
     TransactionOffsets,
-    TransactionRequest,
     rules_of,
 )
 from cluster_model.protocol.errors import KafkaError
@@ -424,7 +424,7 @@ def test_its_state_can_be_saved_at_any_time(kind: str) -> None:
     other = TransactionManager("tx", TIMEOUT, BACKOFF, USUAL)
     other.load(talk.manager.save())
     assert other.save() == talk.manager.save()
-    assert isinstance(other.asking, TransactionRequest)
+    assert isinstance(other.asking, TransactionCall)
     for each in (talk.manager, other):
         each.answered(E.NONE, talk.now, 7_000, 3)
     assert other.save() == talk.manager.save()

@@ -8,7 +8,7 @@ from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.broker_side import REGISTER_AGAIN, Errands
 from cluster_model.controller.zookeeper.controller_context import Where
 from cluster_model.controller.zookeeper.controller_event_queue import SideEffects
-from cluster_model.controller.zookeeper.kafka_zk_client import BrokerNode, ZkResponse
+from cluster_model.controller.zookeeper.kafka_zk_client import BrokerNode, ZkResult
 from cluster_model.protocol.admin_messages import CreatableTopic, CreateTopicsRequest, DeleteTopicsRequest
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.zookeeper.messages import ZkError
@@ -74,9 +74,9 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
     errands = Errands(3, "a", 5 * SECOND, hands, ask, epochs.append, lambda *_given: None, lambda _found: None)
     errands.lane.put("register", 77)
     assert asked == [kafka_zk_client.create("/brokers/ids/3", BrokerNode("a"), ephemeral=True)]
-    errands.lane.answered(tokens[-1], ZkResponse(ZkError.OK if made else ZkError.NODE_EXISTS))
+    errands.lane.answered(tokens[-1], ZkResult(ZkError.OK if made else ZkError.NODE_EXISTS))
     assert asked[1:] == [kafka_zk_client.get("/brokers/ids/3")]
-    errands.lane.answered(tokens[-1], ZkResponse(ZkError.OK, BrokerNode("a"), 0, 123, owner))
+    errands.lane.answered(tokens[-1], ZkResult(ZkError.OK, BrokerNode("a"), 0, 123, owner))
     assert epochs == ([123] if registered else [])
     assert port.timers == ([] if registered else [(5 * SECOND, REGISTER_AGAIN, 77)])
 
@@ -91,8 +91,8 @@ def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
         3, "", 5, hands, lambda _operation, token: tokens.append(token), epochs.append, lambda *_: None, lambda _: None
     )
     errands.lane.put("register", 77)
-    errands.lane.answered(tokens[-1], ZkResponse(ZkError.NODE_EXISTS))
-    errands.lane.answered(tokens[-1], ZkResponse(ZkError.NO_NODE))
+    errands.lane.answered(tokens[-1], ZkResult(ZkError.NODE_EXISTS))
+    errands.lane.answered(tokens[-1], ZkResult(ZkError.NO_NODE))
     assert (epochs, port.timers) == ([], [(5, REGISTER_AGAIN, 77)])
 
 
