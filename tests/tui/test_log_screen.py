@@ -170,7 +170,7 @@ async def test_the_mouse_points_at_cells():
         assert driver.main.matrix.cursor[1] == 1
         await driver.pilot.click(scope, offset=(3, 3))
         assert scope.log_offset == 4
-        scope.post_message(scope.Turned(3, zooms=False))
+        scope.post_message(scope.WheelTurned(3, zooms=False))
         await driver.settle()
         assert scope.log_offset == 7
 
