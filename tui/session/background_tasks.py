@@ -141,15 +141,19 @@ async def run(
 
 
 async def _stopped(process: asyncio.subprocess.Process) -> None:
-    """Interrupt it and see it end; who is cancelled meanwhile, as the program ends, kills it.
+    """Interrupt it and see it end; where that is cancelled meanwhile, as the program ends, kill it and see it end.
 
-    One that nobody waits for would be told on the terminal once the event loop is gone.
+    A process that is not waited for would be reported on the terminal once the event loop is gone.
     """
-    for number in (signal.SIGINT, signal.SIGKILL):
+    number = signal.SIGINT
+    while True:
         with suppress(ProcessLookupError):
             process.send_signal(number)
-        with suppress(asyncio.CancelledError):
+        try:
             await process.communicate()
+        except asyncio.CancelledError:  # several times at the end: of the worker, of all workers, of all tasks
+            number = signal.SIGKILL
+        else:
             return
 
 

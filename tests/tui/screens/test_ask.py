@@ -1,6 +1,7 @@
 """Is it safe to ...? Asked on the screen, answered by another process."""
 
 import asyncio
+import signal
 
 import pytest
 
@@ -122,3 +123,31 @@ async def test_a_question_that_is_cancelled_leaves_no_process(tmp_path):
     finally:
         background_tasks.asyncio.create_subprocess_exec = start
     assert begun[0].returncode not in (None, 0), "it is waited for, too"
+
+
+class Stubborn:
+    """A process that ends when the test says so."""
+
+    def __init__(self):
+        self.signals = []
+        self.ended = asyncio.Event()
+
+    def send_signal(self, number):
+        self.signals.append(number)
+
+    async def communicate(self):
+        await self.ended.wait()
+
+
+async def test_a_process_is_waited_for_however_often_that_is_cancelled():
+    """As the program ends its worker, all workers, and all tasks are cancelled, one after the other."""
+    process = Stubborn()
+    work = asyncio.create_task(background_tasks._stopped(process))
+    for _ in range(4):
+        await asyncio.sleep(0)
+        work.cancel()
+        await asyncio.sleep(0)
+    assert not work.done()
+    assert process.signals[:2] == [signal.SIGINT, signal.SIGKILL]
+    process.ended.set()
+    await work
