@@ -65,7 +65,7 @@ class Decommissioning(Moving):
     """Everything off a broker, then off with it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
-        """To whoever has least."""
+        """Move its replicas to the brokers that have fewest."""
         return emptied(known, job.params["broker"])
 
     def moved(self, hands: OperationContext, job: OperationJob) -> None:

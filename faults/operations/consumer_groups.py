@@ -129,7 +129,7 @@ def partitions_in(scopes: Iterable[str], known: MetadataResponse | None = None) 
     """Every partition meant, each once. ``known`` is needed where a whole topic is.
 
     Raises:
-        PlanError: nobody knows the topic.
+        ReassignmentError: nobody knows the topic.
     """
     found: dict[str, None] = {}
     for scope in scopes:

@@ -42,7 +42,7 @@ def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
     """A topic's partitions by their numbers.
 
     Raises:
-        PlanError: there is no such topic.
+        ReassignmentError: there is no such topic.
     """
     found = [state for state in known.partitions if state.partition.rpartition("-")[0] == topic]
     if not found:
@@ -54,7 +54,7 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
     """A partition.
 
     Raises:
-        PlanError: there is no such partition.
+        ReassignmentError: there is no such partition.
     """
     for state in known.partitions:
         if state.partition == partition:
@@ -71,7 +71,7 @@ def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
     """A topic over these brokers, each partition beginning with the next one.
 
     Raises:
-        PlanError: there are fewer of them than replicas.
+        ReassignmentError: there are fewer of them than replicas.
     """
     plan: Plan = {}
     for number, state in enumerate(states):
@@ -87,7 +87,7 @@ def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
     """A topic with another replication factor.
 
     Raises:
-        PlanError: no such topic, or fewer brokers than that.
+        ReassignmentError: no such topic, or fewer brokers than that.
     """
     held = _counts(known, known.brokers)
     plan: Plan = {}
@@ -107,7 +107,7 @@ def emptied(known: MetadataResponse, broker: int) -> Plan:
     """Everything that a broker holds, on others: each replica keeps its place in its list.
 
     Raises:
-        PlanError: some partition has a replica on every other broker.
+        ReassignmentError: some partition has a replica on every other broker.
     """
     others = [other for other in known.brokers if other != broker]
     held = _counts(known, others)

@@ -170,7 +170,7 @@ def parse(text: str) -> ProviderCall:
     """A field as it is written.
 
     Raises:
-        FieldError: it is no field, or asks for what there is not.
+        RecordFieldError: it is no field, or asks for what there is not.
     """
     found = _CALL.fullmatch(text.strip())
     if found is None:

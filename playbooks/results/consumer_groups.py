@@ -74,7 +74,7 @@ def state(cluster: Cluster, group: DescribedGroup) -> Table:
 
 
 def states(cluster: Cluster) -> Table:
-    """That of all groups; one that cannot be asked is told so."""
+    """The table of all groups; one whose coordinator cannot answer has ``-`` as its state."""
     found: Table = []
     for name in groups_of(cluster):
         try:

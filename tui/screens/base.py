@@ -18,7 +18,7 @@ from textual.widget import Widget
 from textual.widgets import Static
 
 from cluster_model.observation import ClusterView
-from tui.keybindings.keymap import KEYS, KeyBinding, mode_of, with_keys
+from tui.keybindings.keymap import KeyBinding, mode_of, with_keys
 from tui.keybindings.scopes import ACTS, all_keys, bindings_of, in_force
 from tui.screens.fault_sheet import Sheets
 from tui.session.session_controller import SimBridge
@@ -419,7 +419,7 @@ class ModeScreen(LiveScreen, Paned, Sheets):
             return
         if name in THERE:
             self.arrive()
-        await self.main.run_action(next(key.action for key in KEYS if key.id == name))
+        await self.main.press(name)
         if name in THERE and name not in LASTING:
             self.done()
 

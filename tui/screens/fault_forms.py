@@ -167,7 +167,7 @@ def read_fields(fault: Fault, values: Mapping[str, str], place: CommandContext) 
     """The action that filled fields make; what is empty or at its default is left out.
 
     Raises:
-        FieldError: one of them is wrong.
+        FormFieldError: one of them is wrong.
     """
     given = {name: " ".join(node(word, place) for word in text.split()) for name, text in values.items()}
     for each in fault.params:

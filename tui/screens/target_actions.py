@@ -176,7 +176,7 @@ class CommandRunner:
                 self._screen.foremost().done()
             return refused
         if isinstance(typed, Press):
-            await self._screen.run_action(next(key.action for key in self._screen.keys if key.id == typed.id))
+            await self._screen.press(typed.id)
         elif isinstance(typed, Go):
             self._screen.go_to(typed.at_us)
         elif isinstance(typed, Play):

@@ -19,7 +19,7 @@ def write(path: Path, values: Mapping[str, Value]) -> None:
     """Have the file say those values of ``[screen]``; it and its folder are made where there are none.
 
     Raises:
-        WritingError: it cannot be read, changed, or written.
+        SettingsWriteError: it cannot be read, changed, or written.
     """
     try:
         # A link to a file elsewhere, as people have who keep such files together, stays one.
@@ -39,7 +39,7 @@ def changed(text: str, values: Mapping[str, Value]) -> str:
     """The text with those values in ``[screen]``, and nothing else different.
 
     Raises:
-        WritingError: it is no TOML, or written in a way that a program cannot change.
+        SettingsWriteError: it is no TOML, or written in a way that a program cannot change.
     """
     try:
         before = tomllib.loads(text)

@@ -199,7 +199,7 @@ def write_plan(folder: Path, work: CampaignWorkload) -> None:
 
 
 def read_plan(folder: SessionPath) -> CampaignWorkload:
-    """The work of a campaign's directory. Raises PlanError where there is none."""
+    """The work of a campaign's directory. Raises FuzzPlanError where there is none."""
     path = folder / PLAN
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -224,7 +224,7 @@ def keep_run(plan: FuzzPlan, run: int, campaign: CampaignStore) -> SavedRun:
     """Run it again, write its playbook, and record that playbook's session, unless that was done before.
 
     Raises:
-        WritingError: the playbook does not come to the same.
+        PlaybookWriteError: the playbook does not come to the same.
         RecordingError, OSError: something cannot be written.
     """
     before = campaign.kept.get(run)
