@@ -6,7 +6,7 @@ proportion (aliases of aliases, deep nesting, huge files) are refused.
 """
 
 import re
-from collections.abc import Iterator
+from collections import abc
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -78,7 +78,8 @@ class Mapping:
 
     line: int
     column: int
-    entries: dict[str, tuple[Scalar, "Node"]]
+    entries: abc.Mapping[str, tuple[Scalar, "Node"]]
+    """Never changed: what was read once is handed to all that read the same text."""
     origin: ValueOrigin | None = None
 
     def get(self, key: str) -> "Node | None":
@@ -169,7 +170,7 @@ class _Composer:
             raise self._at(event, "found a second document, allowed is one in a file")
         return node
 
-    def _parse(self, text: str) -> Iterator[yaml.Event]:
+    def _parse(self, text: str) -> abc.Iterator[yaml.Event]:
         """PyYAML's events; its errors become ours."""
         if (events := _quick_events(text)) is not None:
             yield from events
