@@ -1,8 +1,8 @@
 """The command that prints the reference pages of the manual and draws its pictures, all from the product itself.
 
-``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/faults.md`` writes one anew, and
-``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with what is
-printed.
+``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/reference/faults.md`` writes one
+anew, and ``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with
+what is printed.
 
 - defaults_page: defaults of configurations by release.
 - reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties.

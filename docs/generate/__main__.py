@@ -24,7 +24,7 @@ PAGES: Final[Mapping[str, str]] = {
     "liveness": "docs.generate.reference_pages:liveness_page",
     "report-tables": "spark_report.tables.registry:dictionary_page",
 }
-"""Page to the function that makes its text. A page is the file ``docs/PAGE.md``."""
+"""Page to the function that makes its text. A page is the file ``docs/reference/PAGE.md``."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {
     "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
     "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str]) -> int:
 def _overview() -> str:
     """Each page with its file, and each kind of picture with what it takes."""
     width = max(map(len, (*PAGES, *PICTURES)))
-    lines = [f"{page:{width}}  docs/{page}.md" for page in PAGES]
+    lines = [f"{page:{width}}  docs/reference/{page}.md" for page in PAGES]
     lines += [f"{name:{width}}  {takes}" for name, (_function_name, takes) in PICTURES.items()]
     return "".join(f"{line}\n" for line in lines)
 

@@ -16,13 +16,13 @@ from tui.cli.main import app
 from tui.terminal.format import taken
 from tui.viewmodel.help import GLOSSARY
 
-# docs/commands.md
+# docs/reference/commands.md
 
 
 _COMMANDS_HEAD: Final = """# Commands
 
 Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and
-`floodmark COMMAND --help` prints the same; [the command line](cli.md) tells how they work together, what they print, and how
+`floodmark COMMAND --help` prints the same; [the command line](../run/cli.md) tells how they work together, what they print, and how
 they end.
 """
 _WORDS: Final = {
@@ -88,7 +88,7 @@ def _plain(told: str) -> str:
     return re.sub(r"\s*\[required\]", "", told).replace("  [", " [")
 
 
-# docs/configs.md
+# docs/reference/configs.md
 
 
 _CONFIGS_HEAD: Final = """# Configurations and versions
@@ -99,9 +99,9 @@ not here is refused, never ignored: what is listed does what it does in Kafka. D
 (`cluster.kafka`), a client's those of its `client.version`: [all of them by release](defaults.md). What a version does not have is
 refused under it.
 
-A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](playbooks.md#the-file) shows
+A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](../run/playbooks.md#the-file) shows
 where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by
-[`alter_broker_config`](playbooks.md#steps); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
+[`alter_broker_config`](../run/playbooks.md#steps); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
 stands here, or with its package before it.
 """
 
@@ -144,14 +144,14 @@ def _allowed(key: ConfigKey) -> str:
     return " or ".join(short) if key.choices else taken(key)
 
 
-# docs/glossary.md
+# docs/reference/glossary.md
 
 
 _GLOSSARY_HEAD: Final = """# Glossary
 
 The words of Kafka, and of this program. It is made from the one that the screen explains words with
 (`python -m docs.generate glossary`); there the help page (`?`) has it, and a word that is new is explained where you first rest on it.
-How the words hang together: [concepts](concepts.md).
+How the words hang together: [concepts](../learn/concepts.md).
 
 """
 

@@ -30,7 +30,7 @@ from playbooks.reference_text import changes, mends_words, promised_words, speci
 from playbooks.text import safe, table_text
 from playbooks.units import duration_text
 
-# docs/anomalies.md
+# docs/reference/anomalies.md
 
 
 _ANOMALIES_HEAD: Final = """\
@@ -84,7 +84,7 @@ def _anomaly_row(kind: Anomaly) -> str:
     return f"| `{kind.name}` | {kind.rule} | {kind.legal} |\n"
 
 
-# docs/causes.md
+# docs/reference/causes.md
 
 
 _CAUSES_HEAD: Final = """# Causes
@@ -96,7 +96,7 @@ where), and the chain of events in order of time. `floodmark run` prints them, `
 playbook may ask for them: `findings() == 0`, `findings(unclean-election) == 1`.
 
 Where the events that were kept do not bear a cause out, it is `unexplained`, and the sentence says what is known. When
-it was too late, and what would have kept the records, [`floodmark why`](why.md) tells. What clients could have noticed
+it was too late, and what would have kept the records, [`floodmark why`](../operate/why.md) tells. What clients could have noticed
 of it are [anomalies](anomalies.md).
 
 This page is made from the list of causes (`python -m docs.generate causes`).
@@ -129,7 +129,7 @@ def _cause_row(cause: Cause) -> str:
     return f"| `{cause.code}` | {', '.join(cause.kinds)} | {safe(meaning)}. | {cause.see or '-'} |"
 
 
-# docs/faults.md
+# docs/reference/faults.md
 
 
 _FAULTS_HEAD: Final = """# Faults
@@ -137,7 +137,7 @@ _FAULTS_HEAD: Final = """# Faults
 What can go wrong, by family. This page is made from the catalogue (`python -m docs.generate faults`), as are the sheet
 behind `f`, `floodmark faults` and the schema of playbooks.
 
-A step of a [playbook](playbooks.md) injects a fault on a target; `for` heals it after a time, a step `heal: NAME` or
+A step of a [playbook](../run/playbooks.md) injects a fault on a target; `for` heals it after a time, a step `heal: NAME` or
 `heal: all` at any time, and settling heals what is left. On the screen `f` and the fault's key inject it, with its
 defaults, on what is under the cursor. Faults overlap: each heals on its own, and what two of them hold is free when
 both are over. `floodmark run --dry-run` says what each step is expected to do before it does it.
@@ -207,7 +207,7 @@ def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-# docs/fidelity.md
+# docs/reference/fidelity.md
 
 
 _FIDELITY_HEAD: Final = """# Fidelity card
@@ -217,7 +217,7 @@ prints it, `floodmark profiles --card 2.8` what one release has of it. This page
 
 How it is held to be true: most rules were read in Kafka's source, up to 4.0, release by release, and the others in the KIPs
 named here, which is also where the defaults of 4.1 are from. The traces those KIPs tell are [playbooks](library.md) and come to
-the tables they print; and [real clients](gateway.md) of three libraries talk to the model. It has not been run beside a broker
+the tables they print; and [real clients](../test/real-clients.md) of three libraries talk to the model. It has not been run beside a broker
 of Kafka's own. Where code and document differ, the code was followed; what has no single answer, such as how long a disk takes, is
 [said where the model is](model.md#choices-where-kafka-has-no-single-answer).
 
@@ -247,17 +247,17 @@ def _area_anchor(area: Area) -> str:
     return area.name.lower().replace(" ", "-")
 
 
-# docs/invariants.md
+# docs/reference/invariants.md
 
 
 _INVARIANTS_HEAD: Final = """# Invariants
 
 What the protocol promises, each looked at by the checker at the first event that can break it. This page is made from
-the checker's own registry (`python -m docs.generate invariants > docs/invariants.md`), as is `floodmark invariants`.
+the checker's own registry (`python -m docs.generate invariants > docs/reference/invariants.md`), as is `floodmark invariants`.
 
 All of them are checked under every version. A version that never promised one is known for breaking it: such a
 violation says which KIP fixed it, and in which version. What no version is known for must not happen. In a
-[playbook](playbooks.md), `violations(NAME)` counts both kinds, and `unexpected_violations(NAME)` only what must not
+[playbook](../run/playbooks.md), `violations(NAME)` counts both kinds, and `unexpected_violations(NAME)` only what must not
 happen; without a name they count all properties. A violation makes nothing fail by itself.
 
 A violation tells the event's time, the partition, the broker, the offsets that it concerns, the leader epoch, and one
@@ -296,12 +296,12 @@ def invariant_section(promise: InvariantDefinition) -> str:
     return "\n".join([*lines, ""])
 
 
-# docs/keys.md
+# docs/reference/keys.md
 
 
 _KEYS_HEAD: Final = """# Keys
 
-Every key of a [playbook](playbooks.md), with what it takes. This page is made from the tables that files are read by
+Every key of a [playbook](../run/playbooks.md), with what it takes. This page is made from the tables that files are read by
 (`python -m docs.generate keys`); `floodmark keys PLACE` tells the same at a prompt, and `floodmark schema` prints
 a JSON Schema of them for editors. The parameters of faults are on [their own page](faults.md).
 """
@@ -326,7 +326,7 @@ def _key_name(name: str, key: FieldSpec) -> str:
     return f"`{name}` (needed)" if key.required else f"`{name}`"
 
 
-# docs/library.md
+# docs/reference/library.md
 
 
 _LIBRARY_HEAD: Final = """# The library
@@ -335,7 +335,7 @@ The playbooks that come with floodmark, by theme. This page is made from their f
 (`python -m docs.generate library`), as is `floodmark library`.
 
 `floodmark run NAME` plays one, `floodmark library NAME` tells what it does step by step and what must hold, and
-`floodmark library NAME --yaml > mine.yaml` is the way to [one's own](playbooks.md). Each passes under the Kafka
+`floodmark library NAME --yaml > mine.yaml` is the way to [one's own](../run/playbooks.md). Each passes under the Kafka
 versions that it names (`--set cluster.kafka=2.8` chooses one; 2.1+ is 2.1 and all later ones), and says where its story
 comes from. `floodmark run playbooks/library` runs them all.
 """
@@ -388,7 +388,7 @@ def _playbook_anchor(name: str) -> str:
     return name.replace(".", "")
 
 
-# docs/liveness.md
+# docs/reference/liveness.md
 
 
 _LIVENESS_HEAD: Final = """# What must come true in time

@@ -15,16 +15,16 @@ from playbooks.text import table_text
 from spark_report.fleet.tables import MEANINGS, TABLES
 from spark_report.job import run
 
-# docs/fleet-tables.md
+# docs/reference/fleet-tables.md
 
 
 _FLEET_HEAD: Final = """# The tables of a fleet report
 
-[`floodmark fleet`](campaigns.md) writes them as `tables/NAME.parquet`, and the same rows are in `fleet.json`.
-Times are virtual microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`. In
-`fleet_changes`, `low` and `high` are the ends of the interval of the difference.
+[`floodmark fleet`](../operate/campaigns.md) writes them as `tables/NAME.parquet`, and the same rows are in
+`fleet.json`. Times are virtual microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`.
+In `fleet_changes`, `low` and `high` are the ends of the interval of the difference.
 
-This page is made from the tables (`python -m docs.generate fleet-tables > docs/fleet-tables.md`).
+This page is made from the tables (`python -m docs.generate fleet-tables > docs/reference/fleet-tables.md`).
 """
 
 

@@ -120,7 +120,8 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("sent", "Records handed to the producer, or to all producers."),
         _ledger("acked", "Records whose success callback came."),
         Function("longest_stall", ("producer", "partition"), 0, TIME,
-                 "Longest time that the producer, or any, was out of service (docs/cli.md): records waited in vain."),
+                 "Longest time that the producer, or any, was out of service (docs/run/cli.md): "
+                 "records waited in vain."),
         Function("longest_read_stall", ("group", "partition"), 1, TIME,
                  "Longest time that the group was handed nothing of a partition that had records for it."),
         _acked_within("ack_p50", "Median latency of records"),
@@ -166,7 +167,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         Function("anomalies", ("anomaly",), 0, NUMBER,
                  "What clients could see and must not have, by their settings; of one name all, legal or not."),
         Function("overdue", ("property",), 0, NUMBER,
-                 "Promises of liveness found overdue, all or of one name (docs/liveness.md)."),
+                 "Promises of liveness found overdue, all or of one name (docs/reference/liveness.md)."),
         Function("unexpected_overdue", ("property",), 0, NUMBER,
                  "The same without those that the version is known not to keep."),
         Function("findings", ("cause",), 0, NUMBER,

@@ -16,7 +16,7 @@ from cluster_model.protocol.versions import FLAG_BY_NAME
 from playbooks.results.result import SessionResult
 
 FINDING: Final = "finding"
-"""Records that met a bad end; the name is ``kind/cause`` as ``docs/causes.md`` lists them."""
+"""Records that met a bad end; the name is ``kind/cause`` as ``docs/reference/causes.md`` lists them."""
 VIOLATION: Final = "violation"
 """A safety property that did not hold; the name is that of the invariant."""
 ANOMALY: Final = "anomaly"

@@ -38,7 +38,7 @@ from playbooks.results.result import SessionResult
 from playbooks.units import UnitError, duration_text, duration_us
 
 Parts = Mapping[str, Any]
-"""Keys of a part of a playbook, as `docs/keys.md` lists them."""
+"""Keys of a part of a playbook, as `docs/reference/keys.md` lists them."""
 
 NAME: Final = "laboratory"
 DEFAULT_TOPICS: Final[Mapping[str, Parts]] = {

@@ -723,8 +723,8 @@ is cut off at the session's end and has `open` true. A table of a session with v
 and `left_out` says how many are missing.
 """
 _MADE: Final = """
-[The report](report.md) has how to read the page, and how things are counted. This page is made from the registry of
-tables (`python -m docs.generate report-tables > docs/report-tables.md`).
+[The report](../operate/report.md) has how to read the page, and how things are counted. This page is made from the
+registry of tables (`python -m docs.generate report-tables > docs/reference/report-tables.md`).
 """
 
 

@@ -10,7 +10,7 @@ from tests.support.playbooks import CRASH, MANUAL
 
 pytestmark = pytest.mark.slow
 
-PAGE = ROOT / "docs" / "ci.md"
+PAGE = ROOT / "docs" / "test" / "ci.md"
 
 
 def typed() -> list[str]:

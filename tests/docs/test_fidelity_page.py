@@ -56,8 +56,8 @@ def test_a_release_has_the_areas_that_were_there() -> None:
 
 
 def test_the_page_is_up_to_date() -> None:
-    """Made by ``python -m docs.generate fidelity > docs/fidelity.md``."""
-    assert (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8") == fidelity_page()
+    """Made by ``python -m docs.generate fidelity > docs/reference/fidelity.md``."""
+    assert (ROOT / "docs" / "reference" / "fidelity.md").read_text(encoding="utf-8") == fidelity_page()
 
 
 def test_the_command_prints_the_card(typed: Callable[..., Typed]) -> None:

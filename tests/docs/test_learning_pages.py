@@ -19,8 +19,8 @@ pytestmark = pytest.mark.slow
 
 __all__ = ["here", "typed"]
 DOCS = ROOT / "docs"
-BEGINNING = DOCS / "getting-started.md"
-CONCEPTS = list(commands(DOCS / "concepts.md"))
+BEGINNING = DOCS / "learn" / "getting-started.md"
+CONCEPTS = list(commands(DOCS / "learn" / "concepts.md"))
 FIRST = [line for line in commands(BEGINNING) if not line.command.startswith("make ")]
 LONG = f"{SCREEN} why "
 """Runs hundreds of sessions: for an evening, as is what the README tells to type as well."""
@@ -35,8 +35,8 @@ BUNDLED = [
 
 
 def test_the_glossary_is_up_to_date() -> None:
-    """Made by ``python -m docs.generate glossary > docs/glossary.md``."""
-    assert (DOCS / "glossary.md").read_text(encoding="utf-8") == glossary_page()
+    """Made by ``python -m docs.generate glossary > docs/reference/glossary.md``."""
+    assert (DOCS / "reference" / "glossary.md").read_text(encoding="utf-8") == glossary_page()
     assert glossary_page().count("\n- **") == len(GLOSSARY)
 
 

@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_up_to_date() -> None:
-    assert (ROOT / "docs" / "liveness.md").read_text(encoding="utf-8") == liveness_page()
+    assert (ROOT / "docs" / "reference" / "liveness.md").read_text(encoding="utf-8") == liveness_page()
 
 
 def test_every_property_has_its_row_and_its_section() -> None:

@@ -19,15 +19,15 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.parametrize("name", ["commands", "configs", "defaults"])
 def test_the_page_is_up_to_date(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Made by ``python -m docs.generate commands > docs/commands.md``, and likewise the other."""
+    """Made by ``python -m docs.generate commands > docs/reference/commands.md``, and likewise the other."""
     assert main([name]) == OK
-    assert capsys.readouterr().out == (DOCS / f"{name}.md").read_text(encoding="utf-8")
+    assert capsys.readouterr().out == (DOCS / "reference" / f"{name}.md").read_text(encoding="utf-8")
 
 
 def test_without_a_page_the_command_lists_each_with_its_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == OK
     rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
-    assert rows[: len(PAGES)] == [[page, f"docs/{page}.md"] for page in sorted(PAGES)]
+    assert rows[: len(PAGES)] == [[page, f"docs/reference/{page}.md"] for page in sorted(PAGES)]
     assert [name for name, _takes in rows[len(PAGES) :]] == list(PICTURES)
 
 
@@ -57,8 +57,8 @@ def test_a_picture_that_is_unknown_draws_none(
 
 def test_every_page_that_is_made_is_in_the_list_and_names_its_command() -> None:
     """A page that is made says so. That of anomalies does not name the command."""
-    texts = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.glob("*.md")}
-    command = r"\bis\s+made\s+from\s[^.]*\(`python -m docs\.generate ([a-z-]+)(?: > docs/([a-z-]+)\.md)?`\)"
+    texts = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    command = r"\bis\s+made\s+from\s[^.]*\(`python -m docs\.generate ([a-z-]+)(?: > docs/reference/([a-z-]+)\.md)?`\)"
     made = {page: found.groups() for page, text in texts.items() if (found := re.search(command, text))}
     assert {page: (name, file or page) for page, (name, file) in made.items()} == {
         page: (page, page) for page in PAGES if page != "anomalies"
@@ -77,7 +77,7 @@ def test_every_command_and_option_is_on_its_page() -> None:
 
 
 def test_every_command_is_told_of_in_the_command_line_page() -> None:
-    text = (DOCS / "cli.md").read_text(encoding="utf-8")
+    text = (DOCS / "run" / "cli.md").read_text(encoding="utf-8")
     names = typer.main.get_command(app).commands  # type: ignore[attr-defined]
     assert [name for name in names if f"floodmark {name}" not in text] == []
 

@@ -54,7 +54,7 @@ def test_numbers_of_playbooks_faults_and_versions() -> None:
     assert said("can be broken in more than (forty) ways")
     assert len(CATALOGUE) > 40
     assert all(fault.heals for fault in CATALOGUE.values() if fault.lasting)
-    compared = (ROOT / "docs" / "comparison.md").read_text(encoding="utf-8")
+    compared = (ROOT / "docs" / "learn" / "comparison.md").read_text(encoding="utf-8")
     assert re.findall(r"of (\d+) release", compared) == [str(len(PROFILE_VERSIONS))]
 
 

@@ -50,11 +50,11 @@ class Shown:
 
 
 def answers() -> Iterator[Shown]:
-    for page in sorted(DOCS.glob("*.md")):
+    for page in sorted(DOCS.rglob("*.md")):
         for block in re.findall(r"^```\n(\$ floodmark .*?)^```$", page.read_text("utf-8"), re.MULTILINE | re.DOTALL):
             for part in block.removeprefix("$ ").split("\n$ "):
                 command, *lines = part.splitlines()
-                yield Shown(page.name, command.partition("  #")[0].strip(), tuple(lines))
+                yield Shown(page.relative_to(DOCS).as_posix(), command.partition("  #")[0].strip(), tuple(lines))
 
 
 ANSWERS = [each for each in answers() if ON_SPARK not in each.command and any(line.strip(". ") for line in each.lines)]
@@ -128,8 +128,8 @@ def missing(shown: Shown, printed: str) -> list[str]:
 
 
 def test_there_are_answers_to_look_at() -> None:
-    assert {each.page for each in HERE} >= {"cli.md", "explore.md", "shrink.md"}
-    assert {each.page for each in FOR_LONG} >= {"ask.md", "why.md"}
+    assert {each.page for each in HERE} >= {"run/cli.md", "test/explore.md", "test/shrink.md"}
+    assert {each.page for each in FOR_LONG} >= {"operate/ask.md", "operate/why.md"}
     spoken = {name for each in HERE for name in re.findall(r"\b20\d{6}T\S+", each.command)}
     assert spoken == set(MADE)
 

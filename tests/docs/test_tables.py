@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 CELLS = re.compile(r"(?<!\\)\|")
 
 
@@ -21,13 +21,13 @@ def repeated(text: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 def test_no_two_neighbouring_rows_begin_alike(page: Path) -> None:
     assert repeated(page.read_text(encoding="utf-8")) == []
 
 
 def test_the_commands_stand_once_each() -> None:
-    table = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8").split("\n## ")[0]
+    table = (ROOT / "docs" / "run" / "cli.md").read_text(encoding="utf-8").split("\n## ")[0]
     commands = re.findall(r"^\| `floodmark (\w+(?: --bundle)?)", table, re.MULTILINE)
     assert "run" in commands
     assert len(commands) == len(set(commands))

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 pytest_plugins = ["pytester"]
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs/testing.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/test/pytest.md").read_text(encoding="utf-8")
 BLOCKS = PAGE.split("```")[1::2]
 FILES = {
     block.split("\n")[1].removeprefix("# "): block.partition("\n")[2]

@@ -12,7 +12,7 @@ import pytest
 from tests.gateway.hosting import served
 
 pytestmark = [pytest.mark.sockets, pytest.mark.slow]
-PAGES = Path(__file__).parents[2] / "docs" / "clients"
+PAGES = Path(__file__).parents[2] / "docs" / "test" / "clients"
 RECORDS = 100
 PATIENCE_S = 240
 

@@ -15,7 +15,7 @@ from playbooks.parser.key_reference import schema
 from playbooks.parser.loader import loads
 from playbooks.units import throughput_bps, throughput_text
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "faults.md"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
 
 AROUND = """floodmark: 1
@@ -45,7 +45,7 @@ def loaded(fault: Fault) -> Step:
 
 
 def test_the_page_is_what_the_catalogue_says() -> None:
-    """Write it anew: ``python -m docs.generate faults > docs/faults.md``."""
+    """Write it anew: ``python -m docs.generate faults > docs/reference/faults.md``."""
     assert PUBLISHED.read_text(encoding="utf-8") == fault_page()
 
 

@@ -27,7 +27,7 @@ from tests.support.golden import GoldenFile
 from tui.output.result import LINKS_SHOWN, chain_lines, finding_lines
 
 FILES = Path(__file__).parent / "golden_findings"
-PUBLISHED = Path(__file__).parents[2] / "docs" / "causes.md"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "causes.md"
 
 GOLDEN = {
     "kip-101-loss": {("lost", "hw-truncation")},

@@ -11,11 +11,11 @@ from cluster_model.protocol.versions import Profile
 from docs.generate.reference_pages import invariant_page, invariant_section
 from playbooks.reference_text import PROFILES, known_words, promised_words, special_words
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "invariants.md"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "invariants.md"
 
 
 def test_the_page_is_what_the_registry_says() -> None:
-    """Write it anew: ``python -m docs.generate invariants > docs/invariants.md``."""
+    """Write it anew: ``python -m docs.generate invariants > docs/reference/invariants.md``."""
     assert PUBLISHED.read_text(encoding="utf-8") == invariant_page()
 
 

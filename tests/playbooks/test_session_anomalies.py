@@ -23,7 +23,7 @@ from tui.output.result import print_anomalies
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).parents[2] / "docs" / "anomalies.md"
+DOCS = Path(__file__).parents[2] / "docs" / "reference" / "anomalies.md"
 
 MADE = """\
 floodmark: 1
@@ -202,5 +202,5 @@ def test_the_document_and_the_lines_tell_them() -> None:
 
 
 def test_the_published_page_is_the_generated_one() -> None:
-    fresh = "python -m docs.generate anomalies > docs/anomalies.md"
+    fresh = "python -m docs.generate anomalies > docs/reference/anomalies.md"
     assert DOCS.read_text(encoding="utf-8") == anomaly_page(), f"write it anew: {fresh}"

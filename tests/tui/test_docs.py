@@ -16,7 +16,7 @@ from tui.viewmodel import partition_matrix
 
 ROOT = Path(__file__).resolve().parents[2]
 MEDIA = ROOT / "docs" / "media"
-MANUAL = (ROOT / "docs" / "tui.md").read_text(encoding="utf-8")
+MANUAL = (ROOT / "docs" / "run" / "tui.md").read_text(encoding="utf-8")
 
 
 def test_the_manual_has_the_keys_that_the_program_has():

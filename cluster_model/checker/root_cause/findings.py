@@ -93,7 +93,7 @@ class Finding:
     kind: str
     """One of :data:`KINDS`."""
     cause: str
-    """A code of the closed list, see ``docs/causes.md``."""
+    """A code of the closed list, see ``docs/reference/causes.md``."""
     sentence: str
     """What was promised by whom, what happened, who took over without it, where it was dropped."""
     places: tuple[RecordBlock, ...]

@@ -95,6 +95,6 @@ def test_mistakes_are_told_where_they_are(storm: str, key: str, snapshot: Snapsh
 
 
 def test_the_page_tells_every_state_and_every_playbook_that_comes_along() -> None:
-    page = (Path(__file__).parents[3] / "docs/storm.md").read_text()
+    page = (Path(__file__).parents[3] / "docs/test/storm.md").read_text()
     rows = [f"| `{state.name}` | {state.doc} |" for state in STATES.values()] + [f"| `{name}` |" for name in presets()]
     assert [row for row in rows if row not in page] == []

@@ -8,7 +8,7 @@ import yaml
 from playbooks.library.bundled import names
 from playbooks.library.index import THEMES, heading, shelf
 
-PAGE = (Path(__file__).parents[3] / "docs" / "library.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "library.md").read_text(encoding="utf-8")
 
 
 def test_it_says_of_each_what_the_manual_says() -> None:

@@ -201,7 +201,7 @@ def test_a_playbook_with_other_records_is_refused_with_the_place(
 
 
 def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
-    page = (ROOT / "docs" / "playbooks.md").read_text()
+    page = (ROOT / "docs" / "run" / "playbooks.md").read_text()
     section = page[page.index("## Contents") : page.index("## Steps")]
     rows = re.findall(r"^\| `([a-z0-9_]+)`(?:: ([^|]+))? \| (.+) \|$", section, re.MULTILINE)
     told = [(f"{name}({takes})" if takes else name, doc) for name, takes, doc in rows]

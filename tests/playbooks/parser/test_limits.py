@@ -19,7 +19,7 @@ from tests.support.playbooks import CLUSTER
 
 pytestmark = pytest.mark.slow
 
-DOCS = Path(__file__).parents[3] / "docs" / "playbooks.md"
+DOCS = Path(__file__).parents[3] / "docs" / "run" / "playbooks.md"
 
 
 def composed(text: str, _path: Path) -> None:

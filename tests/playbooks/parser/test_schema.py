@@ -17,7 +17,7 @@ from playbooks.parser.loader import loads
 from playbooks.parser.playbook_keys import PLAYBOOK
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
-DOCS = Path(__file__).parents[3] / "docs" / "playbooks.md"
+DOCS = Path(__file__).parents[3] / "docs" / "run" / "playbooks.md"
 WHOLE = schema()
 
 TYPES: dict[str, Any] = {

@@ -156,6 +156,6 @@ def test_of_much_that_is_set_aside_the_first_is_shown(beyond: int) -> None:
 
 
 def test_the_dictionary_is_made_from_the_tables() -> None:
-    made = (Path(__file__).parents[3] / "docs" / "fleet-tables.md").read_text(encoding="utf-8")
-    assert made == fleet_tables_page(), "run: python -m docs.generate fleet-tables > docs/fleet-tables.md"
+    made = (Path(__file__).parents[3] / "docs" / "reference" / "fleet-tables.md").read_text(encoding="utf-8")
+    assert made == fleet_tables_page(), "run: python -m docs.generate fleet-tables > docs/reference/fleet-tables.md"
     assert set(MEANINGS) == {column for table in TABLES.values() for column in table.columns}

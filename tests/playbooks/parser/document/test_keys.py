@@ -13,7 +13,7 @@ from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import BooleanType, ChoiceType, Integer, ListOf
 from playbooks.parser.key_reference import ANYTHING, BY_HAND, known, schema, taken, told
 
-PUBLISHED = Path(__file__).parents[4] / "docs" / "keys.md"
+PUBLISHED = Path(__file__).parents[4] / "docs" / "reference" / "keys.md"
 
 FREE = ("config", "partitioner")
 """Mappings whose keys are Kafka's, or the playbook's own."""
@@ -21,7 +21,7 @@ FREE = ("config", "partitioner")
 
 def test_the_published_page_is_the_generated_one() -> None:
     assert PUBLISHED.read_text(encoding="utf-8") == key_page(), (
-        "write it anew: python -m docs.generate keys > docs/keys.md"
+        "write it anew: python -m docs.generate keys > docs/reference/keys.md"
     )
 
 
