@@ -10,7 +10,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo test read-tests test-fast test-all test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
@@ -21,6 +21,7 @@ help:
 	@echo "make mutants    how many small changes of the model the tests notice (hours)"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
+	@echo "make docs       the manual as a site, in build/site; fails on a link that leads nowhere"
 	@echo "make setup      only build .venv from requirements.lock"
 
 setup: $(READY)
@@ -75,6 +76,18 @@ mutants: $(READY)
 	  SAMPLE=$(MUTANTS)/sample.json $(BIN)/python -m pytest -q -n auto -p tests.mutation.reach && touch $(MUTANTS)/reach/whole; }
 	@$(BIN)/python -m pytest -q -p tests.mutation.run --mutants $(MUTANTS)/sample.json --outcomes $(MUTANTS)/outcomes.jsonl
 	@$(BIN)/python -m tests.mutation table $(MUTANTS)/outcomes.jsonl
+
+# The manual as a site. Its builder has an environment of its own, so that what is tested stays what the lock says.
+DOCS := build/docs
+docs: $(DOCS)/requirements.txt
+	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
+	@echo "==> the manual is in build/site/index.html"
+
+$(DOCS)/requirements.txt: pyproject.toml
+	@test -x $(DOCS)/bin/python || $(PYTHON) -m venv $(DOCS)
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' > $@.new
+	@$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check -r $@.new
+	@mv $@.new $@
 
 test-spark: $(READY)
 	$(BIN)/python -m pytest -m spark

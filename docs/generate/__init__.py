@@ -9,6 +9,7 @@ what is printed.
 - command_pages: commands, configurations and versions, the glossary.
 - report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
   ``spark_report.tables.registry``, which every report takes its dictionary from.
+- site_hook: what the builder of the site (`make docs`) asks for.
 - screenshots: pictures of the TUI, the same every time.
 
 No product module imports this package.

@@ -236,7 +236,7 @@ def _area_section(area: Area) -> str:
     lines = ["", f"## {area.name}", "", area.what, "", f"- **Kafka** {versions(area)}", f"- **after** {area.sources}"]
     lines.append(f"- **pinned by** {', '.join(f'`{each}`' for each in area.test_ids)}")
     if area.left_out:
-        lines += ["- **not modelled**", *(f"  - {each}" for each in area.left_out)]
+        lines += ["- **not modelled**", *(f"    - {each}" for each in area.left_out)]
     if area.flags:
         lines += ["", "| rule | Kafka | what it says |", "|---|---|---|"]
         lines += [f"| `{name}` | {kafka} | {says} |" for name, kafka, says in changes(area)]
