@@ -1,4 +1,4 @@
-"""What the pages tell people to type works, in the order in which they tell it, and what they point at is there."""
+"""What the README and the tour of the commands tell people to type works, in that order; links lead somewhere."""
 
 import itertools
 import os
@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 README = ROOT / "README.md"
+TOUR = ROOT / "docs" / "learn" / "tour.md"
+"""Goes on where the README ends, with what the reader has by then; it calls the program by its name alone."""
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
 TELLING = [*PAGES, ROOT / "CHANGELOG.md"]
 """All that has links."""
@@ -76,7 +78,10 @@ SHORTER = {
 """What takes long → what is typed instead when it is not evening, and how it ends: with as much as the next needs."""
 LISTED = f"{SCREEN} library"
 """Reads them all, as the installed one does in its test: for an evening."""
-TYPED = list(commands(README))
+TYPED = [
+    *commands(README),
+    *(replace(line, command=line.command.replace("floodmark", SCREEN, 1)) for line in commands(TOUR)),
+]
 MADE = [line for line in TYPED if line.command.startswith("make ")]
 RUN = [line for line in TYPED if line not in MADE and line.command != SCREEN]
 
@@ -134,6 +139,7 @@ def type_here(command: str) -> tuple[int, str]:
 def test_the_readme_tells_something_to_type() -> None:
     assert len(MADE) >= 2
     assert len(RUN) >= 6
+    assert len(list(commands(TOUR))) > 20
     assert any(line.command == SCREEN for line in TYPED)
     assert {*SHORTER, LISTED} <= {line.command for line in RUN}
 

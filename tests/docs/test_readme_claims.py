@@ -6,18 +6,18 @@ from xml.etree import ElementTree as ET
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from faults.catalogue import CATALOGUE
 from playbooks.engine.session_runner import start_session
-from tests.docs.test_readme import README, ROOT
+from tests.docs.test_readme import README, ROOT, TOUR
 from tests.playbooks.test_library import TRACES
 from tests.support.library import playbook_of
 from tui.keybindings.keymap import KEYS
 
 TEXT = README.read_text(encoding="utf-8")
-SPOKEN = " ".join(line.removeprefix("> ") for line in TEXT.splitlines())
+SPOKEN = " ".join(line.removeprefix("> ") for line in (TEXT + TOUR.read_text(encoding="utf-8")).splitlines())
 NUMBERS = {"Thirteen": 13, "Fourteen": 14, "Fifteen": 15, "Sixteen": 16}
 
 
 def said(pattern: str) -> tuple[str, ...]:
-    """What stands in one place of the front page."""
+    """What stands in one place of the README or of the tour."""
     found = re.findall(pattern, SPOKEN)
     assert len(found) == 1, pattern
     return found[0] if isinstance(found[0], tuple) else (found[0],)
@@ -28,6 +28,11 @@ def test_it_opens_with_two_sentences_and_a_picture() -> None:
     assert len(re.findall(r"\.(?:\s|$)", sentences)) == 2
     assert picture.startswith("![")
     assert re.findall(r"^\$ (make \w+)", commands, re.MULTILINE) == ["make demo", "make test"]
+
+
+def test_it_is_short_and_shows_a_test_early() -> None:
+    assert len(TEXT.split()) <= 900
+    assert "def test_" in "\n".join(TEXT.splitlines()[:40])
 
 
 def test_the_first_picture_plays_for_half_a_minute_and_stands_still_for_who_asks() -> None:
@@ -45,13 +50,14 @@ def test_the_loss_is_told_as_the_program_tells_it() -> None:
     playbook = playbook_of("kip-101-loss")
     (finding,) = start_session(playbook).finish().findings
     assert finding.sentence in SPOKEN
-    assert playbook.spec.kafka == said(r"under Kafka ([\d.]+), the loss that KIP-101 fixed")[0]
+    assert playbook.spec.kafka == said(r"fixed, first under Kafka ([\d.]+), then under")[0]
 
 
 def test_numbers_of_playbooks_faults_and_versions() -> None:
-    many, first, last = said(r"(\w+) of them tell what happens under any Kafka version, from ([\d.]+) to ([\d.]+)")
+    many, first, last = said(r"(\w+) of the traces run under every Kafka version from ([\d.]+) to ([\d.]+\d)")
     assert (NUMBERS[many], first, last) == (len(TRACES), PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
-    assert said("can be broken in more than (forty) ways")
+    assert said(r"under any version from ([\d.]+) to ([\d.]+\d)") == (PROFILE_VERSIONS[0], PROFILE_VERSIONS[-1])
+    assert said("can fail in more than (forty) ways")
     assert len(CATALOGUE) > 40
     assert all(fault.heals for fault in CATALOGUE.values() if fault.lasting)
     compared = (ROOT / "docs" / "learn" / "comparison.md").read_text(encoding="utf-8")

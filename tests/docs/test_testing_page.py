@@ -1,4 +1,4 @@
-"""The examples of the page about tests are whole, and do what it says."""
+"""The examples of the page about tests, and that of the README, are whole and do what the pages say."""
 
 import re
 import subprocess
@@ -16,9 +16,10 @@ pytest_plugins = ["pytester"]
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs/test/pytest.md").read_text(encoding="utf-8")
 BLOCKS = PAGE.split("```")[1::2]
+FIRST = (ROOT / "README.md").read_text(encoding="utf-8").split("```")[1::2]
 FILES = {
     block.split("\n")[1].removeprefix("# "): block.partition("\n")[2]
-    for block in BLOCKS
+    for block in (*BLOCKS, *FIRST)
     if block.startswith(("yaml\n# ", "python\n# "))
 }
 
@@ -32,9 +33,9 @@ def saved(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.
 
 
 def test_both_ways_pass(saved: pytest.Pytester) -> None:
-    assert sorted(FILES) == ["orders.floodmark.yaml", "script.py", "test_orders.py"]
+    assert sorted(FILES) == ["orders.floodmark.yaml", "script.py", "test_leader_crash.py", "test_orders.py"]
     done = saved.runpytest_inprocess("-p", "no:cacheprovider", plugins=[pytest_plugin])
-    done.assert_outcomes(passed=FILES["test_orders.py"].count("def test_") + 1)
+    done.assert_outcomes(passed=FILES["test_orders.py"].count("def test_") + 2)
 
 
 def test_the_failure_that_the_page_shows(saved: pytest.Pytester) -> None:
