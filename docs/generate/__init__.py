@@ -6,7 +6,8 @@ what is printed.
 
 - defaults_page: defaults of configurations by release.
 - reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties.
-- command_pages: commands, configurations and versions, the glossary.
+- command_pages: commands, keys of the TUI, configurations and versions, the glossary.
+- playbook_pages: functions of conditions, manual steps, providers of record contents.
 - report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
   ``spark_report.tables.registry``, which every report takes its dictionary from.
 - site_hook: what the builder of the site (`make docs`) asks for.

@@ -11,6 +11,7 @@ PAGES: Final[Mapping[str, str]] = {
     "anomalies": "docs.generate.reference_pages:anomaly_page",
     "causes": "docs.generate.reference_pages:cause_page",
     "commands": "docs.generate.command_pages:command_page",
+    "conditions": "docs.generate.playbook_pages:conditions_page",
     "configs": "docs.generate.command_pages:config_page",
     "defaults": "docs.generate.defaults_page:defaults_page",
     "faults": "docs.generate.reference_pages:fault_page",
@@ -22,7 +23,10 @@ PAGES: Final[Mapping[str, str]] = {
     "keys": "docs.generate.reference_pages:key_page",
     "library": "docs.generate.reference_pages:library_page",
     "liveness": "docs.generate.reference_pages:liveness_page",
+    "manual-steps": "docs.generate.playbook_pages:manual_steps_page",
+    "record-contents": "docs.generate.playbook_pages:record_contents_page",
     "report-tables": "spark_report.tables.registry:dictionary_page",
+    "tui-keys": "docs.generate.command_pages:tui_keys_page",
 }
 """Page to the function that makes its text. A page is the file ``docs/reference/PAGE.md``."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - pages of prose and tables
-"""Pages of what is typed and read at a terminal: commands, configurations and versions, the glossary."""
+"""Pages of what is typed and read at a terminal: commands, keys, configurations and versions, the glossary."""
 
 import re
 from collections.abc import Iterable
@@ -13,6 +13,7 @@ from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSION
 from playbooks.reference_text import releases
 from playbooks.text import safe, table_text
 from tui.cli.main import app
+from tui.keybindings.scopes import manual
 from tui.terminal.format import taken
 from tui.viewmodel.help import GLOSSARY
 
@@ -88,6 +89,45 @@ def _plain(told: str) -> str:
     return re.sub(r"\s*\[required\]", "", told).replace("  [", " [")
 
 
+# docs/reference/tui-keys.md
+
+
+_TUI_KEYS_HEAD: Final = """# Keys and mouse of the TUI
+
+Every key, its action, and the id by which [settings](../run/settings.md) give the action another key. This page is made from the key bindings
+(`python -m docs.generate tui-keys`); `?` in the TUI shows the same. [The TUI](../run/tui.md) explains the screen.
+
+## Keys
+
+"""
+_MOUSE: Final = """
+## Mouse
+
+Every action has a key. Many have a mouse gesture too.
+
+| gesture | action |
+|---|---|
+| click | select: a cell of the matrix, a replica, an offset of the log inspector, a mark of the timeline, a fault of a sheet, a line of a list |
+| double click | open, as `enter` does: the log of a cell, the time at which a record was written, the time of a mark, all clients. In a sheet it injects the selected fault, in a list it takes the line |
+| right button | open the fault sheet for the broker, log, mark, client or control-plane node under the pointer; for a group, its first member |
+| wheel | scroll |
+| ctrl and wheel | zoom the timeline and the log inspector; some terminals keep this gesture for themselves, then use `+` `-` |
+| drag along the time line, or on the strip at the bottom | move through time. `PAST~` marks the nearest state that is quick to show; the exact one appears when the pointer rests |
+| drag over the lanes of the timeline | select a span |
+| `[heal]` | heal that fault |
+| status bar | the first field pauses and resumes, or returns from the past; the speed is one step faster; the time asks for another time; the branch opens the list of branches; `missing` and `lost` open the explanation; the playbook's name opens the library; a node of the second line opens its fault sheet |
+| bars at the bottom | press the named key, or change the mode |
+
+If the pointer rests for half a second, a tooltip shows exact numbers: for a replica its LEO, high watermark, epoch, ISR membership and pending
+fetch; for an offset its epoch, and which replicas have the same record, another one, or none.
+"""
+
+
+def tui_keys_page() -> str:
+    """The page of keys and gestures, in Markdown."""
+    return _TUI_KEYS_HEAD + manual() + _MOUSE
+
+
 # docs/reference/configs.md
 
 
@@ -99,9 +139,9 @@ not here is refused, never ignored: what is listed does what it does in Kafka. D
 (`cluster.kafka`), a client's those of its `client.version`: [all of them by release](defaults.md). What a version does not have is
 refused under it.
 
-A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](../run/playbooks.md#the-file) shows
+A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](../run/playbooks.md#the-parts-of-the-file) shows
 where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by
-[`alter_broker_config`](../run/playbooks.md#steps); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
+[`alter_broker_config`](../run/steps.md#verbs); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
 stands here, or with its package before it.
 """
 

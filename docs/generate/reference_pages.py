@@ -219,7 +219,7 @@ How it is held to be true: most rules were read in Kafka's source, up to 4.0, re
 named here, which is also where the defaults of 4.1 are from. The traces those KIPs tell are [playbooks](library.md) and come to
 the tables they print; and [real clients](../test/real-clients.md) of three libraries talk to the model. It has not been run beside a broker
 of Kafka's own. Where code and document differ, the code was followed; what has no single answer, such as how long a disk takes, is
-[said where the model is](model.md#choices-where-kafka-has-no-single-answer).
+[said where the model is](model-choices.md#choices-where-kafka-has-no-single-answer).
 
 """
 

@@ -120,7 +120,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("sent", "Records handed to the producer, or to all producers."),
         _ledger("acked", "Records whose success callback came."),
         Function("longest_stall", ("producer", "partition"), 0, TIME,
-                 "Longest time that the producer, or any, was out of service (docs/run/cli.md): "
+                 "Longest time that the producer, or any, was out of service (docs/reference/run-result.md): "
                  "records waited in vain."),
         Function("longest_read_stall", ("group", "partition"), 1, TIME,
                  "Longest time that the group was handed nothing of a partition that had records for it."),

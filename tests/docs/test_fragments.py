@@ -10,7 +10,7 @@ from playbooks.parser.loader import load, read_fragment
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).parents[2] / "docs" / "run" / "playbooks.md"
+PAGE = Path(__file__).parents[2] / "docs" / "run" / "fragments.md"
 
 
 @pytest.fixture

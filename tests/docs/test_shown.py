@@ -128,8 +128,8 @@ def missing(shown: Shown, printed: str) -> list[str]:
 
 
 def test_there_are_answers_to_look_at() -> None:
-    assert {each.page for each in HERE} >= {"run/cli.md", "test/explore.md", "test/shrink.md"}
-    assert {each.page for each in FOR_LONG} >= {"operate/ask.md", "operate/why.md"}
+    assert {each.page for each in HERE} >= {"run/run.md", "run/sessions.md", "test/explore.md", "test/shrink.md"}
+    assert {each.page for each in FOR_LONG} >= {"operate/ask.md", "operate/why.md", "run/grids.md"}
     spoken = {name for each in HERE for name in re.findall(r"\b20\d{6}T\S+", each.command)}
     assert spoken == set(MADE)
 

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.spec.cluster_spec import ProducerSpec
+from docs.generate.playbook_pages import record_contents_page
 from playbooks.model.record_contents import (
     FAKED,
     OWN,
@@ -201,13 +202,14 @@ def test_a_playbook_with_other_records_is_refused_with_the_place(
 
 
 def test_the_page_lists_every_provider_and_template_as_it_is() -> None:
-    page = (ROOT / "docs" / "run" / "playbooks.md").read_text()
-    section = page[page.index("## Contents") : page.index("## Steps")]
-    rows = re.findall(r"^\| `([a-z0-9_]+)`(?:: ([^|]+))? \| (.+) \|$", section, re.MULTILINE)
+    """Made by ``python -m docs.generate record-contents > docs/reference/record-contents.md``."""
+    page = (ROOT / "docs" / "reference" / "record-contents.md").read_text()
+    assert page == record_contents_page()
+    rows = re.findall(r"^\| `([a-z0-9_]+)`(?:: ([^|]+))? \| (.+) \|$", page, re.MULTILINE)
     told = [(f"{name}({takes})" if takes else name, doc) for name, takes, doc in rows]
     assert told == [(provider.signature(name), provider.doc) for name, provider in PROVIDERS.items()]
-    assert re.findall(r"`faker:([a-z_]+)`", section) == list(TEMPLATES)
-    example = re.findall(r"```yaml\nrecords:\n(.*?)```", section, re.DOTALL)[0]
+    assert re.findall(r"`faker:([a-z_]+)`", page) == list(TEMPLATES)
+    example = re.findall(r"```yaml\nrecords:\n(.*?)```", page, re.DOTALL)[0]
     assert len(fields_of(producer(json.dumps(yaml.safe_load(example))))) == 5
 
 

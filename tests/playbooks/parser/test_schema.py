@@ -10,6 +10,7 @@ import yaml
 
 import playbooks
 from cluster_model.manual.verbs import MANUAL_VERBS
+from docs.generate.playbook_pages import conditions_page, manual_steps_page
 from playbooks.conditions.condition import ALL
 from playbooks.library import bundled
 from playbooks.parser.key_reference import schema, text
@@ -17,7 +18,10 @@ from playbooks.parser.loader import loads
 from playbooks.parser.playbook_keys import PLAYBOOK
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
-DOCS = Path(__file__).parents[3] / "docs" / "run" / "playbooks.md"
+DOCS = Path(__file__).parents[3] / "docs"
+CONDITIONS = (DOCS / "reference" / "conditions.md").read_text(encoding="utf-8")
+MANUAL_STEPS = (DOCS / "reference" / "manual-steps.md").read_text(encoding="utf-8")
+GUIDES = "".join(page.read_text(encoding="utf-8") for page in sorted((DOCS / "run").glob("*.md")))
 WHOLE = schema()
 
 TYPES: dict[str, Any] = {
@@ -131,12 +135,16 @@ def test_mistakes_do_not_fit_it(old: str, new: str) -> None:
 
 
 def test_the_documentation_lists_every_function_as_it_is() -> None:
-    documented = re.findall(r"^\| `([^`]+\([^`]*)` \| (.+) \|$", DOCS.read_text(), re.MULTILINE)
+    """Made by ``python -m docs.generate conditions > docs/reference/conditions.md``."""
+    assert conditions_page() == CONDITIONS
+    documented = re.findall(r"^\| `([^`]+\([^`]*)` \| (.+) \|$", CONDITIONS, re.MULTILINE)
     assert documented == [(function.signature, function.doc) for function in ALL.values()]
 
 
 def test_the_documentation_lists_every_step_by_hand_as_it_is() -> None:
-    documented = re.findall(r"^\| `([a-z_]+)`(?:: ([^|]+))? \| (.+) \|$", DOCS.read_text(), re.MULTILINE)
+    """Made by ``python -m docs.generate manual-steps > docs/reference/manual-steps.md``."""
+    assert manual_steps_page() == MANUAL_STEPS
+    documented = re.findall(r"^\| `([a-z_]+)`(?:: ([^|]+))? \| (.+) \|$", MANUAL_STEPS, re.MULTILINE)
     for name, params, doc in documented:
         if name in MANUAL_VERBS:
             wanted = [word if param.required else f"[{word}]" for word, param in MANUAL_VERBS[name].params.items()]
@@ -145,12 +153,12 @@ def test_the_documentation_lists_every_step_by_hand_as_it_is() -> None:
 
 
 def test_the_documentation_names_every_key() -> None:
-    words = set(re.findall(r"[a-z_]+", DOCS.read_text()))
+    words = set(re.findall(r"[a-z_]+", (DOCS / "run" / "playbooks.md").read_text(encoding="utf-8")))
     assert set(PLAYBOOK.keys) <= words
 
 
 def test_the_examples_of_the_documentation_load() -> None:
-    examples = re.findall(r"```yaml\n(floodmark: 1\n.*?)```", DOCS.read_text(), re.DOTALL)
-    assert len(examples) >= 2
+    examples = re.findall(r"```yaml\n(floodmark: 1\n.*?)```", GUIDES, re.DOTALL)
+    assert len(examples) >= 8
     for example in examples:
         assert loads(example, "docs.yaml").steps
