@@ -1,15 +1,15 @@
 """The command that prints the reference pages of the manual and draws its pictures, all from the product itself.
 
-``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/reference/faults.md`` writes one
-anew, and ``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with
+``python -m docs.generate`` lists the pages, ``python -m docs.generate --write [PAGE...]`` writes pages into their
+files, and ``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with
 what is printed.
 
 - defaults_page: defaults of configurations by release.
-- reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties.
+- reference_pages: anomalies, causes, the fidelity card, invariants, liveness properties.
+- catalogue_pages: faults, keys of playbooks and the library, each an index with a page per part.
 - command_pages: commands, keys of the TUI, configurations and versions, the glossary.
 - playbook_pages: functions of conditions, manual steps, providers of record contents.
-- report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
-  ``spark_report.tables.registry``, which every report takes its dictionary from.
+- report_pages: tables of a report and of a fleet report, and pictures of a report.
 - site_hook: what the builder of the site (`make docs`) asks for.
 - screenshots: pictures of the TUI, the same every time.
 

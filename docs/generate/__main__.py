@@ -1,8 +1,10 @@
-"""Print a page of the manual, or draw its pictures: ``python -m docs.generate [PAGE]``."""
+"""Print a page of the manual, write pages, or draw pictures: ``python -m docs.generate [--write] [PAGE]``."""
 
 import sys
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from playbooks.errors import BAD_INPUT, OK, nearest, shown
@@ -14,21 +16,44 @@ PAGES: Final[Mapping[str, str]] = {
     "conditions": "docs.generate.playbook_pages:conditions_page",
     "configs": "docs.generate.command_pages:config_page",
     "defaults": "docs.generate.defaults_page:defaults_page",
-    "faults": "docs.generate.reference_pages:fault_page",
+    "faults": "docs.generate.catalogue_pages:fault_page",
+    "faults-clients": "docs.generate.catalogue_pages:fault_family_page:clients",
+    "faults-control-plane": "docs.generate.catalogue_pages:fault_family_page:control-plane",
+    "faults-disks": "docs.generate.catalogue_pages:fault_family_page:disks",
+    "faults-links": "docs.generate.catalogue_pages:fault_family_page:links",
+    "faults-processes": "docs.generate.catalogue_pages:fault_family_page:processes",
     "fidelity": "docs.generate.reference_pages:fidelity_page",
     "fleet-tables": "docs.generate.report_pages:fleet_tables_page",
     "gateway-apis": "docs.generate.gateway_page:api_page",
     "glossary": "docs.generate.command_pages:glossary_page",
     "invariants": "docs.generate.reference_pages:invariant_page",
-    "keys": "docs.generate.reference_pages:key_page",
-    "library": "docs.generate.reference_pages:library_page",
+    "keys": "docs.generate.catalogue_pages:key_page",
+    "keys-clients": "docs.generate.catalogue_pages:key_part_page:clients",
+    "keys-manual": "docs.generate.catalogue_pages:key_part_page:manual",
+    "keys-steps": "docs.generate.catalogue_pages:key_part_page:steps",
+    "library": "docs.generate.catalogue_pages:library_page",
+    "library-consumers": "docs.generate.catalogue_pages:library_theme_page:consumers",
+    "library-controller": "docs.generate.catalogue_pages:library_theme_page:controller",
+    "library-durability": "docs.generate.catalogue_pages:library_theme_page:durability",
+    "library-operations": "docs.generate.catalogue_pages:library_theme_page:operations",
+    "library-partitions": "docs.generate.catalogue_pages:library_theme_page:partitions",
+    "library-producers": "docs.generate.catalogue_pages:library_theme_page:producers",
+    "library-traces": "docs.generate.catalogue_pages:library_theme_page:traces",
     "liveness": "docs.generate.reference_pages:liveness_page",
     "manual-steps": "docs.generate.playbook_pages:manual_steps_page",
     "record-contents": "docs.generate.playbook_pages:record_contents_page",
-    "report-tables": "spark_report.tables.registry:dictionary_page",
+    "report-tables": "docs.generate.report_pages:report_tables_page",
+    "report-tables-clients": "docs.generate.report_pages:report_tables_part_page:clients",
+    "report-tables-events": "docs.generate.report_pages:report_tables_part_page:events",
+    "report-tables-faults": "docs.generate.report_pages:report_tables_part_page:faults",
+    "report-tables-series": "docs.generate.report_pages:report_tables_part_page:series",
+    "report-tables-sessions": "docs.generate.report_pages:report_tables_part_page:sessions",
     "tui-keys": "docs.generate.command_pages:tui_keys_page",
 }
-"""Page to the function that makes its text. A page is the file ``docs/reference/PAGE.md``."""
+"""Page to the function that makes its text, and what it takes. A page is the file ``docs/reference/PAGE.md``."""
+REFERENCE: Final = Path(__file__).parents[1] / "reference"
+WRITE: Final = "--write"
+"""Writes pages in place of printing one."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {
     "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
     "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
@@ -42,6 +67,15 @@ def page_text(page: str) -> str:
     return text
 
 
+def write(pages: Sequence[str]) -> None:
+    """Write pages into their files, and print the files that changed."""
+    for page in pages:
+        path, text = REFERENCE / f"{page}.md", page_text(page)
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+            print(path)
+
+
 def main(arguments: Sequence[str]) -> int:
     """Print the page that is named, draw pictures, or list what there is; return the exit code."""
     if not arguments:
@@ -51,10 +85,15 @@ def main(arguments: Sequence[str]) -> int:
     if name in PICTURES:
         code: int = _function(PICTURES[name][0])(more)
         return code
-    if name not in PAGES:
-        found = f"no page {shown(name)}{nearest(name, (*PAGES, *PICTURES))}"
-        print(f"{found}; see: python -m docs.generate", file=sys.stderr)
-        return BAD_INPUT
+    writing = name == WRITE
+    for page in more if writing else [name]:
+        if page not in PAGES:
+            found = f"no page {shown(page)}{nearest(page, (*PAGES, *PICTURES))}"
+            print(f"{found}; see: python -m docs.generate", file=sys.stderr)
+            return BAD_INPUT
+    if writing:
+        write(more or list(PAGES))
+        return OK
     if more:
         print(f"found {shown(more[0])} after page {name}; usage: python -m docs.generate PAGE", file=sys.stderr)
         return BAD_INPUT
@@ -71,9 +110,9 @@ def _overview() -> str:
 
 
 def _function(place: str) -> Any:
-    """The function at ``module:name``; its module is loaded only now, for some take seconds."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)
+    """The function at ``module:name[:argument]``; its module is loaded only now, for some take seconds."""
+    module, name, *argument = place.split(":")
+    return partial(getattr(import_module(module), name), *argument)
 
 
 if __name__ == "__main__":

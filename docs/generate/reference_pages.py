@@ -16,19 +16,8 @@ from cluster_model.checker.liveness.partition_state import LivenessProperty
 from cluster_model.checker.root_cause.findings import CAUSES, Cause
 from cluster_model.checker.root_cause.findings import KINDS as FINDING_KINDS
 from cluster_model.fidelity import AREAS, Area
-from cluster_model.protocol.versions import Profile
-from faults.catalogue import CATALOGUE, called
-from faults.declarations.fault import ACCEPTS, FAMILIES, Family, Fault, Param
-from playbooks.library.bundled import names, path_of
-from playbooks.library.index import TAGS, THEMES, heading, theme_of
-from playbooks.model.playbook import Playbook
-from playbooks.model.step_text import allowed_text, default_text, example_step
-from playbooks.parser.document.field_types import FieldSpec, ranges_text
-from playbooks.parser.key_reference import BY_HAND, MappingReference, taken, told
-from playbooks.parser.loader import load
 from playbooks.reference_text import changes, mends_words, promised_words, special_words, versions
 from playbooks.text import safe, table_text
-from playbooks.units import duration_text
 
 # docs/reference/anomalies.md
 
@@ -129,84 +118,6 @@ def _cause_row(cause: Cause) -> str:
     return f"| `{cause.code}` | {', '.join(cause.kinds)} | {safe(meaning)}. | {cause.see or '-'} |"
 
 
-# docs/reference/faults.md
-
-
-_FAULTS_HEAD: Final = """# Faults
-
-What can go wrong, by family. This page is made from the catalogue (`python -m docs.generate faults`), as are the sheet
-behind `f`, `floodmark faults` and the schema of playbooks.
-
-A step of a [playbook](../run/playbooks.md) injects a fault on a target; `for` heals it after a time, a step `heal: NAME` or
-`heal: all` at any time, and settling heals what is left. On the screen `f` and the fault's key inject it, with its
-defaults, on what is under the cursor. Faults overlap: each heals on its own, and what two of them hold is free when
-both are over. `floodmark run --dry-run` says what each step is expected to do before it does it.
-"""
-
-_FAMILIES: Final[dict[Family, str]] = {
-    "processes": "Processes end, start again, or stop for a while.",
-    "links": "Messages are late, lost or held, between some nodes and not others.",
-    "disks": "Disks are slow, full, broken, or do not hold what they were given.",
-    "control plane": "Who decides is gone, late, or not heard.",
-    "clients": "Applications that do not do what their client expects of them.",
-}
-"""A sentence for each family."""
-
-
-def fault_page() -> str:
-    """The page of faults, in Markdown."""
-    parts = [_FAULTS_HEAD]
-    for family in FAMILIES:
-        faults = [fault for fault in CATALOGUE.values() if fault.family == family]
-        if faults:
-            parts.append(f"## {family.capitalize()}\n\n{_FAMILIES[family]}\n\n{_fault_overview(faults)}")
-            parts += [fault_section(fault) for fault in faults]
-    return "\n".join(parts)
-
-
-def fault_section(fault: Fault) -> str:
-    """All about one fault."""
-    lines = [
-        f"### {fault.name}",
-        "",
-        f"{fault.glyph} {fault.title}, key `f` `{fault.letter}`. {safe(fault.summary)}",
-        "",
-    ]
-    rows = [
-        ("For", ACCEPTS[fault.accepts] + (f"; `{fault.target}` unless a target is given" if fault.target else "")),
-        ("Only in", f"{fault.mode} mode" if fault.mode else ""),
-        ("Also called", ", ".join(f"`{each}`" for each in called(fault.aliases))),
-        ("Stands for", fault.cause),
-        ("May break", fault.may_break),
-        ("Healing", fault.heals or "there is nothing to heal"),
-        ("By key", f"lasts {duration_text(fault.usual_for_us)}" if fault.usual_for_us >= 0 else ""),
-    ]
-    lines += [f"- **{head}:** {safe(text)}." for head, text in rows if text]
-    if fault.params:
-        lines += ["", "| parameter | type | allowed | default | meaning |", "|---|---|---|---|---|"]
-        lines += [_param_row(param) for param in fault.params]
-    return "\n".join([*lines, "", "```yaml", example_step(fault).rstrip(), "```", ""])
-
-
-def _fault_overview(faults: list[Fault]) -> str:
-    lines = ["| fault | key | for | what it does |", "|---|---|---|---|"]
-    lines += [
-        f"| [{each.name}](#{each.name}) | `f`&nbsp;`{each.letter}` | {each.accepts} | {safe(each.summary)} |"
-        for each in faults
-    ]
-    return "\n".join([*lines, ""])
-
-
-def _param_row(param: Param) -> str:
-    default = "must be given" if param.default is None else _code(default_text(param))
-    allowed = ", ".join(map(_code, param.choices)) if param.choices else allowed_text(param)
-    return f"| `{param.name}` | {param.type} | {allowed} | {default} | {safe(param.doc)} |"
-
-
-def _code(text: str) -> str:
-    return f"`{text}`" if text else ""
-
-
 # docs/reference/fidelity.md
 
 
@@ -294,98 +205,6 @@ def invariant_section(promise: InvariantDefinition) -> str:
     lines = [f"## {promise.name}", "", safe(promise.text), ""]
     lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
     return "\n".join([*lines, ""])
-
-
-# docs/reference/keys.md
-
-
-_KEYS_HEAD: Final = """# Keys
-
-Every key of a [playbook](../run/playbooks.md), with what it takes. This page is made from the tables that files are read by
-(`python -m docs.generate keys`); `floodmark keys PLACE` tells the same at a prompt, and `floodmark schema` prints
-a JSON Schema of them for editors. The parameters of faults are on [their own page](faults.md).
-"""
-
-
-def key_page() -> str:
-    """The page of a playbook's keys, in Markdown."""
-    return "\n".join([_KEYS_HEAD, *(_key_section(each) for each in told().values())])
-
-
-def _key_section(page: MappingReference) -> str:
-    depth = "###" if page.path.startswith((f"{BY_HAND}.", "clients.")) else "##"
-    rows: list[tuple[str, ...]] = [
-        (_key_name(name, key), key.doc) if page.bare else (_key_name(name, key), taken(key.kind), key.doc)
-        for name, key in page.keys.items()
-    ]
-    heads = ("key", "meaning") if page.bare else ("key", "takes", "meaning")
-    return f"{depth} {page.path or 'The file'}\n\n{page.heading.rstrip('.')}.\n\n{table_text(heads, rows)}"
-
-
-def _key_name(name: str, key: FieldSpec) -> str:
-    return f"`{name}` (needed)" if key.required else f"`{name}`"
-
-
-# docs/reference/library.md
-
-
-_LIBRARY_HEAD: Final = """# The library
-
-The playbooks that come with floodmark, by theme. This page is made from their files
-(`python -m docs.generate library`), as is `floodmark library`.
-
-`floodmark run NAME` plays one, `floodmark library NAME` tells what it does step by step and what must hold, and
-`floodmark library NAME --yaml > mine.yaml` is the way to [one's own](../run/playbooks.md). Each passes under the Kafka
-versions that it names (`--set cluster.kafka=2.8` chooses one; 2.1+ is 2.1 and all later ones), and says where its story
-comes from. `floodmark run playbooks/library` runs them all.
-"""
-
-
-def library_page() -> str:
-    """The page of bundled playbooks, in Markdown."""
-    playbooks = [load(path_of(name)) for name in names()]
-    parts = [_LIBRARY_HEAD]
-    for theme, doc in THEMES.items():
-        found = [each for each in playbooks if theme_of(each.tags) == theme]
-        if found:
-            parts.append(f"## {heading(theme)}\n\n{doc}\n\n{_playbook_overview(found)}")
-            parts += [playbook_section(each) for each in found]
-    parts.append(_tags_section(playbooks))
-    return "\n".join(parts)
-
-
-def playbook_section(playbook: Playbook) -> str:
-    """All about one playbook but its steps."""
-    own = Profile.of(playbook.spec.kafka, playbook.spec.mode).name
-    rows = [
-        ("Source", "; ".join(playbook.origins)),
-        ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {own}"),
-        ("Tags", ", ".join(playbook.tags)),
-        ("Run over", "; ".join(playbook.grid.lines()) if playbook.grid is not None else ""),
-    ]
-    lines = [f"### {playbook.name}", "", f"**{safe(playbook.title)}.**", "", safe(playbook.story), ""]
-    lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
-    return "\n".join([*lines, ""])
-
-
-def _playbook_overview(playbooks: list[Playbook]) -> str:
-    rows = [
-        (f"[{each.name}](#{_playbook_anchor(each.name)})", ranges_text(each.profiles), each.title) for each in playbooks
-    ]
-    return table_text(("playbook", "Kafka", "what happens"), rows)
-
-
-def _tags_section(playbooks: list[Playbook]) -> str:
-    """What the tags stand for, as far as a playbook has them."""
-    counts = {tag: sum(tag in each.tags for each in playbooks) for tag in TAGS}
-    rows = [(f"`{tag}`", doc, str(counts[tag])) for tag, doc in TAGS.items() if counts[tag]]
-    text = "`floodmark library --tag TAG` lists the playbooks that have it."
-    return f"## Tags\n\n{text}\n\n{table_text(('tag', 'what it stands for', 'playbooks'), rows)}"
-
-
-def _playbook_anchor(name: str) -> str:
-    """The anchor that Markdown gives to a heading."""
-    return name.replace(".", "")
 
 
 # docs/reference/liveness.md

@@ -1,10 +1,11 @@
-"""The page of the tables of a fleet report, and pictures of a report: its page in a browser, and the terminal."""
+# ruff: noqa: E501 - pages of prose and tables
+"""Pages of the tables of a report and of a fleet report, and pictures of a report: in a browser, and the terminal."""
 
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ from playbooks.errors import BAD_INPUT, OK
 from playbooks.text import table_text
 from spark_report.fleet.tables import MEANINGS, TABLES
 from spark_report.job import run
+from spark_report.tables import registry
 
 # docs/reference/fleet-tables.md
 
@@ -36,6 +38,52 @@ def fleet_tables_page() -> str:
         told = table_text(("column", "type", "meaning"), columns, lambda text: text.replace("|", "\\|"))
         sections.append(f"## `{name}`\n\n{table.row}\n\n{told}")
     return "\n".join([_FLEET_HEAD, *sections])
+
+
+# docs/reference/report-tables.md, and a page for each part
+
+
+_TABLES_MADE: Final = """
+[The report](../operate/report.md) explains the page and how things are counted. This page is made from the registry of tables
+(`python -m docs.generate report-tables`).
+"""
+_TABLES_PARTS: Final[Mapping[str, tuple[str, str]]] = {
+    "sessions": ("Report tables: sessions and comparisons", "sessions"),
+    "events": ("Report tables: events and findings", "elections"),
+    "faults": ("Report tables: faults and availability", "faults"),
+    "series": ("Report tables: throughput, lag and alerts", "throughput"),
+    "clients": ("Report tables: latency and clients", "latency"),
+}
+"""Part to its title and its first table; it goes up to the first table of the next part."""
+
+
+def report_tables_page() -> str:
+    """The index of tables of a report, in Markdown."""
+    parts = {table.name: part for part, tables in tables_by_part().items() for table in tables}
+    return (
+        registry.INTRODUCTION
+        + _TABLES_MADE
+        + "\n"
+        + registry.overview(registry.LISTED, lambda table: f"report-tables-{parts[table.name]}.md")
+    )
+
+
+def report_tables_part_page(part: str) -> str:
+    """The page of a part of the tables, with their columns, in Markdown."""
+    made = f"This page is made from the registry of tables (`python -m docs.generate report-tables-{part}`)"
+    head = f"# {_TABLES_PARTS[part][0]}\n\n{made}; [tables of a report](report-tables.md) has the list and the rules for all tables.\n"
+    return "\n".join([head, *map(registry.section, tables_by_part()[part])])
+
+
+def tables_by_part() -> dict[str, list[registry.FindingTable]]:
+    """The tables of each part, in the order of the registry."""
+    firsts = {first: part for part, (_title, first) in _TABLES_PARTS.items()}
+    found: dict[str, list[registry.FindingTable]] = {part: [] for part in _TABLES_PARTS}
+    part = next(iter(_TABLES_PARTS))
+    for table in registry.LISTED:
+        part = firsts.get(table.name, part)
+        found[part].append(table)
+    return found
 
 
 # The pictures of a report

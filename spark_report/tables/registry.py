@@ -1,9 +1,9 @@
-"""The registry of a report's tables and columns, with type, unit and meaning; prints the manual's data dictionary.
+"""The registry of a report's tables and columns, with type, unit and meaning; makes the data dictionary.
 
 The types of a table's columns are those of the registry, whatever a query happens to give.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, Final, Literal, NamedTuple
@@ -707,14 +707,16 @@ def _by_name(*tables: FindingTable) -> dict[str, FindingTable]:
 
 TABLES: Final[dict[str, FindingTable]] = _by_name(*_TABLES)
 """Name → table, in the order of the dictionary."""
+LISTED: Final = tuple(table for table in TABLES.values() if table.name != "counts")
+"""Tables that a reader of a report gets."""
 
 
-# The data dictionary of a report, made from the registry. The manual's: ``python -m docs.generate report-tables``.
+# The data dictionary of a report, made from the registry.
 
 
 DICTIONARY_TITLE: Final = "# The tables of a report"
 
-_INTRODUCTION: Final = f"""{DICTIONARY_TITLE}
+INTRODUCTION: Final = f"""{DICTIONARY_TITLE}
 
 `floodmark report` writes its findings as tables: `tables/NAME.parquet`, and the same rows under `tables` in
 `report.json`. A column has the same type in every table that has it. Times are virtual microseconds since the session
@@ -722,26 +724,21 @@ began. What happens in one microsecond is in the order of `seq`. Intervals are `
 is cut off at the session's end and has `open` true. A table of a session with very many rows shows the first of them,
 and `left_out` says how many are missing.
 """
-_MADE: Final = """
-[The report](../operate/report.md) has how to read the page, and how things are counted. This page is made from the
-registry of tables (`python -m docs.generate report-tables > docs/reference/report-tables.md`).
-"""
 
 
-def dictionary_page() -> str:
-    """The page of the manual."""
-    return dictionary(_MADE)
+def dictionary() -> str:
+    """All tables, in Markdown, for a reader of a report."""
+    return "\n".join([INTRODUCTION, overview(LISTED, lambda _table: ""), *map(section, LISTED)])
 
 
-def dictionary(made: str = "") -> str:
-    """All tables, in Markdown; ``made`` stands under the introduction."""
-    shown = [table for table in TABLES.values() if table.name != "counts"]
-    rows = [(f"[`{table.name}`](#{table.name})", table.row) for table in shown]
-    overview = table_text(("table", "one row is"), rows, _plain)
-    return "\n".join([_INTRODUCTION + made, overview, *map(_section, shown)])
+def overview(tables: Iterable[FindingTable], file: Callable[[FindingTable], str]) -> str:
+    """A row for each table, with a link to its section in a file."""
+    rows = [(f"[`{table.name}`]({file(table)}#{table.name})", table.row) for table in tables]
+    return table_text(("table", "one row is"), rows, _plain)
 
 
-def _section(table: FindingTable) -> str:
+def section(table: FindingTable) -> str:
+    """A table with its columns."""
     rows = []
     for name in table.columns:
         column = table.column(name)

