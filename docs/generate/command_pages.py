@@ -20,11 +20,10 @@ from tui.viewmodel.help import GLOSSARY
 # docs/reference/commands.md
 
 
-_COMMANDS_HEAD: Final = """# Commands
+_COMMANDS_HEAD: Final = """# Commands and options
 
-Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and
-`floodmark COMMAND --help` prints the same; [the command line](../run/cli.md) tells how they work together, what they print, and how
-they end.
+Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
+prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes.
 """
 _WORDS: Final = {
     "<int range>": "N", "<integer range>": "N", "<int>": "N", "<dir>": "DIR", "<path>": "FILE", "<str>": "TEXT",
@@ -133,31 +132,31 @@ def tui_keys_page() -> str:
 
 _CONFIGS_HEAD: Final = """# Configurations and versions
 
-Kafka's configurations that can be set, by Kafka's own names and units, and the rules by which its versions differ. This page is
-made from the model (`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. A name that is
-not here is refused, never ignored: what is listed does what it does in Kafka. Defaults are those of the version
-(`cluster.kafka`), a client's those of its `client.version`: [all of them by release](defaults.md). What a version does not have is
-refused under it.
+Kafka's configurations that the model supports, with Kafka's names and units, and the rules that differ between versions. This page is made from the model
+(`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. Every listed configuration does what it does in Kafka. A name that
+is not listed, or that the version does not have, is an error. The defaults are those of `cluster.kafka`, a client's those of its `client.version`:
+see [defaults by release](defaults.md).
 
-A broker's stand in `cluster.config`, a topic's in its `config`, a client's in its own; [playbooks](../run/playbooks.md#the-parts-of-the-file) shows
-where. What is *cluster-wide* or *per-broker* can change while the cluster runs, by
-[`alter_broker_config`](../run/steps.md#verbs); a topic's always can, by `alter_topic_config`. A class goes by its name alone, as it
-stands here, or with its package before it.
+Broker configurations go in `cluster.config`, the others in the `config` of a [topic](../run/playbooks.md#cluster-and-topics) or a
+[client](../run/load.md). *cluster-wide* and *per-broker* ones can change while the cluster runs, by `alter_broker_config`; topic ones always can, by
+`alter_topic_config` (see [operations](../run/steps.md#administrator-operations)). A class is named as listed, or with its package.
 """
 
 
 def config_page() -> str:
     """The page of configurations and versions, in Markdown."""
-    configs = [f"\n## Of a {scope}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()]
+    configs = [
+        f"\n## {scope.capitalize()}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()
+    ]
     versions = [(f"`{each}`", " or ".join(modes_of(each))) for each in PROFILE_VERSIONS]
     return (
         _CONFIGS_HEAD
         + "".join(configs)
         + f"\n## Versions\n\n{table_text(('cluster.kafka', 'cluster.mode'), versions)}"
-        + "\n## Rules of some versions only\n\nEach with its sources and tests on the [fidelity card](fidelity.md).\n"
-        + "Brokers and controllers follow the first table by `cluster.kafka`, clients and tools the second: by\n"
-        + "`cluster.kafka` too, a producer by its `client.version`.\n"
-        + f"\n### Of brokers\n\n{_rule_table(FLAGS)}\n### Of clients\n\n{_rule_table(CLIENT_FLAGS)}"
+        + "\n## Rules that differ between versions\n\nThe [fidelity card](fidelity.md) has their sources and tests.\n"
+        + "Brokers and controllers follow the first table, by `cluster.kafka`. Clients and tools follow the second, by\n"
+        + "`cluster.kafka`; a producer by its `client.version`.\n"
+        + f"\n### Brokers\n\n{_rule_table(FLAGS)}\n### Clients\n\n{_rule_table(CLIENT_FLAGS)}"
     )
 
 
@@ -189,9 +188,8 @@ def _allowed(key: ConfigKey) -> str:
 
 _GLOSSARY_HEAD: Final = """# Glossary
 
-The words of Kafka, and of this program. It is made from the one that the screen explains words with
-(`python -m docs.generate glossary`); there the help page (`?`) has it, and a word that is new is explained where you first rest on it.
-How the words hang together: [concepts](../learn/concepts.md).
+Words of Kafka and of floodmark. This page is made from the glossary of the TUI (`python -m docs.generate glossary`): `?` then `g` opens it there, and the TUI
+explains each word where you first meet it. [Concepts](../learn/concepts.md) shows how they relate.
 
 """
 

@@ -12,29 +12,27 @@ from playbooks.text import safe, table_text
 _HEAD: Final = """\
 # Defaults by release
 
-The default of every configuration that is modelled, in each release line of Kafka: what changed, release by release, and then each
-configuration with all its values. This page is made from the table that the model reads (`python -m docs.generate defaults`). A test
-compares that table with the `ConfigDef` objects of Kafka's own jars, of every line from 0.9 to 4.1; of 0.8.2, whose broker and consumer
-have none, the values are those of its source. What a configuration does is on the [page of configurations](configs.md).
+The default of every modelled configuration in each release line of Kafka: first the changes by release, then each configuration with all its values. This page is
+made from the table that the model reads (`python -m docs.generate defaults`). A test compares the table with the `ConfigDef` objects of Kafka's own jars, for every line from
+0.9 to 4.1; the values of 0.8.2, whose broker and consumer have no `ConfigDef`, come from its source. [Configurations](configs.md) explains each one.
 
-A configuration that a release does not have is refused under that release, with the release that brought it or the last that had it.
-A client has the defaults of its `client.version`. Administrators' clients have the defaults of the cluster's release; theirs
-cannot be set. The last patch of a line counts.
+A configuration that a release does not have is an error under that release. A client has the defaults of its `client.version`; administrators' clients have those
+of the cluster's release, and cannot be configured. The last patch of a line counts.
 
 """
 
 _TITLES: Final[Mapping[DefaultScope, str]] = {
-    "broker": "Of a broker",
-    "topic": "Of a topic",
-    "producer": "Of a producer",
-    "consumer": "Of a consumer",
-    "admin": "Of an administrator's client",
+    "broker": "Broker",
+    "topic": "Topic",
+    "producer": "Producer",
+    "consumer": "Consumer",
+    "admin": "Administrator's client",
 }
 _NOTES: Final[Mapping[DefaultScope, str]] = {
-    "broker": "`KafkaConfig`. A value that is unset is that of the coarser unit: `log.retention.hours`, `log.roll.hours`, `log.roll.jitter.hours`, `log.flush.scheduler.interval.ms`.",
-    "topic": "`LogConfig`, where neither the topic nor its brokers are configured: a topic has its broker's values beneath its own.",
+    "broker": "`KafkaConfig`. An unset value is taken from the coarser unit: `log.retention.hours`, `log.roll.hours`, `log.roll.jitter.hours`, `log.flush.scheduler.interval.ms`.",
+    "topic": "`LogConfig`, if neither the topic nor its brokers are configured: a topic inherits its brokers' values.",
     "producer": "`ProducerConfig` of the Java client.",
-    "consumer": "`ConsumerConfig` of the Java client. Of 0.8.2 they are those of the consumer in `core`, by the names that the Java client has had since 0.9: `fetch.wait.max.ms`, `fetch.message.max.bytes`, `socket.timeout.ms`, `auto.offset.reset: largest`.",
+    "consumer": "`ConsumerConfig` of the Java client. The values of 0.8.2 are those of the consumer in `core`, under the names of the Java client since 0.9: `fetch.wait.max.ms`, `fetch.message.max.bytes`, `socket.timeout.ms`, `auto.offset.reset: largest`.",
     "admin": "`AdminClientConfig`.",
 }
 

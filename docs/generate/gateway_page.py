@@ -11,14 +11,13 @@ from gateway.protocol.api_versions import ADVERTISED_FROM_ZERO, KRAFT_ONLY, OLDE
 
 _HEAD: Final = """# APIs of the gateway
 
-What a broker of [`floodmark serve`](../test/real-clients.md) answers, by release and in which versions, as ApiVersions
-tells it.
-This page is made from the gateway's own tables
+The APIs that a broker of [`floodmark serve`](../test/real-clients.md) answers, and their versions, as ApiVersions
+reports them. This page is made from the gateway's own tables
 (`python -m docs.generate gateway-apis > docs/reference/gateway-apis.md`).
 
-The newest version of an API is that of the release: `5 (1.0), 6 (2.0)` is 5 from 1.0 on and 6 from 2.0 on. The
-oldest is that of Kafka 4.0, or older where the codec has it. An API with "(KRaft)" is not offered in ZooKeeper mode.
-What is in no row is not offered at all: see [what is not modelled](../test/real-clients.md#what-is-not-modelled).
+The newest version is that of the release: `5 (1.0), 6 (2.0)` is 5 from 1.0 on and 6 from 2.0 on. The oldest is that of
+Kafka 4.0, or older if the codec has it. An API with "(KRaft)" is not offered in ZooKeeper mode. An API without a row is
+not offered: see [what is not modelled](../test/real-clients.md#what-is-not-modelled).
 
 | API | key | oldest | newest |
 |---|---|---|---|

@@ -25,37 +25,34 @@ from playbooks.text import safe, table_text
 _ANOMALIES_HEAD: Final = """\
 # Anomalies that clients can see
 
-A session tells what its own clients could have noticed: from what producers were told of their records and from what
-consumers were handed, and from nothing else that the model knows. The names are those of Jepsen's checker for Kafka.
-`floodmark run` prints those that the clients' settings do not allow, one a line, and sums the others up in one; the
-JSON document has all of them under `anomalies`. In a condition `anomalies()` counts what must not be, and
-`anomalies("lost-write")` all of that name, legal or not. A playbook that is stepped by hand has no clients, and so
-no anomalies. What brought them about is told as [causes](causes.md), from all that the model knows.
+An anomaly is something that a session's own clients could have noticed, from what producers were told and what consumers read. The names are those of
+[Jepsen's checker for Kafka](https://github.com/jepsen-io/jepsen/blob/main/jepsen/src/jepsen/tests/kafka.clj). Many are legal under some settings.
 
-| anomaly | found where | legal when |
+- `floodmark run` prints each illegal anomaly on a line, and sums up the legal ones. The [result](run-result.md) has all of them under `anomalies`.
+- In a [condition](conditions.md), `anomalies()` counts illegal anomalies, and `anomalies("lost-write")` all of that name.
+- A playbook with [manual stepping](../run/manual-stepping.md) has no clients and so no anomalies.
+- [Causes](causes.md) explain what led to an anomaly.
+
+| anomaly | what the clients saw | legal when |
 |---|---|---|
 """
 
 _ANOMALIES_TAIL: Final = """
 ## How they are counted
 
-- A value is one record by its client and number, a key is one partition. `duplicate`, `lost-write`, `unseen`, `G1a`,
-  `precommitted-read`, `phantom`, `realtime-order` and `consume-dup` count values, `inconsistent-offsets` offsets,
-  `G0` and `G1c` components of transactions that depend on each other, the others operations.
-- A process is one life of a client: after a restart it is another. Every record sent outside of a transaction is an
-  operation by itself. A hand-out counts as read as soon as the application has it, also if its transaction fails.
-- The *log* of a partition is what was seen at each offset, by a poll or in an acknowledgement; holes in it skip
-  nothing. `lost-write`: the bound is the highest offset at which a value that was read stands first; lost is what
-  stands last at or below it, is committed, and was never read. An acknowledged record above the bound is `unseen`.
-- At the end a fresh reader is handed every partition from its log start to its high watermark, without aborted data.
-  What is below the log start then was deleted on purpose, and is missed by nobody.
-- The order of two values is that of the offsets at which they were read, or acknowledged. A value that stands at two
-  offsets is told as a `duplicate` alone, and not once more as a skip and a step back of every reader.
-- A reader of committed data that steps over aborted records skips nothing.
-- `G0` and `G1c` are about transactions: a send by itself is one value, so that it cannot be torn.
-- Where an application goes back by itself, because a handler or a transaction failed, nothing is out of order.
-- Until the session ends `lost-write`, `unseen`, `G0`, `G1c`, `realtime-lag` and skips over what nobody had seen by
-  then are not counted: they depend on what is read later.
+- A *value* is one record, by its client and number; a *key* is one partition. `duplicate`, `lost-write`, `unseen`, `G1a`, `precommitted-read`, `phantom`,
+  `realtime-order` and `consume-dup` count values, `inconsistent-offsets` offsets, `G0` and `G1c` cycles of transactions, the others operations.
+- A *process* is one life of a client: after a restart it is another one. A record outside a transaction is an operation by itself. A record counts as read
+  when the application has it, even if its transaction fails.
+- The *log* of a partition is what clients saw at each offset, in a poll or an acknowledgement. For `lost-write` the bound is the highest offset at
+  which a read value is first; a value is lost if its last offset is at or below the bound, it is committed, and it was never read. An acknowledged
+  record above the bound is `unseen`.
+- At the end a new consumer reads every partition from its log start to its high watermark, without aborted records. Records below the log start
+  were deleted on purpose, and are not missed.
+- The order of two values is that of their offsets. A value at two offsets counts as a `duplicate` only.
+- Not counted: aborted records that a `read_committed` consumer passes over; a single send as `G0` or `G1c`; an application that goes back because a
+  handler or a transaction failed.
+- `lost-write`, `unseen`, `G0`, `G1c`, `realtime-lag` and some skips depend on later reads, and are counted at the end of the session.
 """
 
 
@@ -63,7 +60,7 @@ def anomaly_page() -> str:
     """The page of anomalies, in Markdown."""
     jepsen = [kind for kind in ANOMALY_KINDS.values() if not kind.own]
     own = [kind for kind in ANOMALY_KINDS.values() if kind.own]
-    more = "\nThree more are this model's own:\n\n| anomaly | found where | legal when |\n|---|---|---|\n"
+    more = "\nThree more are floodmark's own:\n\n| anomaly | what the clients saw | legal when |\n|---|---|---|\n"
     return (
         _ANOMALIES_HEAD + "".join(map(_anomaly_row, jepsen)) + more + "".join(map(_anomaly_row, own)) + _ANOMALIES_TAIL
     )
@@ -78,28 +75,26 @@ def _anomaly_row(kind: Anomaly) -> str:
 
 _CAUSES_HEAD: Final = """# Causes
 
-What went wrong with records is told as *findings*. A finding is records of one kind and one cause, brought about by
-the same events: a thousand records with one cause are one finding, over however many partitions. It has a sentence
-(what was promised by whom, what happened, who took over without it, where it was dropped), its places (which records,
-where), and the chain of events in order of time. `floodmark run` prints them, `--json` has them under `findings`, and a
-playbook may ask for them: `findings() == 0`, `findings(unclean-election) == 1`.
+A *finding* says what went wrong with records: records of one kind and one cause, with the same event chain. A thousand records with one cause are
+one finding, over any number of partitions. It has a sentence (what was acknowledged by which broker, what happened, which broker took over without the
+records, where they were truncated), the offsets, and the event chain. `floodmark run` prints findings, the [result](run-result.md) has them under
+`findings`, and a playbook may assert them: `findings() == 0`, `findings(unclean-election) == 1`.
 
-Where the events that were kept do not bear a cause out, it is `unexplained`, and the sentence says what is known. When
-it was too late, and what would have kept the records, [`floodmark why`](../operate/why.md) tells. What clients could have noticed
-of it are [anomalies](anomalies.md).
+If the recorded events do not prove a cause, the cause is `unexplained`. [`floodmark why`](../operate/why.md) finds the point of no return and the settings that
+would have prevented a loss. [Anomalies](anomalies.md) are what clients could have noticed.
 
 This page is made from the list of causes (`python -m docs.generate causes`).
 """
 
 _FINDING_KINDS: Final = {
-    "lost": "Acknowledged, and in no log any more, or missing as the session ended.",
-    "missing": "Acknowledged and not in the leader's log, while another replica's still has it; only before the end.",
+    "lost": "Acknowledged, and in no log any more, or missing at the end of the session.",
+    "missing": "Acknowledged and not in the leader's log, but in another replica's; only before the end.",
     "duplicate": "At two offsets of the leader's log.",
-    "reordered": "Behind later records of its producer in the leader's log.",
+    "reordered": "After later records of its producer in the leader's log.",
     "skipped": "Passed over by a group.",
-    "abandoned": "Handed to an application that ended without processing it, and to nobody since.",
-    "undone": "Acknowledged, and aborted in the log with a transaction that was not its own.",
-    "leaked": "Aborted as its producer was told, and committed in the log.",
+    "abandoned": "Delivered to an application that ended without processing it, and to no other since.",
+    "undone": "Acknowledged, but aborted in the log with another transaction.",
+    "leaked": "Aborted as its producer was told, but committed in the log.",
 }
 
 _SETTING: Final = re.compile(r"[a-z.]+=")
@@ -123,14 +118,13 @@ def _cause_row(cause: Cause) -> str:
 
 _FIDELITY_HEAD: Final = """# Fidelity card
 
-What is modelled, after which versions and sources, which tests pin it, and what is not modelled. `floodmark profiles --card`
-prints it, `floodmark profiles --card 2.8` what one release has of it. This page is made from it (`python -m docs.generate fidelity`).
+What the model covers, by area: its Kafka versions, its sources, the tests that pin it, and what is left out. `floodmark profiles --card` prints it, and
+`floodmark profiles --card 2.8` what applies to one release. This page is made from the card (`python -m docs.generate fidelity`).
 
-How it is held to be true: most rules were read in Kafka's source, up to 4.0, release by release, and the others in the KIPs
-named here, which is also where the defaults of 4.1 are from. The traces those KIPs tell are [playbooks](library.md) and come to
-the tables they print; and [real clients](../test/real-clients.md) of three libraries talk to the model. It has not been run beside a broker
-of Kafka's own. Where code and document differ, the code was followed; what has no single answer, such as how long a disk takes, is
-[said where the model is](model-choices.md#choices-where-kafka-has-no-single-answer).
+Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
+KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [talk to the model](../test/real-clients.md). The model has not
+been compared with a running Kafka broker. Where code and documents differ, the model follows the code. What has no single answer, such as the time of a
+disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-no-single-answer).
 
 """
 
@@ -163,25 +157,21 @@ def _area_anchor(area: Area) -> str:
 
 _INVARIANTS_HEAD: Final = """# Invariants
 
-What the protocol promises, each looked at by the checker at the first event that can break it. This page is made from
-the checker's own registry (`python -m docs.generate invariants > docs/reference/invariants.md`), as is `floodmark invariants`.
+The safety properties of Kafka's protocol that floodmark checks, each at the first event that can violate it. This page is made from the checker's
+registry (`python -m docs.generate invariants > docs/reference/invariants.md`), as is `floodmark invariants`.
 
-All of them are checked under every version. A version that never promised one is known for breaking it: such a
-violation says which KIP fixed it, and in which version. What no version is known for must not happen. In a
-[playbook](../run/playbooks.md), `violations(NAME)` counts both kinds, and `unexpected_violations(NAME)` only what must not
-happen; without a name they count all properties. A violation makes nothing fail by itself.
+All of them are checked under every version. If a version never guaranteed one, a violation is *known*, and names the KIP and the version that fixed it. In a
+[playbook](../run/playbooks.md#expectations), `violations(NAME)` counts all violations and `unexpected_violations(NAME)` only those that are not known;
+without a name they count all invariants. A violation alone does not fail a run.
 
-A violation tells the event's time, the partition, the broker, the offsets that it concerns, the leader epoch, and one
-sentence. A fault is told when it is first seen, and once for a partition, a broker and a leader epoch, however much it
-goes on to harm there; of stable reads once for every reader besides.
-
-A crash is lossy if it takes records that were on no disk: a power loss, a lost disk, a damaged batch. A process that
-crashes loses nothing, for the operating system has its pages. What excuses a loss is counted per partition, for records
-of the leader epochs up to then and no later ones: an unclean election; the last in-sync replica losing what was on no
-disk; with eligible leader replicas, as many replicas as `min.insync.replicas` losing it.
-
-Where a person decides step by step (`stepping: manual`), what only a replica without its log explains is no violation
-under a version whose controller would have seen to it.
+- A violation has the time, partition, broker, offsets, leader epoch, and one sentence. It is reported once per partition, broker and leader epoch; for stable reads
+  also once per reader.
+- A crash is *lossy* if it takes records that were not on disk: a power loss, a lost disk, a damaged batch. A killed process loses nothing, since the operating
+  system keeps its pages.
+- A loss is *excused*, per partition and for leader epochs up to then, by an unclean election, by the last in-sync replica losing unflushed records or, with
+  eligible leader replicas, by as many replicas as `min.insync.replicas` losing them.
+- With [manual stepping](../run/manual-stepping.md), a loss that only a replica without its log explains is no violation under a version whose controller would
+  have prevented it.
 """
 
 
@@ -210,57 +200,48 @@ def invariant_section(promise: InvariantDefinition) -> str:
 # docs/reference/liveness.md
 
 
-_LIVENESS_HEAD: Final = """# What must come true in time
+_LIVENESS_HEAD: Final = """# Liveness properties
 
-A safety property ([invariants](invariants.md)) is broken by one bad event. A liveness property is broken by time: something
-that had to happen has not. This page is made from the properties (`python -m docs.generate liveness`).
+An [invariant](invariants.md) is violated by one event. A liveness property is violated by time: something that had to happen has not happened before its
+deadline. This page is made from the properties (`python -m docs.generate liveness`).
 
-Each property is an obligation that opens when something is not as it must become, and closes when it is. Its clock
-starts when nothing disturbs those concerned any more: the last fault on them is healed, their process is back, the link
-between them is whole. A broker that stays down, or a fault on others, stops no clock. What is not met within its bound
-is an event, `liveness_overdue`, one line of `floodmark run`, an entry of `overdue` in the JSON document, and counts in the
-conditions `overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which leaves out what the version is known for.
+A check opens when something is not in the state that it must reach, and closes when it is. Its clock starts when nothing disturbs the nodes concerned:
+their faults are healed, their processes run, the links between them work. A broker that stays down, or a fault elsewhere, stops no clock. A missed
+deadline is an event (`liveness_overdue`), a line of `floodmark run`, an entry of `overdue` in the [result](run-result.md), and counts in the conditions
+`overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which leaves out what the version is known for:
 
 ```
 overdue  leader-elected: orders-0: broker 1, which leads, is gone, ..., since 12s, bound 10s
 ```
 
-Bounds are whole microseconds, added up from the configuration in force and the version in one place
-(`cluster_model/checker/liveness/deadlines.py`). Waits that can follow one another are added, and in doubt the longer one is
-taken. Where nobody was told that a connection died the longest of all timeouts is waited for besides, as peers find out
-only then: after a link was cut, slowed or lost messages, after a pause, and after a power loss; `leader-elected` counts
-from a power loss at once. A killed process's peers are told by resets, and a slow one answers: nothing is added then.
-
-What is still owed at the end, and not yet due, is neither kept nor broken. It is told apart, as `unjudged` in the JSON
-document and in one line of `floodmark run`: property, partition, broker, for how long it has been owed (`owed_us`), and how
-much longer the session would have had to go on undisturbed to judge it (`missing_us`, -1 where no time is enough). So
-`overdue() == 0` is no proof that all came true; a longer `settle:` gives one. A high watermark that has been behind for
-less than {seldom} ms is not told: after every record it is.
-
-Obligations are looked at when an event of the model comes by: at most every {often} ms after a rare one, at most every
-{seldom} ms otherwise, every {quiet} ms while nothing disturbs anybody and nothing falls due, and at the end. Nothing is
-scheduled for it, so what is told and when does not depend on how a session is advanced. In a cluster in which nothing happens at all the end is the next moment.
+- **Deadlines** are computed from the configuration in force and the version (`cluster_model/checker/liveness/deadlines.py`). Waits that can follow each other
+  are added. If no node was told that a connection died (after a link fault, a pause or a power loss), the longest timeout is added; `leader-elected` counts
+  from a power loss at once.
+- **Pending checks** at the end, before their deadline, are neither kept nor violated. `unjudged` in the result, and one line of `floodmark run`, list them
+  with the time that was missing (`missing_us`, -1 if no time is enough). So `overdue() == 0` proves nothing about them; a longer `settle:` does. A high
+  watermark that has been behind for less than {seldom} ms is not listed.
+- **Checks run** with the events of the model: at most every {often} ms after a rare event, every {seldom} ms otherwise, every {quiet} ms while
+  nothing is disturbed, and at the end. They schedule nothing, so the result does not depend on how a session is advanced.
 
 ## The properties
 
 """
 
 _STUCK: Final = """
-## Stuck, and rightly so
+## Blocked by design
 
-Kafka stands still on purpose, too. That is no broken promise but told apart, as `stuck` in the result and at the end of
-`floodmark run`, with why and what sets it free:
+Kafka also blocks on purpose. The result lists such a state under `stuck`, and `floodmark run` at its end, with the reason and what releases it:
 
-| state | what it looks like | what releases it |
+| state | effect | what releases it |
 |---|---|---|
-| nobody of the ISR (and ELR) is up, unclean election is off | leader -1, for ever | one of them back, or an unclean election by hand |
-| fewer replicas up than `min.insync.replicas` | acks=all is refused: NOT_ENOUGH_REPLICAS | replicas back, or a lower minimum |
+| no member of the ISR (or ELR) is up, and unclean election is off | leader -1, for ever | one of them restarts, or an unclean election by hand |
+| fewer replicas up than `min.insync.replicas` | `acks=all` fails with NOT_ENOUGH_REPLICAS | replicas restart, or a lower minimum |
 | up to 3.6, `min.insync.replicas` above the number of replicas | the same, always | a lower minimum, or more replicas |
-| no majority of controllers, or of the ensemble | no elections and no ISR changes; leaders go on | a majority |
-| the same with a dead member in the ISR | acks=all waits in vain | a majority, or that member back |
-| a fetcher that was fenced | its partition is not fetched | metadata with a newer leader epoch |
-| a damaged batch at the leader | its follower asks for it again and again | another leader |
-| ZooKeeper mode from 2.7 on: a proposed ISR was taken, and its answer lost | the leader proposes no more | a newer leader epoch |
+| no majority of controllers, or of the ensemble | no elections and no ISR changes; leaders continue | a majority |
+| the same with a dead member in the ISR | `acks=all` waits in vain | a majority, or that member restarts |
+| a fenced fetcher | its partition is not fetched | metadata with a newer leader epoch |
+| a damaged batch at the leader | its follower requests it again and again | another leader |
+| ZooKeeper mode from 2.7 on: a proposed ISR was accepted, and the answer lost | the leader proposes no more | a newer leader epoch |
 """
 
 

@@ -20,11 +20,11 @@ from spark_report.tables import registry
 # docs/reference/fleet-tables.md
 
 
-_FLEET_HEAD: Final = """# The tables of a fleet report
+_FLEET_HEAD: Final = """# Tables of a fleet report
 
-[`floodmark fleet`](../operate/campaigns.md) writes them as `tables/NAME.parquet`, and the same rows are in
-`fleet.json`. Times are virtual microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`.
-In `fleet_changes`, `low` and `high` are the ends of the interval of the difference.
+[`floodmark fleet`](../operate/campaigns.md#fleet-report) writes these tables as `tables/NAME.parquet`, and their rows in `fleet.json`. Times are virtual
+microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`. In `fleet_changes`, `low` and `high` are the ends of the interval of the
+difference.
 
 This page is made from the tables (`python -m docs.generate fleet-tables > docs/reference/fleet-tables.md`).
 """
