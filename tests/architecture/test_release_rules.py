@@ -95,7 +95,7 @@ def _is_release(node: ast.AST, known: frozenset[str], bound: set[str]) -> bool:
 
 
 def test_releases_are_compared_in_their_tables_only() -> None:
-    """A new rule of a release is a flag: see "A profile flag" in ``docs/contributing.md``."""
+    """A new rule of a release is a flag: see "A profile flag" in ``docs/develop/contributing.md``."""
     found = {
         name: compared
         for name, tree in modules().items()

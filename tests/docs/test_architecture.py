@@ -17,7 +17,7 @@ from tests.architecture.test_packages import MODEL_ORDER
 from tests.architecture.tree import packages
 
 ROOT = Path(__file__).parents[2]
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "develop" / "architecture.md").read_text(encoding="utf-8")
 ROOMS = ("cluster_model/", "faults/", "gateway/", "playbooks/", "spark_report/", "tui/")
 LOSING = """\
 floodmark: 1
