@@ -132,7 +132,7 @@ def tui_keys_page() -> str:
 
 _CONFIGS_HEAD: Final = """# Configurations and versions
 
-Kafka's configurations that the model supports, with Kafka's names and units, and the rules that differ between versions. This page is made from the model
+Kafka's [configurations](https://kafka.apache.org/41/configuration/broker-configs/) that the model supports, with Kafka's names and units, and the rules that differ between versions. This page is made from the model
 (`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. Every listed configuration does what it does in Kafka. A name that
 is not listed, or that the version does not have, is an error. The defaults are those of `cluster.kafka`, a client's those of its `client.version`:
 see [defaults by release](defaults.md).

@@ -157,7 +157,7 @@ def _area_anchor(area: Area) -> str:
 
 _INVARIANTS_HEAD: Final = """# Invariants
 
-The safety properties of Kafka's protocol that floodmark checks, each at the first event that can violate it. This page is made from the checker's
+The safety properties of Kafka's [replication protocol](https://kafka.apache.org/41/design/design/#replication) that floodmark checks, each at the first event that can violate it. This page is made from the checker's
 registry (`python -m docs.generate invariants > docs/reference/invariants.md`), as is `floodmark invariants`.
 
 All of them are checked under every version. If a version never guaranteed one, a violation is *known*, and names the KIP and the version that fixed it. In a
