@@ -13,6 +13,8 @@ from docs.generate.site_hook import on_page_content
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = sorted(DOCS.rglob("*.md"))
+GUIDES = ("learn", "run", "test", "clients", "operate")
+"""Folders of pages that are read from top to bottom."""
 
 
 class Loader(yaml.SafeLoader):
@@ -57,6 +59,12 @@ def test_lists_are_lists_for_every_reader(page: Path) -> None:
     joined = re.findall(rf"^(?!\s|{item}|$)[^\n]*\n{item}.*", text, re.MULTILINE)
     assert joined == []
     assert re.findall(rf"^ {{1,3}}{item}.*", text, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(DOCS).as_posix())
+def test_a_page_is_short_enough_to_be_read(page: Path) -> None:
+    guide = page.parent.name in GUIDES
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= (250 if guide else 650)
 
 
 def test_every_object_of_the_python_page_exists() -> None:
