@@ -10,11 +10,9 @@ from enum import Enum
 from cluster_model import cluster_overview
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
-from cluster_model.broker_faultpoints import Disks, Harm
 from cluster_model.checker.checker import Checker
 from cluster_model.checker.liveness.disturbances import Strikes
 from cluster_model.client_factory import ClientContext, client_settings
-from cluster_model.client_processes import CLOSE_US, ClientProcesses
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_builder import host_coordinators, make_plane, share, watch_over
 from cluster_model.cluster_overview import overview
@@ -24,6 +22,7 @@ from cluster_model.coordinators.group.consumer_protocol.subscription_patterns im
     compile_python_pattern,
 )
 from cluster_model.external_clients import OUTSIDE, Outside
+from cluster_model.faultpoints import Disks, Harm, Wiring
 from cluster_model.inspection import partition_views
 from cluster_model.inspection.condition_functions import Experience, GroupFacts, Query
 from cluster_model.kernel.event_loop import Payload
@@ -31,13 +30,12 @@ from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import CONTROL, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
-from cluster_model.link_faultpoints import Wiring
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.crash_recovery import WRITTEN_BACK
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.event_log import Trace
 from cluster_model.observation.views import ClusterView, LogView
-from cluster_model.process_control import Lives
+from cluster_model.process_control import CLOSE_US, ClientProcesses, Lives
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, NodePaused, NodeResumed
 from cluster_model.protocol.messages import NOBODY, PartitionState
