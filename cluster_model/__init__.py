@@ -1,7 +1,7 @@
 """Kafka as a deterministic simulation: brokers, both control planes, coordinators and clients in virtual time.
 
-cluster: a whole cluster as it runs.
-cluster_builder, client_factory: its parts and its clients.
+cluster: a whole cluster as it is put together and runs.
+client_factory: its clients.
 process_control: how its processes end, begin again, and how fast they work.
 faultpoints: where faults take effect on brokers, connections and clients.
 external_clients: the node of the gateway's real clients.
