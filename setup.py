@@ -14,7 +14,7 @@ COMPILED = {
     "cluster_model/broker": ["broker", "purgatory", "replica_manager", "request_handler"],
     "cluster_model/broker/fetch": ["fetch_reads", "replica_fetcher"],
     "cluster_model/broker/partition": ["append_validation", "fetch_sessions", "partition", "replication_rules"],
-    "cluster_model/checker/anomalies": ["history_builder", "history_checker", "index", "order_rules", "rules"],
+    "cluster_model/checker/anomalies": ["history_checker", "index", "order_rules", "rules"],
     "cluster_model/checker": ["checker"],
     "cluster_model/checker/history": ["partition_history"],
     "cluster_model/checker/invariants": ["invariant_checker"],
