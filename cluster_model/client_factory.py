@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.checker.anomalies.client_settings import ClientSettings, ProducerSettings, manner
+from cluster_model.checker.anomalies.definitions import ClientSettings, ProducerSettings, manner
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.consumer.consumer import Consumer
 from cluster_model.clients.consumer.read_process_write import ReadProcessWrite

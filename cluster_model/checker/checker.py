@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.checker.anomalies.client_settings import ClientSettings
+from cluster_model.checker.anomalies.definitions import ClientSettings
 from cluster_model.checker.anomalies.history_checker import NO_CLIENTS, AnomalyChecker
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.invariants.base import Registrations

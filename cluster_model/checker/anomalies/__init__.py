@@ -4,7 +4,7 @@ operations: the language of a history; anomaly_case: anomalies found, counted by
 history_checker: builds the history from events, and takes each operation of it in once.
 index: what is known of each key.
 rules, order_rules and cycles: the anomalies.
-client_settings: which settings allow which anomaly; definitions: every anomaly by name, with its rule.
+definitions: every anomaly by name, with its rule, and which settings allow it.
 """
 
 from cluster_model.checker.anomalies.definitions import KINDS

@@ -16,9 +16,8 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies import rules
 from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, AnomalyCounter, Example
-from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce
 from cluster_model.checker.anomalies.cycles import Cycles
-from cluster_model.checker.anomalies.definitions import KINDS
+from cluster_model.checker.anomalies.definitions import KINDS, ClientSettings, InForce
 from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, Undecided
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
