@@ -9,8 +9,8 @@ from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety
 from cluster_model.checker.ledger.consumption import Readings
+from cluster_model.checker.ledger.delivery_tracker import Transacted
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.root_cause.report import Casebook
 from cluster_model.observation.cluster_state import World

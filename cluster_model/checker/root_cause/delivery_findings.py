@@ -7,8 +7,8 @@ from typing import Final
 from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.consumption import Jump, ReaderEvents, Readings, UnprocessedRecords
+from cluster_model.checker.ledger.delivery_tracker import Transacted
 from cluster_model.checker.ledger.duplicates import Attempts, Refusal, Repeats, outran
-from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause import findings
 from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, RangeExplanation, at, number, offsets
 from cluster_model.checker.root_cause.findings import (
