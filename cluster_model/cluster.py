@@ -11,8 +11,7 @@ from cluster_model import cluster_overview
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.checker import Checker
-from cluster_model.checker.liveness.deadlines import LivenessDeadlines
-from cluster_model.checker.liveness.disturbances import Strikes, Weather
+from cluster_model.checker.liveness.deadlines import LivenessDeadlines, Strikes, Weather
 from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.liveness.partition_state import LivenessContext
 from cluster_model.client_factory import ClientContext, client_settings
