@@ -27,7 +27,6 @@ COMPILED = {
         "producer",
         "record_accumulator",
         "sender",
-        "sequence_numbers",
         "transaction_manager",
         "transactional_producer",
     ],

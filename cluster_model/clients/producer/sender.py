@@ -15,8 +15,7 @@ from cluster_model.clients.producer.record_accumulator import (
     PartitionBatches,
     Readiness,
 )
-from cluster_model.clients.producer.sequence_numbers import GAP, Sequences
-from cluster_model.clients.producer.transaction_manager import IdRequest
+from cluster_model.clients.producer.transaction_manager import GAP, IdRequest, Sequences
 from cluster_model.clients.workload import RecordSizes
 from cluster_model.connections.network_client import CONNECTIONS, NetworkClient
 from cluster_model.kernel.event_loop import Payload
