@@ -23,7 +23,6 @@ COMPILED = {
     "cluster_model/clients": ["metadata"],
     "cluster_model/clients/producer": [
         "application_producers",
-        "delivery_stats",
         "producer",
         "record_accumulator",
         "sender",
