@@ -7,8 +7,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.checker.anomalies.definitions import ClientSettings, ProducerSettings, manner
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.consumer.read_process_write import ReadProcessWrite
+from cluster_model.clients.consumer.consumer import Consumer, ReadProcessWrite
 from cluster_model.clients.consumer.record_handler import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
