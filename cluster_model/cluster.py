@@ -44,7 +44,7 @@ from cluster_model.observation.cluster_state import World
 from cluster_model.observation.event_log import Trace
 from cluster_model.observation.views import ClusterView, LogView
 from cluster_model.process_control import CLOSE_US, ClientProcesses, Lives
-from cluster_model.protocol.control_plane_settings import ControlSettings
+from cluster_model.protocol.configs import ControlSettings
 from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.events import Event, NodePaused, NodeResumed
 from cluster_model.protocol.messages import NOBODY, PartitionState, ProduceRequest

@@ -20,7 +20,7 @@ from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
 from cluster_model.protocol.config_defaults import Configured
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     TRANSACTION,

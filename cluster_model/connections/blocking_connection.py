@@ -13,7 +13,7 @@ from cluster_model.connections.network_client import growing_us
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings
 
 
 class Connector:

@@ -11,7 +11,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.control_plane_settings import ZkSettings
+from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.election import FastLeaderElection

@@ -8,10 +8,10 @@ from typing import Any, Final
 from cluster_model.kernel.link import GIVEN_UP_US
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import (
+from cluster_model.protocol.configs import (
     FIRST_REBALANCE_US,
     RECONNECT_MAX_US,
+    BrokerConfig,
     ControllerSettings,
     ControlSettings,
     QuorumConfig,

@@ -36,7 +36,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import MIN_ISR
-from cluster_model.protocol.control_plane_settings import ControllerSettings, QuorumConfig
+from cluster_model.protocol.configs import ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.protocol.messages import NOBODY, ApiVersionsRequest, ApiVersionsResponse, PartitionState

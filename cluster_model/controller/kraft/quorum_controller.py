@@ -49,7 +49,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.control_plane_settings import ControllerSettings
+from cluster_model.protocol.configs import ControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile

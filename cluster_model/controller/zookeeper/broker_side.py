@@ -66,8 +66,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import ControlSettings
+from cluster_model.protocol.configs import BrokerConfig, ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest
