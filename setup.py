@@ -29,7 +29,7 @@ COMPILED = {
         "transaction_manager",
         "transactional_producer",
     ],
-    "cluster_model/connections": ["blocking_connection", "network_client"],
+    "cluster_model/connections": ["network_client", "process_connections"],
     "cluster_model/kernel": ["event_loop", "link", "long_poll", "network", "node_context", "process", "rng"],
     "cluster_model/log": ["batch_store", "leader_epoch_cache", "replica_log", "segments"],
     "cluster_model/observation": ["event_log"],

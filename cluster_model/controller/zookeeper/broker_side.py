@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, ListenerState
-from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
