@@ -9,8 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.controller.kraft.cluster_control_manager import NEVER, ClusterControl, HeartbeatManager
-from cluster_model.controller.kraft.feature_control_manager import FeatureControl
+from cluster_model.controller.kraft.cluster_control_manager import (
+    NEVER,
+    ClusterControl,
+    FeatureControl,
+    HeartbeatManager,
+)
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
