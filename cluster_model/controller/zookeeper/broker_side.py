@@ -16,7 +16,6 @@ from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
 from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
-from cluster_model.controller.zookeeper.delayed_topic_operations import DELAYED, DelayedTopicOperations
 from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
 from cluster_model.controller.zookeeper.kafka_zk_client import (
@@ -42,7 +41,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
+from cluster_model.controller.zookeeper.zk_admin_manager import DELAYED, DelayedTopicOperations, Drawn, TopicRequests
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
