@@ -16,7 +16,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import Mo
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, GroupConfig, GroupMetadata, GroupState
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, GroupMetadataManager
-from cluster_model.coordinators.group.membership import MembershipRules
+from cluster_model.coordinators.group.membership import MembershipRules, join_error
 from cluster_model.coordinators.group.offset_commits import (
     deletable,
     expired,
@@ -26,7 +26,6 @@ from cluster_model.coordinators.group.offset_commits import (
     may_commit_in_transaction,
     to_commit,
 )
-from cluster_model.coordinators.group.rebalance import join_error
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream, uuid

@@ -27,8 +27,8 @@ from cluster_model.coordinators.group.group_metadata import (
     encode,
 )
 from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
+from cluster_model.coordinators.group.membership import Rebalancing, join_error
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
-from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
