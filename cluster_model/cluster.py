@@ -18,13 +18,12 @@ from cluster_model.client_factory import ClientContext, client_settings
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
-from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
 from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
     PatternCompiler,
     compile_python_pattern,
 )
-from cluster_model.coordinators.group.group_coordinator import GroupCoordinator
+from cluster_model.coordinators.group.group_coordinator import GroupCoordinator, TopicMaker
 from cluster_model.coordinators.group.group_metadata import GroupConfig
 from cluster_model.coordinators.group.offset_commits import commit_error
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionConfig, TransactionCoordinator

@@ -2,7 +2,7 @@
 
 Kafka makes one when a coordinator is first looked for. A cluster here is formed with those that its clients need, so
 that they begin ready; what is missing nevertheless is made as in Kafka
-(:mod:`cluster_model.coordinators.group.auto_topic_creation`).
+(:mod:`cluster_model.coordinators.group.group_coordinator`).
 """
 
 from collections.abc import Mapping

@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
+from cluster_model.coordinators.group.group_coordinator import TopicMaker
 from cluster_model.protocol.admin_messages import (
     CreatableTopic,
     CreatableTopicResult,
