@@ -18,8 +18,8 @@ from cluster_model.client_factory import ClientContext, client_settings
 from cluster_model.clients.admin_client import ADMIN, NAME, AdminClient, AdminConfig
 from cluster_model.cluster_overview import overview
 from cluster_model.controller.cluster_parts import Parts, Plane, build_parts, settings_of
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
+    ModernConfig,
     PatternCompiler,
     compile_python_pattern,
 )

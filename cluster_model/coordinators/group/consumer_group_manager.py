@@ -20,6 +20,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernGroup,
     ModernRecord,
     ModernState,
+    PatternCompiler,
     encode,
     may_commit,
     may_commit_in_transaction,
@@ -34,7 +35,6 @@ from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
     described_in_full,
     preferred,
 )
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_metadata import GroupRecord, GroupState
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
 from cluster_model.coordinators.group.group_metadata_manager import GroupMetadataManager

@@ -11,8 +11,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import Tenants
 from cluster_model.coordinators.group.consumer_group_manager import ModernGroups
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import ModernConfig, PatternCompiler
 from cluster_model.coordinators.group.group_metadata import MINUTE, Caller, GroupConfig, GroupMetadata, GroupState
 from cluster_model.coordinators.group.group_metadata_manager import LOADED, WAKE, GroupMetadataManager
 from cluster_model.coordinators.group.membership import MembershipRules, join_error

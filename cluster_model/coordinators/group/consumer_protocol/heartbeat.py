@@ -24,8 +24,9 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernConfig,
     ModernGroup,
     ModernRecord,
+    PatternCompiler,
+    compiles,
 )
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler, compiles
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,
