@@ -12,21 +12,19 @@ from typing import Any, Final
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import ProducerIds, Tenants
 from cluster_model.connections.process_connections import ProcessConnections
-from cluster_model.coordinators.transaction.transaction_metadata import (
+from cluster_model.coordinators.transaction.transaction_state_manager import (
+    LOADED,
     NO_EPOCH,
     NO_ID,
     PREPARED,
-    TransactionMetadata,
-    Transit,
-    TxnState,
-    TxnValue,
-)
-from cluster_model.coordinators.transaction.transaction_state_manager import (
-    LOADED,
     RETRY,
     After,
     PendingTransition,
+    TransactionMetadata,
     TransactionStateManager,
+    Transit,
+    TxnState,
+    TxnValue,
 )
 from cluster_model.coordinators.transaction.transaction_verification import OVERDUE, Verifier
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked

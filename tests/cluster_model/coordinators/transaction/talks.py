@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue

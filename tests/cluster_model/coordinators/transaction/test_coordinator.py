@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState, decode
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState, decode
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
