@@ -26,7 +26,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, Application, ClusterSpec, GroupSpec, ProducerSpec
-from cluster_model.util.service_bound import SERVICE_BOUND_US
+from cluster_model.util.latency import SERVICE_BOUND_US
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
-from cluster_model.util.percentiles import LatencyHistogram
+from cluster_model.util.latency import LatencyHistogram
 from playbooks.errors import counted
 from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cluster_model.observation import ClusterView
 from cluster_model.spec import INTERNAL
-from cluster_model.util.service_bound import SERVICE_BOUND_US, bound_us
+from cluster_model.util.latency import SERVICE_BOUND_US, bound_us
 from playbooks.errors import counted
 from playbooks.results.client_stats import ClientBooks
 
@@ -15,7 +15,7 @@ from playbooks.results.client_stats import ClientBooks
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
 # none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
 # acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, which is more for a while
-# where it was answered slowly (:mod:`cluster_model.util.service_bound`). Records that are given up were not served: the
+# where it was answered slowly (:mod:`cluster_model.util.latency`). Records that are given up were not served: the
 # time continues with the next record, and ends with what was given up last where none follows. A process that is down
 # or paused needs no service.
 #

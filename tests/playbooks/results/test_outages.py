@@ -19,7 +19,7 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TransactionPlan,
 )
-from cluster_model.util.service_bound import SERVICE_BOUND_US, SLOW_US
+from cluster_model.util.latency import SERVICE_BOUND_US, SLOW_US
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
