@@ -3,9 +3,8 @@
 ranges: ranges of offsets as pairs, and sets of such ranges.
 deterministic_math: hashes, murmur2 and powers in whole numbers, the same on every machine and in every run.
 latency: exact percentiles of latencies, and how long records may wait before their producer is out of service.
-coded_error: what errors have in common that say why something cannot be done.
 
 This package imports nothing else of the model.
 """
 
-__all__ = ["coded_error", "deterministic_math", "latency", "ranges", "service_bound"]
+__all__ = ["deterministic_math", "latency", "ranges", "service_bound"]

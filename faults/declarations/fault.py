@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from cluster_model.cluster import Cluster
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 
 # An action: a playbook step and a key press become the same plain value.
 

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Final
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+&])")
 

@@ -7,8 +7,8 @@ from typing import Final, cast
 
 import msgspec
 
+from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import SCHEMA_VERSION
-from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action, Value, Verb, frozen
 from playbooks.errors import counted, listed
 from playbooks.session_format import session_files

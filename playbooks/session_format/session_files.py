@@ -16,7 +16,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"

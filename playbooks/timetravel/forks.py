@@ -11,8 +11,8 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
+from cluster_model.protocol.errors import CodedError
 from cluster_model.snapshots import Packed, pack, unpack
-from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import reach, repeat

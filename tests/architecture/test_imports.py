@@ -19,7 +19,7 @@ BELOW = {
 }
 REPORT_MAY_USE = (
     "cluster_model.protocol.events",
-    "cluster_model.util.coded_error",
+    "cluster_model.protocol.errors",
     "cluster_model.util.latency",
     "playbooks.results.expected_losses",
     "playbooks.session_format.session_finder",

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 from playbooks.recording.reader import CutError
 from playbooks.recording.recorder import RecordingError
 from playbooks.safety_check.start_point import StartPointError
