@@ -50,8 +50,7 @@ from cluster_model.protocol.messages import NOBODY, PartitionState, ProduceReque
 from cluster_model.protocol.transaction_messages import TxnMarker
 from cluster_model.protocol.versions import Profile
 from cluster_model.snapshots import Keyframe
-from cluster_model.spec.cluster_spec import ClusterSpec
-from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, configured_partitions, with_internal_topics
+from cluster_model.spec.cluster_spec import INTERNAL, OFFSETS, ClusterSpec, configured_partitions, with_internal_topics
 
 # Puts a cluster together: its control plane, its coordinators and its liveness checks.
 

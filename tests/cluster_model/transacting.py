@@ -11,6 +11,7 @@ from cluster_model.coordinators.transaction.transaction_state_manager import Txn
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, RecordsAborted, RecordsAcked, RecordsRead
 from cluster_model.spec.cluster_spec import (
+    TRANSACTIONS,
     BrokerSpec,
     ClusterSpec,
     GroupSpec,
@@ -18,8 +19,8 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TopicSpec,
     TransactionPlan,
+    coordinator_partition,
 )
-from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
 
 SECOND = 1_000_000
 MS = 1_000

@@ -41,8 +41,7 @@ from cluster_model.protocol.messages import (
     PartitionState,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import ASYNC_RETRY, Application, Failing
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec.cluster_spec import ASYNC_RETRY, INTERNAL, Application, Failing
 
 # How a consumer joins a group: its subscription and its protocol.
 

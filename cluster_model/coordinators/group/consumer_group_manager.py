@@ -57,7 +57,7 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchRequest,
     TxnOffsetCommitRequest,
 )
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.cluster_spec import OFFSETS
 
 NONE: Final = KafkaError.NONE
 WAKE: Final = "modern groups"

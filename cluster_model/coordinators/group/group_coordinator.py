@@ -65,7 +65,7 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition, template
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition, template
 
 # A broker that is asked for a coordinator has the topic made that it lacks (``AutoTopicCreationManager``).
 #

@@ -34,7 +34,7 @@ from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
-from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 
 # Loading of a partition of ``__consumer_offsets`` by a new coordinator.
 #

@@ -56,7 +56,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersResponse,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition
 
 # A transaction coordinator's settings in model units (``TransactionStateManagerConfig``).
 

@@ -13,7 +13,7 @@ from cluster_model.broker.hosted_coordinators import TOLD_OF_APPEND, Tenants
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
-from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import TRANSACTIONS, coordinator_partition
 
 # Records of ``__transaction_state`` as named records: ``KEY=VALUE``, compact JSON arrays, and ``KEY=`` a tombstone.
 #

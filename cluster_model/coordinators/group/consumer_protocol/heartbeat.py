@@ -42,7 +42,7 @@ from cluster_model.protocol.group_messages import (
     DescribedMember,
     Subscription,
 )
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec.cluster_spec import INTERNAL
 
 # Reconciliation of a member with its target assignment (``CurrentAssignmentBuilder``, KIP-848).
 #

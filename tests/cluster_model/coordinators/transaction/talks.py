@@ -29,8 +29,14 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import (
+    OFFSETS,
+    TRANSACTIONS,
+    BrokerSpec,
+    ClusterSpec,
+    TopicSpec,
+    coordinator_partition,
+)
 
 SECOND: Final = 1_000_000
 MS: Final = 1_000

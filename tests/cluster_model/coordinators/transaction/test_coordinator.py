@@ -12,7 +12,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.coordinators.transaction.talks import MS, Script, Talk
 
