@@ -7,4 +7,4 @@ latency: exact percentiles of latencies, and how long records may wait before th
 This package imports nothing else of the model.
 """
 
-__all__ = ["deterministic_math", "latency", "ranges", "service_bound"]
+__all__ = ["deterministic_math", "latency", "ranges"]
