@@ -41,8 +41,11 @@ def explain_losses(paths: Sequence[str], *, wanted: bool | None) -> None:
 
 def _explain(path: Path) -> bool:
     """Explain a session and keep the answer; False, and a line says why, where that is not possible."""
-    from playbooks.diagnosis.kept import explain_recorded, keep  # noqa: PLC0415 - most sessions lose nothing
-    from playbooks.diagnosis.why import WhyError  # noqa: PLC0415
+    from playbooks.diagnosis.why import (  # noqa: PLC0415 - most sessions lose nothing
+        WhyError,
+        explain_recorded,
+        keep,
+    )
     from playbooks.engine.replay import ReplayMismatchError  # noqa: PLC0415
     from playbooks.export.playbook_writer import ExportError  # noqa: PLC0415
 

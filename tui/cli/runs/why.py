@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 
 from cluster_model.checker.root_cause import LOST
-from playbooks.diagnosis.kept import keep
 from playbooks.diagnosis.remedies import SEEDS, Remedy
 from playbooks.diagnosis.why import (
     FindingDiagnosis,
@@ -20,8 +19,10 @@ from playbooks.diagnosis.why import (
     case_of,
     explain,
     findings_of,
+    keep,
+    no_return_words,
+    remedy_words,
 )
-from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.export.playbook_writer import ExportError
 from playbooks.parser.settings import SettingError
