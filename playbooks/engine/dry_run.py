@@ -10,8 +10,7 @@ from faults.catalogue import CATALOGUE
 from faults.declarations import Action, ExpectedImpact, FaultError, NobodyError
 from faults.injector import FaultBoard
 from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.re2_patterns import compile_re2_pattern
-from playbooks.engine.session import SLICE_US, Session, board_for
+from playbooks.engine.session import SLICE_US, Session, board_for, compile_re2_pattern
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import expected_json, step_name, step_words
 from playbooks.results.result import Verdict
