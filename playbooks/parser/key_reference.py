@@ -31,7 +31,7 @@ from playbooks.parser.document.field_types import (
 )
 from playbooks.parser.document.grid import CASES
 from playbooks.parser.document.variables import GIVEN, STEP_INCLUDE, VARIABLE, with_variables
-from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
+from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 from playbooks.parser.sections import expectations
 from playbooks.parser.sections.cluster import Config, KafkaVersion
 from playbooks.parser.steps.manual_steps import THEN, Nothing, manual_record

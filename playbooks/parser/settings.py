@@ -92,7 +92,7 @@ def _refuse_bare_configuration(path: str, root: yaml.MappingNode, setting: "_Set
 
 def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[str], setting: "_Setting") -> list[str]:
     """The path of a variable, where one is meant; any other path as it is."""
-    from playbooks.parser.playbook_keys import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
+    from playbooks.parser.loader import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
 
     known = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
     if parts[0] == "include":

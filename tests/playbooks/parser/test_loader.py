@@ -10,8 +10,7 @@ from cluster_model.spec.cluster_spec import BrokerSpec, GroupSpec, NetworkSpec, 
 from faults.catalogue import CATALOGUE
 from playbooks.errors import PlaybookError, Problem, listed
 from playbooks.model.playbook import Playbook
-from playbooks.parser.loader import DEFAULT_SETTLE_US, load, loads
-from playbooks.parser.playbook_keys import PLAYBOOK
+from playbooks.parser.loader import DEFAULT_SETTLE_US, PLAYBOOK, load, loads
 from playbooks.parser.settings import apply_settings
 from tests.support.golden import GoldenFile
 from tests.support.mistakes import mistakes_of

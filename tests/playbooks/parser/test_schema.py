@@ -13,8 +13,7 @@ from cluster_model.manual.verbs import MANUAL_VERBS
 from playbooks.conditions.condition import ALL
 from playbooks.library import bundled
 from playbooks.parser.key_reference import schema, text
-from playbooks.parser.loader import loads
-from playbooks.parser.playbook_keys import PLAYBOOK
+from playbooks.parser.loader import PLAYBOOK, loads
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
 DOCS = Path(__file__).parents[3] / "docs" / "playbooks.md"
