@@ -22,7 +22,7 @@ from cluster_model.checker.root_cause import (
     Finding,
 )
 from playbooks.errors import counted
-from playbooks.model.record_peek import Peeked
+from playbooks.model.record_contents import Peeked
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, duration, names, wrap
 from tui.viewmodel.partition_history import InvariantBreach, PartitionStatus

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 from cluster_model.inspection.log_inspector import Inspected, RecordCopy
 from cluster_model.observation import ClusterView, GroupView
 from playbooks.errors import counted, listed
-from playbooks.model.record_peek import Peeked
+from playbooks.model.record_contents import Peeked
 from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
 from tui.terminal.format import acks, clock, wrap

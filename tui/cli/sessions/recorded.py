@@ -16,7 +16,7 @@ from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, rep
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, listed, nearest, shown
 from playbooks.export.playbook_writer import Exported, ExportError, export
-from playbooks.model.record_peek import Peeked, peek
+from playbooks.model.record_contents import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import RecordingError
