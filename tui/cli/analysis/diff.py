@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff.sections import DiffRow, DiffSection
-from playbooks.diff.session_diff import DiffEvent, Parting, SessionDiff, compare
+from playbooks.diff.session_diff import DiffEvent, DiffRow, DiffSection, Parting, SessionDiff, compare
 from playbooks.engine.expectations import seconds
 from playbooks.errors import BAD_INPUT, FAILED, OK, counted
 from playbooks.session_format.session_files import SessionError, sessions_root
