@@ -36,7 +36,7 @@ from playbooks.engine.session_runner import reach, repeat
 from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_words
-from playbooks.timetravel.forks import FOREVER, ForkAction, Forks
+from playbooks.timetravel.branches import FOREVER, ForkAction, Forks
 
 CANDIDATES: Final = 80
 """Deciding instants looked at, the latest of them; before those only the acknowledgement itself."""

@@ -26,7 +26,7 @@ from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.text import json_text
-from playbooks.timetravel.forks import ForkAction, acted_of
+from playbooks.timetravel.branches import ForkAction, acted_of
 from playbooks.version import VERSION
 
 # The answer of ``why`` in words: the point of no return, and what a change leaves and costs.
