@@ -3,10 +3,8 @@
 codec: requests and responses as bytes, by the message classes of `kio`.
 api_versions: which APIs are offered, in which versions, by the release that the cluster runs; and which error an older
   version gets in place of one that it does not know.
-compression: records compressed and unpacked, as Kafka frames them.
 record_batches: record batches as bytes (message format 2), of real clients and of the
-  simulation's own producers.
-record_times: times of the records in a batch of a real client.
+  simulation's own producers: records compressed and unpacked, and their times.
 context: what a handler works with: the cluster, where brokers listen, topic ids, what a client may do, and the
   call itself.
 
@@ -16,8 +14,6 @@ Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It 
 __all__ = [
     "api_versions",
     "codec",
-    "compression",
     "context",
     "record_batches",
-    "record_times",
 ]
