@@ -13,7 +13,7 @@ from cluster_model.protocol.versions import Version
 from faults.catalogue import CATALOGUE, nearest
 from faults.declarations.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
-from faults.declarations.target_language import SelectorError, parse
+from faults.declarations.targets import SelectorError, parse
 from tui.terminal.glyphs import ASCII
 from tui.terminal.theme import ROLES
 

@@ -16,8 +16,7 @@ from cluster_model.spec.cluster_spec import (
     TopicSpec,
     coordinator_partition,
 )
-from faults.declarations.target_language import SELECTORS, Selector, SelectorError, parse
-from faults.declarations.targets import resolve
+from faults.declarations.targets import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 GROUPS = ("billing", "audits", "shipping.v2", "a/b")
