@@ -5,7 +5,8 @@
 printed.
 
 - defaults_page: defaults of configurations by release.
-- reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties.
+- reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties,
+  APIs of the gateway.
 - command_pages: commands, configurations and versions, the glossary.
 - report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
   ``spark_report.tables.registry``, which every report takes its dictionary from.

@@ -16,7 +16,7 @@ PAGES: Final[Mapping[str, str]] = {
     "faults": "docs.generate.reference_pages:fault_page",
     "fidelity": "docs.generate.reference_pages:fidelity_page",
     "fleet-tables": "docs.generate.report_pages:fleet_tables_page",
-    "gateway-apis": "docs.generate.gateway_page:api_page",
+    "gateway-apis": "docs.generate.reference_pages:api_page",
     "glossary": "docs.generate.command_pages:glossary_page",
     "invariants": "docs.generate.reference_pages:invariant_page",
     "keys": "docs.generate.reference_pages:key_page",
