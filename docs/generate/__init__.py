@@ -4,10 +4,9 @@
 ``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with what is
 printed.
 
-- defaults_page: defaults of configurations by release.
 - reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties,
   APIs of the gateway.
-- command_pages: commands, configurations and versions, the glossary.
+- command_pages: commands, configurations with their defaults by release, versions, the glossary.
 - report_pages: tables of a fleet report, and pictures of a report. The page of a report's own tables is made by
   ``spark_report.tables.registry``, which every report takes its dictionary from.
 - screenshots: pictures of the TUI, the same every time.

@@ -12,7 +12,7 @@ PAGES: Final[Mapping[str, str]] = {
     "causes": "docs.generate.reference_pages:cause_page",
     "commands": "docs.generate.command_pages:command_page",
     "configs": "docs.generate.command_pages:config_page",
-    "defaults": "docs.generate.defaults_page:defaults_page",
+    "defaults": "docs.generate.command_pages:defaults_page",
     "faults": "docs.generate.reference_pages:fault_page",
     "fidelity": "docs.generate.reference_pages:fidelity_page",
     "fleet-tables": "docs.generate.report_pages:fleet_tables_page",
