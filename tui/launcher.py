@@ -25,7 +25,7 @@ from tui.program import ProgramOptions, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, ScreenExit, Wish
 from tui.session.playbook_choice import begin_live
-from tui.settings.settings_edit import SeenWords
+from tui.settings.settings_file import SeenWords
 from tui.terminal.format import duration
 from tui.terminal.frame_clock import frame_s
 
