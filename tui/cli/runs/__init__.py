@@ -9,8 +9,8 @@ suite: several playbooks in parallel processes, verdicts, the table at the end.
 summary_documents: JSON, JUnit XML, Markdown and the baseline of a run.
 sweep: a playbook with a grid: every cell, the matrix, a campaign that is kept.
 spark_jobs: the choice between this machine's cores and Spark, and starting Spark in a process of its own.
+  Before a report it asks sessions that lost records why.
 why: ``floodmark why``, also used after a run.
-lossy_sessions: asks sessions that lost records why before a report over them.
 """
 
 __all__ = [

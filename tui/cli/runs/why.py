@@ -33,7 +33,7 @@ from playbooks.session_format.bundle import is_bundle
 from playbooks.session_format.session_files import sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
-from tui.cli.runs.lossy_sessions import MOST_EVENTS
+from tui.cli.runs.spark_jobs import MOST_EVENTS
 from tui.output.command_end import ended, to_text
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 from tui.output.result import FINDINGS_SHOWN, say_wrapped
