@@ -6,8 +6,7 @@ from typing import Any, Final, NamedTuple
 
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
 from spark_report.model.format import duration, instant, number, of_users, several, share
-from spark_report.model.report import ReportStory, Row, SessionStory, Tone, tone
-from spark_report.model.settings import AS_WRITTEN, SEED, SettingDifference
+from spark_report.model.report import AS_WRITTEN, SEED, ReportStory, Row, SessionStory, SettingDifference, Tone, tone
 from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
