@@ -27,7 +27,6 @@ from spark_report.model.report import (
     tone,
 )
 from spark_report.render import charts, tables
-from spark_report.render.downsampling import MOST_SHAPES
 from spark_report.render.sections import (
     MOST_SESSIONS,
     ReportSection,
@@ -40,7 +39,7 @@ from spark_report.render.sections import (
     sections,
     shown_sessions,
 )
-from spark_report.render.svg import svg
+from spark_report.render.svg import MOST_SHAPES, svg
 from spark_report.render.tables import View
 
 # One partition after the other: its lanes, and every table that speaks of it.
