@@ -36,8 +36,37 @@ from faults.declarations.fault import (
 )
 from faults.declarations.impact import each_of, names, percent, plain, slowness, spelled
 from faults.declarations.targets import TARGETS
-from faults.kinds.base import Lifted, back_again
 from faults.kinds.process import refuse_down
+
+# Processes that end by themselves and are started again.
+
+
+def back_again(stage: FaultContext, node: int) -> None:
+    """Start a process that has ended itself, or have it start as soon as it has: a consumer takes its time to close.
+
+    One that was told to end as well is for whoever told it.
+    """
+    lives = stage.cluster.lives
+    if not stage.cluster.is_up(node):
+        stage.restart(node)
+    elif not lives.is_leaving(node):
+        lives.start_again(node)
+
+
+# Common to faults of applications: lifted from each client when the fault heals.
+
+
+class Lifted(Behaviour):
+    """Healed by taking off each process all that this fault put on it."""
+
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
+        """What comes from then on is as usual."""
+        for node in injury.nodes:
+            stage.cluster.clients.faults.lift(node, injury.id)
+
+
+# Faults of clients: load, poll stalls, failing handlers, rejoins, lost acknowledgements, zombie producers.
+
 
 LEAVE: Final = "leave"
 RESTART: Final = "restart"
