@@ -25,7 +25,6 @@ from faults.declarations.fault import (
     Value,
     Verb,
 )
-from faults.declarations.impact import percent
 from faults.declarations.operation import OPERATIONS, Operation, usual
 from faults.declarations.parameters import LISTS, frozen, written
 from faults.declarations.targets import (
@@ -75,7 +74,6 @@ __all__ = [
     "Verb",
     "frozen",
     "parse",
-    "percent",
     "resolve",
     "selector_of",
     "usual",

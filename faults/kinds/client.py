@@ -19,6 +19,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel import ProcessState
 from cluster_model.spec import GroupSpec
 from cluster_model.util.deterministic_math import partition_for_key
+from cluster_model.util.quantities import exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -34,7 +35,7 @@ from faults.declarations.fault import (
     Param,
     table,
 )
-from faults.declarations.impact import each_of, names, percent, plain, slowness, spelled
+from faults.declarations.impact import each_of, names, plain, slowness
 from faults.declarations.targets import TARGETS
 from faults.kinds.process import refuse_down
 
@@ -123,7 +124,7 @@ class RejoinStorm(Behaviour):
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
             return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
-        every = spelled(int(aim.params["every"]))
+        every = exact_duration(int(aim.params["every"]))
         return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 

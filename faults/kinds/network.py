@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import INTO, OUT, Shape
+from cluster_model.util.quantities import exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -21,7 +22,7 @@ from faults.declarations.fault import (
     Param,
     table,
 )
-from faults.declarations.impact import hit, names, percent, slowness, spelled
+from faults.declarations.impact import hit, names, slowness
 from faults.declarations.targets import DIRECTION, links_of
 
 # What faults of links have in common: a shape of each message, and who notices.
@@ -141,7 +142,7 @@ class SlowClose(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"the end of a connection is heard of {spelled(int(params['delay']))} late"
+        return f"the end of a connection is heard of {exact_duration(int(params['delay']))} late"
 
 
 CONNECTION_FAULTS: Final = table(
@@ -243,7 +244,7 @@ class SlowResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"requests are taken in time and answered {spelled(int(params['delay']))} late"
+        return f"requests are taken in time and answered {exact_duration(int(params['delay']))} late"
 
 
 class DuplicateResponses(Shaping):

@@ -17,6 +17,7 @@ from typing import Any, Final
 from cluster_model.checker.root_cause import Finding, RecordBlock
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
+from cluster_model.util.quantities import counted
 from playbooks.diagnosis.evidence import (
     DECIDING,
     SIGNS,
@@ -33,7 +34,6 @@ from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, Rescue, keeps, rescu
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_words
 from playbooks.timetravel.branches import FOREVER, ForkAction, Forks

@@ -7,21 +7,20 @@ from pathlib import Path
 from typing import Any, Final
 
 from cluster_model.checker.root_cause import LOST, MISSING, Finding
+from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
 from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand
-from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, Rescue, changes, evaluate
-from playbooks.engine.expectations import seconds
+from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.engine.worker_pool import cores, run_all
-from playbooks.errors import INTERRUPTED, counted
+from playbooks.errors import INTERRUPTED
 from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import RecordedSession, read_session
-from playbooks.results.outages import short_seconds
 from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
@@ -37,11 +36,15 @@ def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
     lines = [("no return", _point(found))]
     if found.actions:
         still = "still would keep it" if found.kind == "open" else "would have kept it"
-        lines.append(("until then", f"{_listed(found.actions)} {still}"))
+        lines.append(("until then", f"{alternatives(each.words for each in found.actions)} {still}"))
     if found.kind == "event" and found.sign:
         lines.append(("warned by", _sign(found)))
     if found.clean is not None:
-        kept = f"; until then {_listed(found.clean.actions)} would have kept it" if found.clean.actions else ""
+        kept = (
+            f"; until then {alternatives(each.words for each in found.clean.actions)} would have kept it"
+            if found.clean.actions
+            else ""
+        )
         lines.append(("", f"without an unclean election: {_point(found.clean)}{kept}"))
     return lines
 
@@ -68,23 +71,18 @@ def _point(found: NoReturn) -> str:
     if found.kind == "unplaced":
         return "at the acknowledgement itself: it was given before any broker had the records, and none ever did"
     if found.kind == "acknowledgement":
-        when = found.step(found.at_us) if found.by_hand else seconds(found.at_us)
+        when = found.step(found.at_us) if found.by_hand else time_in_seconds(found.at_us)
         return f"at the acknowledgement itself ({when}): no action could have kept it from then on"
     if found.kind == "open":
         return "not yet: at the end of the session it could still be kept"
-    return found.words if found.by_hand else f"{seconds(found.at_us)}, {found.words}"
+    return found.words if found.by_hand else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
 def _sign(found: NoReturn) -> str:
     if found.by_hand:
         left = found.at_us - found.sign_us
         return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
-    return f"{seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
-
-
-def _listed(actions: Sequence[Rescue]) -> str:
-    names = list(dict.fromkeys(each.words for each in actions))
-    return names[0] if len(names) == 1 else f"{'; '.join(names[:-1])}; or {names[-1]}"
+    return f"{time_in_seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
 
 
 def _span(us: int) -> str:

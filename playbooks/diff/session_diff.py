@@ -20,8 +20,7 @@ import msgspec
 from cluster_model.observation import ASKED, NARRATION
 from cluster_model.protocol.events import FIELDS, KINDS, describe
 from cluster_model.spec import INTERNAL
-from playbooks.engine.expectations import seconds
-from playbooks.errors import counted
+from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.results.outages import Availability, of_events
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
@@ -811,7 +810,7 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     notes = [f"{name}: {note}" for name, side in (("left", left), ("right", right)) for note in side.notes]
     if cut_us >= 0:
         empty = any(side.torn and side.last_us < 0 for side in (left, right))
-        until = "nothing, for one has no whole event" if empty else f"what both have before {seconds(cut_us)}"
+        until = "nothing, for one has no whole event" if empty else f"what both have before {time_in_seconds(cut_us)}"
         notes.append(f"compared is {until}; verdict and client tables are only told of two whole sessions")
     return notes
 

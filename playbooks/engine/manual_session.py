@@ -25,7 +25,7 @@ from cluster_model.protocol.events import (
     StepTaken,
     Truncated,
 )
-from cluster_model.protocol.messages import ALL
+from cluster_model.util.quantities import acks_text
 from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import Expecting, plain
 from playbooks.engine.step_scheduler import State, check_answer, check_state
@@ -179,11 +179,6 @@ def _words(event: Event) -> str:
     if isinstance(event, InvariantViolated):
         return f"{'known' if event.known else 'broken'}: {event.invariant}, {event.detail}"
     return ""
-
-
-def acks_text(acks: int) -> str:
-    """As producers write it."""
-    return "all" if acks == ALL else str(acks)
 
 
 @dataclass(frozen=True, slots=True)

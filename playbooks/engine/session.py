@@ -14,12 +14,12 @@ from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group.consumer_protocol import COMPILED_PATTERNS, PatternError, PatternMatcher
 from cluster_model.protocol.events import Event, StepTaken
 from cluster_model.snapshots import Keyframe
+from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
 from faults.guardrails import Guards
 from faults.injector import OPERATOR, FaultBoard
 from playbooks.engine.expectations import ExpectationMonitor, holds
 from playbooks.engine.step_scheduler import Judging, Script, perform, take
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_of, step_words, words
 from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in

@@ -19,7 +19,8 @@ from cluster_model.clients import sizes_of
 from cluster_model.inspection.log_inspector import WrittenRecord, written_at
 from cluster_model.observation import World
 from cluster_model.spec import ClusterSpec, ProducerSpec
-from playbooks.errors import counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import nearest, shown
 
 if TYPE_CHECKING:
     from faker import Faker

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS
-from playbooks.errors import listed
 from playbooks.model.playbook import SEED
 from playbooks.parser.document.field_types import (
     KAFKA,

@@ -20,7 +20,8 @@ from typing import Final
 import yaml
 
 from cluster_model.protocol.config_defs import SCOPES
-from playbooks.errors import PlaybookError, counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, cell_words, value_words
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.grid import CASES, GridNodes, paths_of

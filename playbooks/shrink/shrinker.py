@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from cluster_model.util.quantities import counted
 from faults.catalogue import CATALOGUE
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import instant
 from playbooks.results.wrongs import EXPECTATION, Wrong

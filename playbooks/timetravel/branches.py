@@ -12,10 +12,11 @@ from typing import Final, NamedTuple
 
 from cluster_model.protocol.errors import CodedError, ModelError
 from cluster_model.snapshots import Packed, pack, unpack
+from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat
-from playbooks.errors import PlaybookError, counted
+from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import words
 from playbooks.parser.loader import loads

@@ -11,10 +11,11 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
+from cluster_model.util.quantities import counted, instant, rounded_duration
 from playbooks.results.expected_losses import allowing_losses, unexpected_words
 from playbooks.session_format import session_files
 from spark_report.input.sessions import SessionInput, SetAside
-from spark_report.model.format import acks, duration, instant, is_own, of_users, several
+from spark_report.model.format import acks, is_own, of_users
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
 
@@ -396,10 +397,10 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     lost = sum(row["count"] for session in story.sessions for row in session.lost)
     expected = sum(session.loss_expected for session in story.sessions)
     lossy = sum(bool(session.lost) for session in story.sessions)
-    as_expected = f", as expected in {expected} of {several(lossy, 'session')} with losses" if expected else ""
+    as_expected = f", as expected in {expected} of {counted(lossy, 'session')} with losses" if expected else ""
     tones = [tone(session) for session in story.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
-    found = f"{_capital(several(lost, 'acknowledged record'))} lost{as_expected}"
+    found = f"{_capital(counted(lost, 'acknowledged record'))} lost{as_expected}"
     return worst, f"{len(story.sessions)} sessions: {', '.join(words)}. {found}."
 
 
@@ -430,7 +431,7 @@ def sentences(story: SessionStory) -> list[str]:
     said += [_violated(row) for row in story.tables["violations"][:3]]
     said += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
     if len(story.disagreements) > MOST_DISAGREEMENTS:
-        more = several(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
+        more = counted(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
         said.append(f"{more} in the table of disagreements.")
     return [sentence for sentence in said if sentence]
 
@@ -498,11 +499,11 @@ def _loss_sentence(story: SessionStory) -> str:
     lost = sum(row["count"] for row in story.lost if row["fate"] == "lost")
     missing = sum(row["count"] for row in story.lost if row["fate"] == "missing")
     if not lost and missing:
-        return f"{_capital(several(missing, 'acknowledged record'))} had gone missing by then."
+        return f"{_capital(counted(missing, 'acknowledged record'))} had gone missing by then."
     if not lost:
         return "No acknowledged record was lost."
     committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
-    said = f"{_capital(several(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
+    said = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
     if not committed:
         return f"{said}."
     if committed == lost:
@@ -513,7 +514,7 @@ def _loss_sentence(story: SessionStory) -> str:
 
 def _causes(story: SessionStory) -> list[str]:
     causes = list(dict.fromkeys(row["cause"] for row in story.lost))
-    more = [f"{several(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
+    more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
     said = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
     return said + more if len(causes) > MOST_CAUSES else said
 
@@ -522,7 +523,7 @@ def _faults(story: SessionStory) -> str:
     found = story.tables["faults"]
     if not found and story.timeless:
         refused = sum(bool(row["error"]) for row in story.tables["steps"])
-        return f"{_capital(several(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
+        return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
     if not found:
         return "No fault was injected."
     told = [
@@ -535,7 +536,7 @@ def _faults(story: SessionStory) -> str:
         for row in found[:3]
     ]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{_capital(several(len(found), 'fault'))}: {'; '.join(told)}{more}."
+    return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(told)}{more}."
 
 
 def _outages(story: SessionStory) -> list[str]:
@@ -543,7 +544,7 @@ def _outages(story: SessionStory) -> list[str]:
     if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         said.append(
-            f"{partition} had no serving leader {_how_long(story, total)}in {several(spans, 'interval')}; "
+            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; "
             f"it began as {first['began_by']}" + (f" and ended as {first['ended_by']}." if first["ended_by"] else ".")
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
@@ -551,7 +552,7 @@ def _outages(story: SessionStory) -> list[str]:
         answered = f"the first answer was {first['began_by']}" if first["began_by"] else "nothing was answered"
         said.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
-            f"{several(spans, 'interval')}; {answered}."
+            f"{counted(spans, 'interval')}; {answered}."
         )
     return said
 
@@ -564,7 +565,8 @@ def _own_topics(story: SessionStory) -> str:
         return ""
     worst = max(row["duration_us"] for row in own)
     count = len({row["partition"] for row in own})
-    return f"Of Kafka's own topics {several(count, 'partition')} had no serving leader, for {duration(worst)} at most."
+    own_partitions = counted(count, "partition")
+    return f"Of Kafka's own topics {own_partitions} had no serving leader, for {rounded_duration(worst)} at most."
 
 
 def _slowest(story: SessionStory) -> str:
@@ -575,12 +577,12 @@ def _slowest(story: SessionStory) -> str:
         return ""
     worst = max(during, key=lambda row: row["max_us"])
     before = found.get((worst["client"], "before"))
-    usual = f"; before any fault 99 % came within {duration(before['p99_us'])}" if before else ""
-    return f"The slowest acknowledgement of {worst['client']} took {duration(worst['max_us'])}{usual}."
+    usual = f"; before any fault 99 % came within {rounded_duration(before['p99_us'])}" if before else ""
+    return f"The slowest acknowledgement of {worst['client']} took {rounded_duration(worst['max_us'])}{usual}."
 
 
 def _how_long(story: SessionStory, us: int) -> str:
-    return "" if story.timeless else f"for {duration(us)} "
+    return "" if story.timeless else f"for {rounded_duration(us)} "
 
 
 def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], int, int, Row] | None:
@@ -600,7 +602,7 @@ def _controllers(story: SessionStory) -> str:
     found = story.tables["controllers"]
     told = [f"{row['node']} at {instant(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"The controller changed {several(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
+    return f"The controller changed {counted(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
 
 
 def _elections(story: SessionStory) -> str:
@@ -609,8 +611,8 @@ def _elections(story: SessionStory) -> str:
     if not clean + unclean + offline:
         return ""
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
-    nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
-    return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
+    nobody = f"; {counted(offline, 'time')} nobody could be elected" if offline else ""
+    return f"{_capital(counted(clean, 'clean election'))}, {bad}{nobody}."
 
 
 def _capital(text: str) -> str:

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.errors import listed, nearest, shown
+from cluster_model.util.quantities import listed
+from playbooks.errors import nearest, shown
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.text import printable
 from tui.keybindings.keymap import ALLOWED, EATEN, KEPT, in_file, key_named

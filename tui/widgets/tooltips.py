@@ -14,8 +14,8 @@ from cluster_model.observation import (
     ReplicaView,
     fetch_wires,
 )
+from cluster_model.util.quantities import acks_text, clock
 from tui.session.session_controller import SimBridge
-from tui.terminal.format import acks, clock
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
 from tui.viewmodel.timeline import span, timeline_rows
@@ -178,8 +178,8 @@ def who(name: str, view: ClusterView) -> str:
     for producer in view.producers:
         if producer.name == name:
             told = (
-                f"{name} acks={acks(producer.acks)} on {producer.topic}: sent {producer.sent}, acked {producer.acked},"
-                f" failed {producer.failed}, unknown {producer.unknown}\n"
+                f"{name} acks={acks_text(producer.acks)} on {producer.topic}: sent {producer.sent}, "
+                f"acked {producer.acked}, failed {producer.failed}, unknown {producer.unknown}\n"
                 f"{producer.queued} records wait, {producer.in_flight} batches in flight"
             )
             return told + (f"\n{producer.refused} refused, last {producer.last_error}" if producer.refused else "")

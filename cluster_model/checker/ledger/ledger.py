@@ -44,6 +44,7 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
+from cluster_model.util.quantities import acks_text
 from cluster_model.util.ranges import Range, length, subtract, union
 
 # Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
@@ -118,7 +119,7 @@ def _vouched(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, 
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
     return (
         f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
-        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {sorted(isr)}"
+        f"{lineage.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
     )
 
 

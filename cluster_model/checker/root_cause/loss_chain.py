@@ -27,10 +27,6 @@ from cluster_model.checker.root_cause.finding_text import (
     RangeExplanation,
     acks_words,
     at,
-    brokers,
-    counted,
-    offsets,
-    records,
     span,
 )
 from cluster_model.checker.root_cause.findings import ACKS_0, LOST, MISSING, ChainEvent, RecordBlock
@@ -49,6 +45,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.protocol.versions import Profile
+from cluster_model.util.quantities import brokers, counted, offsets
 from cluster_model.util.ranges import Range
 
 # Why acknowledged records are gone: which of the causes of a loss the evidence bears out.
@@ -690,7 +687,9 @@ class LostFindings:
         history = self._history
         who = lost.client or "a client"
         place = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
-        words = f"{who} counted {records(lost.count)} for {lost.partition} as sent (acks=0): nobody answers those"
+        words = (
+            f"{who} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0): nobody answers those"
+        )
         links = [ChainEvent(0, PROMISE, lost.partition, -1, words)]
         scene = history.scene(lost.partition)
         happened = elected = ""

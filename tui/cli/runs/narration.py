@@ -18,12 +18,12 @@ from rich.text import Text
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import DATA_KINDS, Event, describe
 from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import counted, time_in_seconds
 from faults.declarations import Action
 from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, foretell
-from playbooks.engine.expectations import seconds
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import Next, coming
-from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.model import expected_lines
 from playbooks.results.result import SessionResult
 from tui.cli.runs.pace import Pace
@@ -89,7 +89,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
 
 def foretold_lines(foretold: Foretold) -> list[str]:
     """A step with its targets, what it would hit, and what the guards would say."""
-    lines = [f"{seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
+    lines = [f"{time_in_seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
     if foretold.when:
         lines.append(_line("when", foretold.when))
     if foretold.targets:
@@ -109,7 +109,7 @@ def foretold_lines(foretold: Foretold) -> list[str]:
 
 def moment_lines(moment: Moment) -> list[str]:
     """What is no fault, on a line or two."""
-    at = seconds(moment.at_us) if moment.at_us >= 0 else "never"
+    at = time_in_seconds(moment.at_us) if moment.at_us >= 0 else "never"
     if not moment.step:
         return [f"{at:>12} {moment.text}"]
     lines = [f"{at:>12} {moment.name}  {moment.text}"]
@@ -141,7 +141,7 @@ def print_end(console: Console, done: DryRun) -> None:
     why = f" ({done.reason})" if done.reason else ""
     say(
         console,
-        f"dry run of {seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
+        f"dry run of {time_in_seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
         f"a run would end with {done.verdict.upper()}{why}",
         STYLES_RESULT[done.verdict],
     )
@@ -200,7 +200,7 @@ class Narrating:
                 if session.phase == "settling"
                 else "faults heal, and the session settles at once"
             )
-            self._say(seconds(session.cluster.now_us), f"stopped: {rest}")
+            self._say(time_in_seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             self._tell(session.drain())
@@ -241,10 +241,10 @@ class Narrating:
         if following is None:
             return
         if self._live is not None:
-            told = f"{seconds(now)}  next: {following.told(now)}{_trouble(session)}"
+            told = f"{time_in_seconds(now)}  next: {following.told(now)}{_trouble(session)}"
             self._live.update(Text(told, no_wrap=True, overflow="ellipsis"), refresh=True)
         if self._is_due(following, now):
-            self._say(seconds(now), f"next: {following.told(now)}", STYLES["next"])
+            self._say(time_in_seconds(now), f"next: {following.told(now)}", STYLES["next"])
 
     def _is_due(self, following: Next, now_us: int) -> bool:
         """Whether it is time to say what comes: when that is another thing, and as it draws near."""
@@ -261,7 +261,7 @@ class Narrating:
             if event.kind in DATA_KINDS or not (self.everything or _matters(event)):
                 continue
             text, style = _words(event)
-            self._say(seconds(event.values()[0]), text, style)
+            self._say(time_in_seconds(event.values()[0]), text, style)
             self._tell_expected(event)
 
     def _tell_expected(self, event: Event) -> None:

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cluster_model.util.quantities import counted
 from playbooks.campaign.runner import CampaignProgress, Come, take_come
 from playbooks.campaign.store import CampaignWorkload
 from playbooks.campaign.workloads.fuzz_workload import write_plan
-from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, PlaybookError, counted, nearest
+from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, PlaybookError, nearest
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError, has_scheme, sessions_root
 from playbooks.session_format.session_finder import find_session

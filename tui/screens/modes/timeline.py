@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from cluster_model.util.quantities import compact_count
 from tui.keybindings.keymap import key_of
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.keybindings.scopes import bindings_of
@@ -12,7 +13,6 @@ from tui.screens.base import ModeScreen
 from tui.session.background_tasks import findings_so_far, recording_of
 from tui.session.session_controller import Railing, SimBridge, reach_us
 from tui.terminal import glyphs
-from tui.terminal.format import count
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
@@ -208,7 +208,7 @@ class TimelineScreen(ModeScreen):
         self.lanes.show((*drawn, *branches.rail_rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
-        load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
+        load = f" {glyphs.NOTHING} load up to {compact_count(peak)}/s" if peak else ""
         more = self.keyed(MORE_WORDS)
         many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
         words = more if self.size.width > len(more) + 6 else self.keyed(KEYS_WORDS)

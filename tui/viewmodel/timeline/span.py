@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.root_cause import ChainEvent, Finding
+from cluster_model.util.quantities import clock, minutes_and_seconds
 from tui.terminal import glyphs
-from tui.terminal.format import clock, wrap
+from tui.terminal.format import wrap
 from tui.viewmodel.finding_page import said
 from tui.viewmodel.row import Row
 from tui.viewmodel.timeline.event_feed import INDENT, Feed, FeedLine, Load
@@ -211,7 +212,8 @@ def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) 
     span = told.span
     rows = [
         Row(
-            ((f"{clock(span.start_us)} to {clock(span.end_us)}", "strong"), (f"  {length(span.length_us)}", "text"),
+            ((f"{clock(span.start_us)} to {clock(span.end_us)}", "strong"),
+             (f"  {minutes_and_seconds(span.length_us)}", "text"),
              (f"  {_events(told)}", "quiet"))
         )
     ]  # fmt: skip
@@ -221,15 +223,6 @@ def build_span(told: SpanSummary, events: Sequence[Any], room: tuple[int, int]) 
         rows += _span_rows(lane, ", ".join(words), width) if words else []
     lines = _lines(events[:COUNTED], max(0, height - len(rows) - 1), width)
     return (*rows, *([Row(()), *lines] if lines else []))[: max(1, height)]
-
-
-def length(span_us: int) -> str:
-    """To the millisecond: ``1.55s``, ``3m5.25s``; what is shorter to the microsecond."""
-    if span_us >= 1000:
-        span_us = span_us // 1000 * 1000
-    minutes, rest = divmod(span_us, 60_000_000)
-    seconds = f"{rest / 1_000_000:.6f}".rstrip("0").rstrip(".") + "s"
-    return f"{minutes}m{seconds}" if minutes else seconds
 
 
 def kind_words(kind: str, times: int) -> str:
