@@ -22,7 +22,6 @@ from playbooks.diagnosis.evidence import (
     DECIDING,
     SIGNS,
     EvidenceRecord,
-    event_words,
     holders,
     is_kept,
     loses,
@@ -34,6 +33,7 @@ from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, Rescue, keeps, rescu
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat
+from playbooks.event_text import event_words
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_words
 from playbooks.timetravel.branches import FOREVER, ForkAction, Forks

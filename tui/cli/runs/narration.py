@@ -16,7 +16,7 @@ from rich.live import Live
 from rich.text import Text
 
 from cluster_model.protocol.errors import ModelError
-from cluster_model.protocol.events import DATA_KINDS, Event, describe
+from cluster_model.protocol.events import DATA_KINDS, Event, ExpectationChecked
 from cluster_model.spec import INTERNAL
 from cluster_model.util.quantities import counted, time_in_seconds
 from faults.declarations import Action
@@ -24,6 +24,7 @@ from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, f
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import Next, coming
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
+from playbooks.event_text import line_of
 from playbooks.model import expected_lines
 from playbooks.results.result import SessionResult
 from tui.cli.runs.pace import Pace
@@ -260,8 +261,7 @@ class Narrating:
         for event in events:
             if event.kind in DATA_KINDS or not (self.everything or _matters(event)):
                 continue
-            text, style = _words(event)
-            self._say(time_in_seconds(event.values()[0]), text, style)
+            self._say(time_in_seconds(event.values()[0]), line_of(event), _style(event))
             self._tell_expected(event)
 
     def _tell_expected(self, event: Event) -> None:
@@ -316,20 +316,11 @@ def _matters(event: Event) -> bool:
     return event.kind in TOLD and partition.rpartition("-")[0] not in INTERNAL
 
 
-def _words(event: Event) -> tuple[str, str]:
-    """An event on one line, and how it looks."""
-    values = dict(zip(event.fields(), event.values(), strict=True))
-    if event.kind == "step_taken":
-        refused = f" ({values['error']})" if values["error"] else ""
-        by = "" if values["by"] == "playbook" else f"{values['by']}  "
-        return f"{by}{values['detail']}{refused}", STYLES["step_taken"]
-    if event.kind == "expectation_checked":
-        detail = f"  ({values['detail']})" if values["detail"] else ""
-        word, style = ("ok", "green") if values["ok"] else ("FAILED", "bold red")
-        return f"{word}  {values['rule']}{detail}", style
-    if event.kind == "fault_healed":
-        return f"healed  {values['fault']} on {values['target']}", STYLES["fault_healed"]
-    return describe(event), ""
+def _style(event: Event) -> str:
+    """How the line of an event looks."""
+    if isinstance(event, ExpectationChecked):
+        return "green" if event.ok else "bold red"
+    return STYLES.get(event.kind, "")
 
 
 def _trouble(session: Session) -> str:
