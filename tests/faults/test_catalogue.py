@@ -14,6 +14,7 @@ from faults.catalogue import CATALOGUE, nearest
 from faults.declarations.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
 from faults.declarations.targets import SelectorError, parse
+from faults.operations.runner import PROCEDURES
 from tui.terminal.glyphs import ASCII
 from tui.terminal.theme import ROLES
 
@@ -189,6 +190,10 @@ def test_a_misspelt_fault_gets_a_hint(typed: str, meant: str, snapshot: Snapshot
     assert bool(hint) == bool(meant)
     assert meant in re.findall(r"\w+", hint) or not meant
     assert hint == snapshot
+
+
+def test_each_operation_has_a_procedure() -> None:
+    assert {*PROCEDURES, "cancel"} == {*OPERATIONS}
 
 
 @pytest.mark.parametrize("operation", [pytest.param(each, id=name) for name, each in OPERATIONS.items()])
