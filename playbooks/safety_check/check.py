@@ -16,8 +16,19 @@ from playbooks.parser.document.context import PlaybookNames
 from playbooks.parser.steps.timed_steps import facts_of
 from playbooks.results.outages import ClientKey
 from playbooks.safety_check.question import read_list, read_question
-from playbooks.safety_check.simulation import FIRST, ActionPlan, FuturePair, Lost, ReaderImpact, ServiceIntervals, put
-from playbooks.safety_check.spans import Spans, longest, longest_added, without
+from playbooks.safety_check.simulation import (
+    FIRST,
+    ActionPlan,
+    FuturePair,
+    Lost,
+    ReaderImpact,
+    ServiceIntervals,
+    Spans,
+    longest,
+    longest_added,
+    put,
+    without,
+)
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]

@@ -34,8 +34,7 @@ from playbooks.parser.yaml_edit import EditError, put, rewritten, without, writt
 from playbooks.recording.reader import RecordedAction
 from playbooks.results.result import SessionResult
 from playbooks.safety_check.check import STALL_US, WHY_STALL, Effect, SafetyAnswer, SafetyCheckResult, Spread
-from playbooks.safety_check.simulation import Future, ReaderImpact, reseeding
-from playbooks.safety_check.spans import longest
+from playbooks.safety_check.simulation import Future, ReaderImpact, longest, reseeding
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
 from playbooks.version import VERSION

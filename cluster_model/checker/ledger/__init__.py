@@ -7,7 +7,6 @@ consumption: what groups read, missed or read twice; duplicates: duplicates and 
 ledger_report: the fate of every record, as ranges, and by client and partition.
 """
 
-from cluster_model.checker.ledger.ack_evidence import RangeSet
 from cluster_model.checker.ledger.ledger import Ledger
 from cluster_model.checker.ledger.ledger_report import DELETED, HELD, LOST, RecordRange, Survey, accounts
 
@@ -16,7 +15,6 @@ __all__ = [
     "HELD",
     "LOST",
     "Ledger",
-    "RangeSet",
     "RecordRange",
     "Survey",
     "accounts",

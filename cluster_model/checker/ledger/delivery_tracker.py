@@ -8,11 +8,10 @@ told first. No client tells twice; should one do so, it is counted as contradict
 from collections.abc import Callable, Iterator
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.ledger.ack_evidence import RangeSet
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import PartitionDeleted, RecordsAborted
 from cluster_model.protocol.records import TRANSACTIONAL, Batch
-from cluster_model.util.ranges import Range, length, subtract
+from cluster_model.util.ranges import Range, RangeSet, length, subtract
 
 SENT: Final = 0
 ACKED: Final = 1
@@ -110,7 +109,7 @@ class DeliveryTracker:
             account.unnumbered[SENT] += count
         else:
             end = sequence + count
-            if account.told.overlaps(sequence, end):  # an application hands over again what it was told of before
+            if account.told.any_within(sequence, end):  # an application hands over again what it was told of before
                 for ranges in (account.told, *account.ranges[ACKED:]):
                     ranges.remove(sequence, end)
             account.sent.add(sequence, end)
@@ -129,7 +128,7 @@ class DeliveryTracker:
                 account.ranges[column].add(sequence, end)
         elif sequence < 0:
             account.unnumbered[column] += count
-        elif account.told.overlaps(sequence, end):
+        elif account.told.any_within(sequence, end):
             self._again(column, account, (sequence, end))
             return
         else:

@@ -19,7 +19,7 @@ from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.broker.storage.log_manager import whole
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.checker.history.partition_history import ClusterHistory
-from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, RangeSet, Vouched
+from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, Vouched
 from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, DeliveryTracker
 from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.log.batch_store import Lineage
@@ -45,7 +45,7 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.util.quantities import acks_text
-from cluster_model.util.ranges import Range, length, subtract, union
+from cluster_model.util.ranges import Range, RangeSet, length, subtract, union
 
 # Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
 

@@ -261,7 +261,7 @@ class Narrating:
         for event in events:
             if event.kind in DATA_KINDS or not (self.everything or _matters(event)):
                 continue
-            self._say(time_in_seconds(event.values()[0]), line_of(event), _style(event))
+            self._say(time_in_seconds(event.values()[0]), line_of(event), _event_style(event))
             self._tell_expected(event)
 
     def _tell_expected(self, event: Event) -> None:
@@ -316,7 +316,7 @@ def _matters(event: Event) -> bool:
     return event.kind in TOLD and partition.rpartition("-")[0] not in INTERNAL
 
 
-def _style(event: Event) -> str:
+def _event_style(event: Event) -> str:
     """How the line of an event looks."""
     if isinstance(event, ExpectationChecked):
         return "green" if event.ok else "bold red"
