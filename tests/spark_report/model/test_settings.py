@@ -34,7 +34,7 @@ def cells(recorded: SessionInput, *settings: Mapping[str, str], playbook: str = 
     """Sessions of one playbook with these settings."""
     return [
         replace(recorded, start=replace(recorded.start, session_id=f"s{n}", settings=dict(own), playbook=playbook))
-        for n, own in enumerate(report)
+        for n, own in enumerate(settings)
     ]
 
 
