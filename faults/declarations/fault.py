@@ -300,6 +300,22 @@ class Fault:
         return next((param for param in self.params if param.name == name), None)
 
 
+class DeclarationError(Exception):
+    """A fault or an operation is declared in a way that cannot be, or that contradicts another declaration."""
+
+
 def table(*faults: Fault) -> dict[str, Fault]:
-    """Faults by name."""
-    return {fault.name: fault for fault in faults}
+    """Faults by name.
+
+    Raises:
+        DeclarationError: two of them have one name.
+    """
+    found: dict[str, Fault] = {}
+    for fault in faults:
+        if fault.name in found:
+            raise DeclarationError(
+                f"found the name {fault.name!r} of two faults, {found[fault.name].title!r} and {fault.title!r}; "
+                "allowed is a name that no other fault has"
+            )
+        found[fault.name] = fault
+    return found

@@ -14,7 +14,7 @@ from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Version, parse_version
-from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, Param, Value
+from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
 ALL: Final = -1
 """A broker that stands for all of them; a number that Kafka's own default stands for."""
@@ -157,7 +157,13 @@ def _reset_to_earliest(cursor: Cursor) -> dict[str, Value]:
 
 
 def _table(*operations: Operation) -> dict[str, Operation]:
-    return {operation.name: operation for operation in operations}
+    found: dict[str, Operation] = {}
+    for operation in operations:
+        if operation.name in found:
+            titles = f"{found[operation.name].title!r} and {operation.title!r}"
+            raise DeclarationError(f"found the name {operation.name!r} of two operations, {titles}")
+        found[operation.name] = operation
+    return found
 
 
 _TOPIC: Final = Param("topic", "topic", "The topic.")
