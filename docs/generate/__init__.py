@@ -1,8 +1,9 @@
 """The command that prints the reference pages of the manual and draws its pictures, all from the product itself.
 
-``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/faults.md`` writes one anew, and
-``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test compares each page with what is
-printed.
+``python -m docs.generate`` lists the pages, ``python -m docs.generate faults > docs/faults.md`` writes one anew,
+``python -m docs.generate all`` (``make pages``) all that are out of date, with the schema of playbooks and the tables
+of keys in ``docs/tui.md``, and ``python -m docs.generate pictures docs/media`` draws the pictures of the TUI. A test
+compares each page with what is printed.
 
 - reference_pages: anomalies, causes, faults, the fidelity card, invariants, keys, the library, liveness properties,
   APIs of the gateway.

@@ -1,6 +1,7 @@
 """Pages that are made from the program are the ones that it makes, and leave nothing out."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,12 +10,23 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
-from docs.generate.__main__ import PAGES, PICTURES, main, page_text
+from docs.generate.__main__ import (
+    ALL,
+    KEY_TABLES,
+    PAGES,
+    PICTURES,
+    SCHEMA,
+    generated_files,
+    main,
+    page_text,
+    write_all,
+)
 from docs.generate.command_pages import command_page, config_page
 from playbooks.errors import BAD_INPUT, OK
 from tui.cli.main import app
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("name", ["commands", "configs", "defaults"])
@@ -28,7 +40,35 @@ def test_without_a_page_the_command_lists_each_with_its_file(capsys: pytest.Capt
     assert main([]) == OK
     rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert rows[: len(PAGES)] == [[page, f"docs/{page}.md"] for page in sorted(PAGES)]
-    assert [name for name, _takes in rows[len(PAGES) :]] == list(PICTURES)
+    assert [name for name, _takes in rows[len(PAGES) :]] == [*PICTURES, ALL]
+
+
+@pytest.mark.slow
+def test_one_command_writes_all_that_is_out_of_date_and_nothing_else(tmp_path: Path) -> None:
+    for path in generated_files(ROOT):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    assert write_all(tmp_path) == []
+    for path, right, wrong in (
+        ("docs/faults.md", "# Faults\n", "# Fault\n"),
+        ("docs/tui.md", "| `space` |", "| `x` |"),
+        (SCHEMA, '"$schema"', '"schema"'),
+    ):
+        text = (tmp_path / path).read_text(encoding="utf-8")
+        assert right in text
+        (tmp_path / path).write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    assert sorted(write_all(tmp_path)) == ["docs/faults.md", "docs/tui.md", SCHEMA]
+    assert [
+        path for path in generated_files(ROOT) if (tmp_path / path).read_bytes() != (ROOT / path).read_bytes()
+    ] == []
+
+
+def test_a_manual_without_its_tables_of_keys_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("docs.generate.__main__.PAGES", {})
+    (tmp_path / "docs").mkdir()
+    (tmp_path / KEY_TABLES).write_text("| key | what it does | id |\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=KEY_TABLES):
+        generated_files(tmp_path)
 
 
 @pytest.mark.parametrize(
