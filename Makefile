@@ -10,7 +10,7 @@ export SPARK_LOCAL_IP ?= 127.0.0.1
 # What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
+.PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens pages mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
 	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
@@ -18,6 +18,7 @@ help:
 	@echo "make test-fast  the everyday loop: what is not marked slow, and starts no JVM, terminal, browser or socket"
 	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
 	@echo "make goldens    write anew what the tests know of texts, screens and tables, and print what changed"
+	@echo "make pages      write anew the pages of the manual and the schema of playbooks that are generated"
 	@echo "make mutants    how many small changes of the model the tests notice (hours)"
 	@echo "make bench      speed of the kernel and of the whole model"
 	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
@@ -65,6 +66,10 @@ goldens: $(READY)
 	@$(BIN)/python -m pytest --snapshot-update -n auto -q
 	@git --no-pager diff --unified=0 -- tests ':!*.py'
 	@git status --short -- tests ':!*.py'
+
+# What is made from the program: pages of the manual, and the schema of playbooks.
+pages: $(READY)
+	@$(BIN)/python -m docs.generate all
 
 # A mutant is a small change of the model's source that some test should notice. An interrupted run goes on where it was.
 MUTANTS := build/mutation

@@ -1,8 +1,9 @@
 """Kafka as a deterministic simulation: brokers, both control planes, coordinators and clients in virtual time.
 
-cluster: a whole cluster as it runs.
-cluster_builder, client_factory, client_processes, process_control: its parts and processes.
-broker_faultpoints, client_faultpoints and link_faultpoints: where faults take effect.
+cluster: a whole cluster as it is put together and runs.
+client_factory: its clients.
+process_control: how its processes end, begin again, and how fast they work.
+faultpoints: where faults take effect on brokers, connections and clients.
 external_clients: the node of the gateway's real clients.
 cluster_overview: views of a whole cluster.
 snapshots: states to return to.

@@ -5,10 +5,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final, NamedTuple
 
-from cluster_model.checker.anomalies.client_settings import ClientSettings, ProducerSettings, manner
+from cluster_model.checker.anomalies.definitions import ClientSettings, ProducerSettings, manner
 from cluster_model.clients.consumer.config import GroupSettings
-from cluster_model.clients.consumer.consumer import Consumer
-from cluster_model.clients.consumer.read_process_write import ReadProcessWrite
+from cluster_model.clients.consumer.consumer import Consumer, ReadProcessWrite
 from cluster_model.clients.consumer.record_handler import SUFFIX, DeadLetters, LetterProducer
 from cluster_model.clients.producer.application_producers import BATCH, DRIVEN, Output, PlainOutput, TransactionalOutput
 from cluster_model.clients.producer.application_producers import SUFFIX as OUTPUT
@@ -27,7 +26,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import RIVAL, TRANSACTION, Application, ClusterSpec, GroupSpec, ProducerSpec
-from cluster_model.util.service_bound import SERVICE_BOUND_US
+from cluster_model.util.latency import SERVICE_BOUND_US
 
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000

@@ -16,8 +16,7 @@ from cluster_model.inspection.condition_functions import GroupFacts
 from cluster_model.kernel.process import ProcessState
 from cluster_model.observation.views import BrokerView, ClientView, ClusterView, GroupView, ProducerView
 from cluster_model.protocol.messages import NOBODY
-from cluster_model.spec.cluster_spec import GroupSpec, ProducerSpec
-from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, GroupSpec, ProducerSpec, coordinator_partition
 
 if TYPE_CHECKING:
     from cluster_model.cluster import Cluster

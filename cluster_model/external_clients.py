@@ -9,7 +9,7 @@ tells no broker of it. Records of a transaction have theirs when that ends.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Final, NamedTuple
 
-from cluster_model.checker.anomalies.client_settings import ProducerSettings
+from cluster_model.checker.anomalies.definitions import ProducerSettings
 from cluster_model.checker.anomalies.operations import COMMITTED, WIRE
 from cluster_model.clients.consumer.fetcher import appended_together, handed_out
 from cluster_model.kernel.event_loop import Payload

@@ -1,4 +1,4 @@
-"""The lives of a cluster's processes: how each of them ends, begins again, and how fast it works.
+"""The lives of a cluster's processes: how each of them ends, begins again, and how fast it works; clients too.
 
 This is what the operating system, the machine or an operator does to a process. What becomes of a broker's logs, a
 voter's vote or a client's records is theirs to say; whatever they learn of each other comes by messages, and by
@@ -6,20 +6,408 @@ connections that break or do not.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replica_fetcher import FETCHER
 from cluster_model.broker.partition.fetch_sessions import FETCH_WAIT
-from cluster_model.client_processes import CLOSE_US, ClientProcesses
+from cluster_model.client_factory import (
+    FIRST_CONSUMER,
+    FIRST_PRODUCER,
+    LETTERS,
+    ClientContext,
+    configured_instance,
+    make_consumer,
+    make_producer,
+    own_producer,
+)
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.offset_commits import CLOSE
+from cluster_model.clients.consumer.record_handler import LetterProducer
+from cluster_model.clients.metadata import Metadata
+from cluster_model.clients.producer.application_producers import Output
+from cluster_model.clients.producer.producer import Producer, Unconfirmed
 from cluster_model.controller.cluster_parts import Plane
 from cluster_model.controller.raft.raft_client import ALARM, LATE, WAIT
+from cluster_model.faultpoints import ClientFaults
+from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
+from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.log.crash_recovery import WRITTEN_BACK, tear
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import CRASH, POWER_LOSS, Event, NodeDown, NodeUp
-from cluster_model.protocol.messages import NOBODY
+from cluster_model.protocol.messages import NOBODY, Message, PartitionState
+from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
+
+# The processes of a cluster's clients: their end, their restart, and a second instance of a transactional producer.
+#
+# A process that is killed takes all that its client had in memory with it. The next one is a new program: a producer
+# has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What goes on is the
+# application's own: its numbering of records, whether it still makes any, and the books of what it was told.
+#
+# Of a killed producer's records those are *unknown* that were ever sent, unless every attempt was refused in a way that
+# proves that nothing was written. Those that never left the process are in no log, and are *failed*. An application
+# that ``resends`` hands both over again when it is started.
+
+
+# Second processes of transactional producers: the same application, started once more with the same transactional.id.
+#
+# A deployment that starts the new process before the old one has ended, an orchestrator that takes a slow process for
+# a dead one: for a while there are two. The second one calls ``initTransactions``, which aborts what the first has
+# open and gives the id another epoch, and makes records of its own from then on. The first one goes on, and knows
+# nothing of it until a request of its is refused: it is the zombie that the epoch is there to fence.
+
+
+RIVALS: Final = 4_000
+"""What the node of a second process is more than the first one's."""
+KILLED: Final = "crash"
+
+
+class Rivals:
+    """Of all producers of one cluster; each has one second process at most."""
+
+    def __init__(self, ground: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
+        """``specs``: node → its producer."""
+        self._ground = ground
+        self._specs = specs
+        self._producers: dict[int, Producer] = {}
+        """Node of the first process → what the second one runs, or ran last."""
+
+    def is_there(self, node: int) -> bool:
+        """Whether a producer has a second process."""
+        process = self._ground.network.processes.get(node + RIVALS)
+        return process is not None and process.state is not ProcessState.DOWN
+
+    @property
+    def absent(self) -> tuple[int, ...]:
+        """Nodes of second processes that have ended."""
+        return tuple([node + RIVALS for node in self._producers if not self.is_there(node)])
+
+    @property
+    def present(self) -> tuple[tuple[ProducerSpec, Producer], ...]:
+        """Those that run, with what they are made from."""
+        return tuple([(self._spec(node), each) for node, each in self._producers.items() if self.is_there(node)])
+
+    def _spec(self, node: int) -> ProducerSpec:
+        spec = self._specs[node]
+        plan = spec.transactions
+        return replace(spec, name=spec.name + RIVAL, transactions=None if plan is None else plan._replace(hang=0))
+
+    def start(self, node: int) -> None:
+        """Start a second process of a producer that has none."""
+        former = self._producers.get(node)
+        producer = self._made(node)
+        network, emit = self._ground.network, self._ground.emit
+        if former is not None:
+            producer.succeed(former)
+            network.restart(node + RIVALS)
+        emit(NodeUp(network.kernel.now, self._spec(node).name, NOBODY))
+        producer.begin(())
+
+    def _made(self, node: int) -> Producer:
+        network, spec = self._ground.network, self._spec(node)
+        producer = self._producers[node] = make_producer(self._ground, node + RIVALS, spec)
+        if node + RIVALS in network.processes:
+            network.processes[node + RIVALS].run(producer)
+        else:
+            network.add(node + RIVALS, spec.name, producer)
+        return producer
+
+    def end(self, node: int) -> None:
+        """Kill it."""
+        network = self._ground.network
+        network.rouse(node + RIVALS)
+        network.crash(node + RIVALS)
+        self._ground.emit(NodeDown(network.kernel.now, self._spec(node).name, NOBODY, KILLED))
+        self._producers[node].died()
+
+    def stop(self) -> None:
+        """No more records are made."""
+        for _spec, producer in self.present:
+            producer.stop()
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the producers' included."""
+        return tuple([(node, producer.save()) for node, producer in self._producers.items()])
+
+    def prepare(self, saved: tuple[Any, ...]) -> None:
+        """Have the same second processes as a keyframe, before the network's is loaded."""
+        for node in tuple(self._producers):
+            del self._producers[node], self._ground.network.processes[node + RIVALS]
+        for node, _producer in saved:
+            self._made(node)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after :meth:`prepare`."""
+        for node, producer in saved:
+            self._producers[node].load(producer)
+
+
+CLOSE_US: Final = 30_000_000
+"""How long a clean end may take."""
+
+
+class ClosingProducer:
+    """An application that has closed its producer, and does nothing but wait for that: then its process ends."""
+
+    def __init__(self, port: NodeContext, producer: Producer) -> None:
+        self._port = port
+        self._producer = producer
+
+    def look(self) -> None:
+        """Something may have been settled."""
+        if self._producer.closed:
+            self._port.exit(CLOSE)
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message."""
+        self._producer.receive(source, message)
+        self.look()
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer."""
+        self._producer.on_timer(timer)
+        self.look()
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self._producer.on_disconnect(peer)
+        self.look()
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set; what is too old by it is given up by a timer."""
+        self._producer.clock_stepped(by, runs=runs)
+
+
+class ClientProcesses:
+    """All producers and consumers by name, and the nodes that they run on."""
+
+    def __init__(self, ground: ClientContext) -> None:
+        """Add every client to the network.
+
+        Raises:
+            ModelError: a client of a topic that is not there, or settings that contradict themselves.
+        """
+        self._ground = ground
+        self.producers: dict[str, Producer] = {}
+        self.consumers: dict[str, Consumer] = {}
+        self.names: dict[int, str] = {}
+        """Node → its client."""
+        self._producer_specs: dict[int, ProducerSpec] = {}
+        self._members: dict[int, tuple[GroupSpec, int]] = {}
+        self._unconfirmed: dict[int, tuple[Unconfirmed, ...]] = {}
+        """Node of a producer that is down → what its application will send again."""
+        self._leaving: dict[int, None] = {}
+        """Nodes that end in order."""
+        self._stopped = False
+        self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
+        """What faults lay on applications and their connections."""
+        self.rivals = Rivals(ground, self._producer_specs)
+        """Second processes of transactional producers."""
+        spec = ground.spec
+        for node, each in enumerate(spec.producers, FIRST_PRODUCER):
+            ground.check_topic(each.topic)
+            self._producer_specs[node] = each
+            self._add(node, each.name, make_producer(ground, node, each))
+        members = [(group, member) for group in spec.groups for member in range(group.members)]
+        for node, (group, member) in enumerate(members, FIRST_CONSUMER):
+            for topic in () if group.coordinated and ground.parts.profile.group_membership else group.topics:
+                ground.check_topic(topic)
+            self._members[node] = (group, member)
+            self._add(node, f"{group.name}/{member}", make_consumer(ground, node, group, member))
+        for node in self._members:
+            self._add_letters(node)
+
+    def _add(self, node: int, name: str, client: Producer | Consumer) -> None:
+        self.names[node] = name
+        self._ground.network.add(node, name, client)
+        self._place(name, client)
+
+    def _add_letters(self, node: int) -> None:
+        own = own_producer(self.consumers[self.names[node]])
+        if own is not None:
+            self._ground.check_topic(own.spec.topic)
+            self._ground.network.add(node + LETTERS, own.spec.name, own)
+
+    @property
+    def letter_producers(self) -> tuple[LetterProducer | Output, ...]:
+        """Those that members send dead letters or their output with."""
+        own = [own_producer(each) for each in self.consumers.values()]
+        return tuple([each for each in own if each is not None])
+
+    def together(self, node: int) -> tuple[int, ...]:
+        """The node, and that of its application's other client: what happens to one process happens to both."""
+        processes = self._ground.network.processes
+        return (node, node + LETTERS) if node in self._members and node + LETTERS in processes else (node,)
+
+    def _place(self, name: str, client: Producer | Consumer) -> None:
+        if isinstance(client, Producer):
+            self.producers[name] = client
+        else:
+            self.consumers[name] = client
+
+    def begin(self, states: tuple[PartitionState, ...]) -> None:
+        """All start, with knowledge of the cluster's first instant."""
+        for producer in self.producers.values():
+            producer.begin(states)
+        racks = {broker.id: broker.rack for broker in self._ground.spec.brokers if broker.rack}
+        for consumer in self.consumers.values():
+            consumer.begin(states, racks)
+        for letters in self.letter_producers:
+            letters.begin(states)
+
+    def stop_producers(self) -> None:
+        """No application makes records from here on, whatever process it has."""
+        self._stopped = True
+        for producer in self.producers.values():
+            producer.stop()
+        self.rivals.stop()
+
+    def died(self, node: int, *, silent: bool = False) -> None:
+        """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
+        name, network = self.names[node], self._ground.network
+        self._leaving.pop(node, None)
+        if node in self._producer_specs:
+            self._producer_died(node, self.producers[name])
+            return
+        member = self.consumers[name]
+        member.abandon("process ended")
+        own = own_producer(member)
+        if own is not None:
+            (network.power_off if silent else network.crash)(node + LETTERS)
+            own.died()
+        self.renew(node)
+
+    def _producer_died(self, node: int, former: Producer) -> None:
+        unconfirmed = former.died()
+        if self._producer_specs[node].resends:
+            self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
+        heir = make_producer(self._ground, node, self._producer_specs[node])
+        heir.succeed(former)
+        if self._stopped:
+            heir.stop()
+        self._ground.network.processes[node].run(heir)
+        self._place(self.names[node], heir)
+        self.faults.tell(node)
+
+    def renew(self, node: int) -> None:
+        """A member's process that is down will start with what is configured by then."""
+        former, heir = self._made_anew(node, self.faults.instance(node))
+        heir.succeed(former)
+        own, next_own = own_producer(former), own_producer(heir)
+        if own is not None and next_own is not None:
+            next_own.succeed(own)
+        self.faults.tell(node)
+
+    def _made_anew(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
+        """A member before and after it was made once more, with that ``group.instance.id``."""
+        name, processes = self.names[node], self._ground.network.processes
+        former = self.consumers[name]
+        heir = make_consumer(self._ground, node, *self._members[node], instance)
+        own = own_producer(heir)
+        if own is not None:
+            processes[node + LETTERS].run(own)
+        processes[node].run(heir)
+        self._place(name, heir)
+        return former, heir
+
+    def instance_of(self, node: int) -> str:
+        """The ``group.instance.id`` that a member is configured with, empty for none."""
+        return configured_instance(*self._members[node]) if node in self._members else ""
+
+    def started(self, node: int) -> None:
+        """A new process runs, and knows nothing of the cluster but its brokers' addresses."""
+        name = self.names[node]
+        if node in self._producer_specs:
+            producer = self.producers[name]
+            producer.begin(())
+            unconfirmed = self._unconfirmed.pop(node, ())
+            if unconfirmed:
+                producer.send_again(unconfirmed)
+        else:
+            consumer = self.consumers[name]
+            own = own_producer(consumer)
+            if own is not None:
+                self._ground.network.restart(node + LETTERS)
+                own.begin(())
+            consumer.begin(())
+
+    def shut_down(self, node: int, timeout_us: int) -> None:
+        """End a process in order: ``Producer.close`` and ``Consumer.close`` do what they do first."""
+        if node in self._leaving:
+            return
+        self._leaving[node] = None
+        name = self.names[node]
+        if node in self._producer_specs:
+            self.producers[name].close(timeout_us)
+            self._leave(node)
+        else:
+            self.consumers[name].shut_down()
+
+    def _leave(self, node: int) -> None:
+        """A producer's process ends when its client is closed."""
+        process = self._ground.network.processes[node]
+        leaving = ClosingProducer(NodeContext(self._ground.network, node), self.producers[self.names[node]])
+        process.run(leaving)
+        self.faults.guard(node)
+        leaving.look()
+
+    def metadata_of(self, node: int) -> tuple[Metadata, ...]:
+        """The metadata of each client in a process."""
+        name = self.names[node]
+        if name in self.producers:
+            return (self.producers[name].metadata,)
+        consumer = self.consumers[name]
+        own = own_producer(consumer)
+        return (consumer.metadata,) if own is None else (consumer.metadata, own.metadata)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the clients' included."""
+        return (
+            tuple([producer.save() for producer in self.producers.values()]),
+            tuple([consumer.save() for consumer in self.consumers.values()]),
+            tuple(self._unconfirmed.items()), tuple(self._leaving), self.faults.save(), self._stopped,
+            tuple([_instance(consumer) for consumer in self.consumers.values()]), self.rivals.save(),
+        )  # fmt: skip
+
+    def prepare(self, saved: tuple[Any, ...]) -> None:
+        """Have the same processes as a keyframe, before the network's state is loaded."""
+        self.rivals.prepare(saved[-1])
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`, after :meth:`prepare`."""
+        producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, rivals = saved
+        self.rivals.load(rivals)
+        self.faults.load(faults)
+        for node, instance in zip(self._members, instances, strict=True):
+            if _instance(self.consumers[self.names[node]]) != instance:
+                self._made_anew(node, instance)
+        for producer, state in zip(self.producers.values(), producers, strict=True):
+            producer.load(state)
+        for consumer, state in zip(self.consumers.values(), consumers, strict=True):
+            consumer.load(state)
+        self._unconfirmed = dict(unconfirmed)
+        self._leaving = dict.fromkeys(leaving)
+        for node in self._producer_specs:
+            if node in self._leaving:
+                self._leave(node)
+            else:
+                self._ground.network.processes[node].run(self.producers[self.names[node]])
+        for node in self._members:
+            self.consumers[self.names[node]].leaving = node in self._leaving
+        for node in self.names:
+            self.faults.tell(node)
+
+
+def _instance(consumer: Consumer) -> str:
+    """The ``group.instance.id`` of a member's present process, empty for none."""
+    return "" if consumer.coordination is None else consumer.coordination.settings.instance
+
+
+# The lives of a cluster's processes: how each of them ends, begins again, and how fast it works.
+
 
 _FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)
 """Timers that take no time of a slow CPU: waits that are over, and looking whether anything is due at all."""

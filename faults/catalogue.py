@@ -1,16 +1,98 @@
 """Every fault by name, and the names that other tools have for faults and operations."""
 
 import difflib
-from collections.abc import Iterable, Mapping
-from typing import Final
+import string
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final, get_args
 
-from faults.declarations.fault import FAMILIES, Alias, Fault
+from faults.declarations.fault import ACCEPTS, FAMILIES, Alias, DeclarationError, Fault, Param, ParamType
 from faults.declarations.operation import OPERATIONS, Operation
 from faults.kinds import client, control_plane, disk, network, partition, process
+
+# Declarations are checked when this module is imported: a name, a letter or an alias that two of them have would make
+# one of the two disappear without a word.
+
+
+FAULT_LETTERS: Final = string.ascii_lowercase + string.ascii_uppercase + string.digits
+"""What may be a fault's key on its sheet."""
+OPERATION_LETTERS: Final = string.ascii_lowercase
+"""What may be an operation's key on its sheet."""
+
+
+def check_declarations(faults: Sequence[Fault], operations: Sequence[Operation]) -> None:
+    """Refuse declarations that cannot be, or that contradict each other.
+
+    Raises:
+        DeclarationError: a line for each mistake: which faults or operations, what was found, what is allowed.
+    """
+    mistakes = [
+        *_names_taken(faults, operations),
+        *_titles_taken("fault", faults),
+        *_titles_taken("operation", operations),
+        *_letters_taken("fault", faults, FAULT_LETTERS),
+        *_letters_taken("operation", operations, OPERATION_LETTERS),
+        *(mistake for fault in faults for mistake in _unknown_words(fault)),
+        *(mistake for fault in faults for mistake in _unknown_types(f"fault {fault.name!r}", fault.params)),
+        *(mistake for each in operations for mistake in _unknown_types(f"operation {each.name!r}", each.params)),
+    ]
+    if mistakes:
+        raise DeclarationError("\n".join(mistakes))
+
+
+def _names_taken(faults: Sequence[Fault], operations: Sequence[Operation]) -> Iterator[str]:
+    """Names and aliases: a playbook means one fault or operation by each of them."""
+    owners: dict[str, str] = {}
+    kinds: list[tuple[str, Fault | Operation]] = [("fault", fault) for fault in faults]
+    kinds += [("operation", operation) for operation in operations]
+    own = [(each.name, f"the name of {kind} {each.title!r}") for kind, each in kinds]
+    aliases = [(alias.name, f"an alias of {kind} {each.name!r}") for kind, each in kinds for alias in each.aliases]
+    for name, owner in (*own, *aliases):
+        if name in owners:
+            yield f"found {name!r}, which is {owners[name]} and {owner}; allowed is a name that is not taken"
+        owners.setdefault(name, owner)
+
+
+def _titles_taken(kind: str, declared: Sequence[Fault] | Sequence[Operation]) -> Iterator[str]:
+    owners: dict[str, str] = {}
+    for each in declared:
+        if each.title in owners:
+            taken = f"found the title {each.title!r}, which {kind} {owners[each.title]!r} has"
+            yield f"{kind} {each.name!r}: {taken}; allowed is one that is not taken"
+        owners.setdefault(each.title, each.name)
+
+
+def _letters_taken(kind: str, declared: Sequence[Fault] | Sequence[Operation], allowed: str) -> Iterator[str]:
+    """One key on the sheet means one fault or operation."""
+    owners: dict[str, str] = {}
+    free = ", ".join(letter for letter in allowed if letter not in {each.letter for each in declared})
+    for each in declared:
+        if each.letter in owners:
+            taken = f"which {kind} {owners[each.letter]!r} has"
+            yield f"{kind} {each.name!r}: found the letter {each.letter!r}, {taken}; free are {free}"
+        elif len(each.letter) != 1 or each.letter not in allowed:
+            yield f"{kind} {each.name!r}: found the letter {each.letter!r}; free are {free}"
+        owners.setdefault(each.letter, each.name)
+
+
+def _unknown_words(fault: Fault) -> Iterator[str]:
+    if fault.family not in FAMILIES:
+        yield f"fault {fault.name!r}: found the family {fault.family!r}, allowed are {', '.join(FAMILIES)}"
+    for accepts in (fault.accepts, *(alias.accepts for alias in fault.aliases if alias.accepts)):
+        if accepts not in ACCEPTS:
+            yield f"fault {fault.name!r}: found {accepts!r} in 'accepts', allowed are {', '.join(ACCEPTS)}"
+
+
+def _unknown_types(owner: str, params: Iterable[Param]) -> Iterator[str]:
+    known = get_args(ParamType)
+    for param in params:
+        if param.type not in known:
+            found = f"found the type {param.type!r} of parameter {param.name!r}"
+            yield f"{owner}: {found}, allowed are {', '.join(known)}"
 
 
 def _by_family(*tables: Mapping[str, Fault]) -> dict[str, Fault]:
     declared = [fault for table in tables for fault in table.values()]
+    check_declarations(declared, [*OPERATIONS.values()])
     return {fault.name: fault for family in FAMILIES for fault in declared if fault.family == family}
 
 

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.cluster import Cluster
 from cluster_model.observation import FaultView
 from cluster_model.protocol.events import GuardActed
+from cluster_model.util.quantities import exact_duration
 from faults.declarations.fault import ExpectedImpact, Fault, FaultError
-from faults.declarations.impact import Reachability, names, spelled
+from faults.declarations.impact import Reachability, names
 
 REFUSE: Final = "refuse"
 HEAL: Final = "heal"
@@ -93,7 +94,7 @@ class Guards:
     def objection(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
         """Why a fault would be refused now, by what is expected of it; None when it would not."""
         if self.stopped:
-            when = spelled(self._stopped_us)
+            when = exact_duration(self._stopped_us)
             return Breach("stop_when", f"chaos has ended: {self._stop_text} held at {when}")
         if self.limits.on_breach != REFUSE:
             return None

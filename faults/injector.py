@@ -22,8 +22,7 @@ from faults.declarations.fault import (
 )
 from faults.declarations.operation import usual
 from faults.declarations.parameters import details, with_defaults
-from faults.declarations.target_language import NobodyFoundError, SelectorError
-from faults.declarations.targets import TARGETS, fits, resolve, two_sided
+from faults.declarations.targets import TARGETS, NobodyFoundError, SelectorError, fits, resolve, two_sided
 from faults.guardrails import Guards
 from faults.operations.runner import WAKINGS, Desk
 

@@ -21,10 +21,9 @@ from cluster_model.protocol.events import Event, NodeDown, NodePaused, NodeResum
 from faults.declarations import Action
 from gateway.handlers.registry import HANDLERS
 from gateway.protocol import api_versions
-from gateway.protocol.api_versions import OLDEST, offered
+from gateway.protocol.api_versions import OLDEST, as_known, offered
 from gateway.protocol.codec import Header, RequestError, read_header, read_request, write_response
 from gateway.protocol.context import ApiCall, House, Said
-from gateway.protocol.older_errors import as_known
 from gateway.realtime_driver import Engine, FlowState
 from playbooks.engine.session import Session
 

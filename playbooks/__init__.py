@@ -1,8 +1,8 @@
 """Playbooks: scripted experiments on a simulated cluster, from their YAML to results and recordings.
 
 version, errors (mistakes with their place, exit codes), text (Markdown, commands), units (durations, sizes,
-rates) and reference_text (fidelity and invariants for people) are what every package below may use. The
-packages, lowest first:
+rates), event_text (events as text) and reference_text (fidelity and invariants) are what every
+package below may use. The packages, lowest first:
 session_format, conditions, model, library: session files, conditions, a checked playbook, the bundled ones.
 parser, model_checking: YAML to a playbook, or to every mistake in it.
 results, recording, engine, timetravel: run a session, write it down, replay it, go back in it.
@@ -14,6 +14,7 @@ This file imports nothing, so that `floodmark --help`, pytest and Spark start wi
 
 __all__ = [
     "errors",
+    "event_text",
     "reference_text",
     "text",
     "units",

@@ -89,11 +89,6 @@ def shown(text: str) -> str:
     return f"'{printable(cut)}'"
 
 
-def counted(number: int, noun: str) -> str:
-    """``no names``, ``1 name``, ``2 names``; for nouns whose plural is regular."""
-    return f"{number or 'no'} {noun}{'' if number == 1 else 's'}"
-
-
 def nearest(found: str, known: Iterable[str]) -> str:
     """`` (did you mean 'x'?)`` for the known name most like ``found``, or nothing when none is like it."""
     close = closest(found, known)
@@ -105,14 +100,6 @@ def closest(found: str, known: Iterable[str]) -> str:
     by_lower: dict[str, str] = {name.lower(): name for name in known}
     close = get_close_matches(found.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else ""
-
-
-def listed(names: Iterable[str], last: str = "or") -> str:
-    """Names for a message, as ``a, b or c``; of very many only the first."""
-    words = list(names)
-    if len(words) > LISTED:
-        return ", ".join(words[:LISTED]) + f" {last} {counted(len(words) - LISTED, 'other')}"
-    return words[0] if len(words) == 1 else ", ".join(words[:-1]) + f" {last} " + words[-1] if words else "nothing"
 
 
 # What the system says no to: no room, no permission, a name that a file cannot have, too many open files.

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import BundleError, SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.text import printable
 from spark_report.job import FORMATS, JobResult, guarded, local_directory, memory_size, run, say, some_of
-from spark_report.model.format import several
 from spark_report.spark.errors import ReportError
 from spark_report.spark.hadoop_fs import Address, place
 
@@ -58,10 +58,10 @@ def _tell(outcome: JobResult) -> None:
     """Say where the report is, and what is not in it, last of all."""
     say("")
     if outcome.set_aside:
-        say(f"{several(len(outcome.set_aside), 'session')} set aside, see above")
+        say(f"{counted(len(outcome.set_aside), 'session')} set aside, see above")
     for session_id in outcome.contradicted:
         say(f"{printable(session_id)}: says otherwise of itself than its events do, see the table disagreements")
-    say(f"reported {several(outcome.reported, 'session')}")
+    say(f"reported {counted(outcome.reported, 'session')}")
     for file in outcome.files:
         say(f"  {file}")
 

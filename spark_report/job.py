@@ -16,10 +16,10 @@ from typing import IO, TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from rich.console import Console
 
+from cluster_model.util.quantities import counted
 from playbooks.session_format.session_files import LayoutError
 from playbooks.text import printable
 from spark_report.input.sessions import SessionInput, SetAside, collect, look_at
-from spark_report.model.format import several
 from spark_report.model.report import ReportStory, tell
 from spark_report.spark.errors import JobError, ReportError, first_line
 from spark_report.spark.hadoop_fs import Address, Somewhere, located, place
@@ -144,7 +144,7 @@ def run(
         staging = work.enter_context(Staging(target))
         if started is None:
             events = sum(session.last_seq + 1 for session in sessions)
-            amount = f"for {several(len(sessions), 'session')}, {several(events, 'event')}"
+            amount = f"for {counted(len(sessions), 'session')}, {counted(events, 'event')}"
             started = up.enter_context(_spark(wanted, events, amount, stage))
         with failures_told(started, master):
             story = tell(sessions, set_aside, _computed(started.spark, sessions, stage), base)

@@ -29,7 +29,7 @@ from tui.session.destination import Wish
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import SettingUndo
 from tui.settings.schema import Settings
-from tui.settings.settings_edit import SeenWords
+from tui.settings.settings_file import SeenWords
 from tui.startup import painted
 from tui.terminal.frame_clock import FRAME_S
 from tui.terminal.glyphs import GlyphSet

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import compact_duration
 from playbooks.engine.session import Session
 from playbooks.errors import BAD_INPUT, FAILED, PlaybookError
 from playbooks.recording.reader import read_session
@@ -25,8 +26,7 @@ from tui.program import ProgramOptions, perform
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.destination import PLAYBOOK, SANDBOX, SESSION, ScreenExit, Wish
 from tui.session.playbook_choice import begin_live
-from tui.settings.settings_edit import SeenWords
-from tui.terminal.format import duration
+from tui.settings.settings_file import SeenWords
 from tui.terminal.frame_clock import frame_s
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def recording_app(
 def parting(reopened: Reopened) -> str:
     """How far it was looked at, the verdict it was sealed with, and how to read the whole of it."""
     recorded = reopened.recorded
-    at = END if reopened.over else f"left at {duration(reopened.cluster.now_us)}"
+    at = END if reopened.over else f"left at {compact_duration(reopened.cluster.now_us)}"
     verdict = "no verdict, not sealed" if recorded.manifest is None else recorded.manifest.verdict
     path = printable(str(recorded.path))
     return (

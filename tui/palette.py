@@ -17,6 +17,7 @@ from cluster_model.observation import ConfigEntry, of_broker, of_topic
 from cluster_model.protocol.config_defs import MIN_ISR, ConfigKey
 from cluster_model.protocol.config_defs import check as check_value
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import clock, few_names
 from faults.catalogue import CATALOGUE
 from faults.declarations import Action, FaultError
 from playbooks.library.index import shelf
@@ -31,7 +32,7 @@ from tui.session.background_tasks import findings_so_far
 from tui.session.typed_commands import TypedError, read_line
 from tui.session.wish_check import DestinationError, playbook_wish
 from tui.settings.schema import OPTIONS, Option, Value
-from tui.terminal.format import InstantError, clock, instant_us, names, taken
+from tui.terminal.format import InstantError, instant_us, taken
 from tui.viewmodel.finding_page import headline
 from tui.viewmodel.partition_matrix import lag_text
 
@@ -327,7 +328,7 @@ class GoProvider(Offers):
                 partial(main.navigator.show_broker, each.id),
             )
         for one in view.groups:
-            read = f"group of {names(one.topics, 3)}, {lag_text(one)}"
+            read = f"group of {few_names(one.topics, 3)}, {lag_text(one)}"
             yield PaletteEntry(f"{GO_TO_NAME}{one.name}", read, partial(main.navigator.show_client, one.name))
         for producer in view.producers:
             about = f"producer of {producer.topic}"

@@ -4,7 +4,8 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from playbooks.errors import listed, nearest, shown
+from cluster_model.util.quantities import listed
+from playbooks.errors import nearest, shown
 from tui.output.console import people, say
 from tui.settings.schema import THEMES, Settings
 from tui.settings.settings_file import read_settings

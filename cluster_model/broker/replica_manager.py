@@ -181,7 +181,7 @@ class Hosting:
         replica = self._source.make(self._port.node_id, state, self._settings.of(topic_of(state.partition)))
         self._replicas[state.partition] = replica
         self._touched.fresh[state.partition] = None
-        self._logs.wake_cleaner()
+        self._logs.wake_cleaner((replica,))
         return replica
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
@@ -240,7 +240,7 @@ class Hosting:
             replica.configure(self._settings.of(topic_of(replica.partition)))
             for quota in self._quotas:
                 quota.forget(replica.partition)
-        self._logs.wake_cleaner()
+        self._logs.wake_cleaner(replicas)
 
     def judge(self, overrides: Overrides, config: BrokerConfig) -> KafkaError:
         """Whether settings may be given at run time (``DynamicBrokerConfig.validate``).

@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from cluster_model.checker.anomalies.client_settings import ClientSettings
-from cluster_model.checker.anomalies.history_builder import NO_CLIENTS, AnomalyChecker
+from cluster_model.checker.anomalies.definitions import ClientSettings
+from cluster_model.checker.anomalies.history_checker import NO_CLIENTS, AnomalyChecker
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.invariants.base import Registrations
 from cluster_model.checker.invariants.invariant_checker import Safety
 from cluster_model.checker.ledger.consumption import Readings
+from cluster_model.checker.ledger.delivery_tracker import Transacted
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.liveness.liveness_checker import Liveness
 from cluster_model.checker.root_cause.report import Casebook
 from cluster_model.observation.cluster_state import World

@@ -20,7 +20,7 @@ from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import AdminRequest, AdminResponse, entries_of, refusal
 from cluster_model.protocol.config_defaults import Configured
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     TRANSACTION,
@@ -137,30 +137,128 @@ Answer = (
 """Of a :class:`Describe` that nobody answered in time: metadata without brokers."""
 
 
-def group_of(request: Request) -> str | None:
-    """The group whose coordinator is to be asked, None where it is somebody else."""
-    if isinstance(request, (DescribeGroupsRequest, DeleteGroupsRequest)):
-        return request.groups[0]
-    if isinstance(request, (OffsetFetchRequest, OffsetCommitRequest, OffsetDeleteRequest)):
-        return request.group_id
-    return None
+_TIMED_OUT: Final = KafkaError.REQUEST_TIMED_OUT
+
+
+class _Route(NamedTuple):
+    """Where requests of one kind go, which errors mean another try, and what stands for an answer that is late."""
+
+    timed_out: Callable[[Any], Answer]
+    retried: tuple[KafkaError, ...]
+    finder: Callable[[Any], FindCoordinatorRequest] | None = None
+    """The question for the coordinator, where that is to be asked ..."""
+    partition: Callable[[Any], str] | None = None
+    """... or the partition whose leader is; neither: the controller, or the broker that the request names."""
+
+
+def _group(request: OffsetFetchRequest | OffsetCommitRequest | OffsetDeleteRequest) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(0, request.group_id)
+
+
+def _only_group(request: DescribeGroupsRequest | DeleteGroupsRequest) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(0, request.groups[0])
+
+
+def _transactional_id(request: DescribeTransactionsRequest) -> FindCoordinatorRequest:
+    return FindCoordinatorRequest(0, request.transactional_id, TRANSACTION)
+
+
+def _own_partition(request: DeleteRecordsRequest | ListOffsetsRequest | DescribeProducersRequest) -> str:
+    return request.partition
+
+
+def _list_timed_out(request: AtBroker) -> Answer:
+    if isinstance(request.request, ListTransactionsRequest):
+        return ListTransactionsResponse(request.correlation, _TIMED_OUT, request.broker, ())
+    return ListGroupsResponse(request.correlation, _TIMED_OUT, ())
+
+
+_AT_CONTROLLER: Final = _Route(
+    lambda request: refusal(request, _TIMED_OUT, "no controller answered in time"), _CONTROL_RETRIED
+)
+_ROUTES: Final[dict[type, _Route]] = {
+    Describe: _Route(lambda request: MetadataResponse(request.correlation, (), ()), _CONTROL_RETRIED),
+    FindCoordinatorRequest: _Route(
+        lambda request: FindCoordinatorResponse(request.correlation, _TIMED_OUT, NOBODY), _GROUP_RETRIED
+    ),
+    AtBroker: _Route(_list_timed_out, _GROUP_RETRIED),
+    DeleteRecordsRequest: _Route(
+        lambda request: DeleteRecordsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
+        _CONTROL_RETRIED,
+        partition=_own_partition,
+    ),
+    ListOffsetsRequest: _Route(
+        lambda request: ListOffsetsResponse(request.correlation, request.partition, _TIMED_OUT, -1),
+        _LIST_RETRIED,
+        partition=_own_partition,
+    ),
+    DescribeProducersRequest: _Route(
+        lambda request: DescribeProducersResponse(request.correlation, _TIMED_OUT, request.partition),
+        _LEADER_RETRIED,
+        partition=_own_partition,
+    ),
+    WriteTxnMarkersRequest: _Route(
+        lambda request: WriteTxnMarkersResponse(
+            request.correlation, tuple([(each, int(_TIMED_OUT)) for each in request.marker.partitions])
+        ),
+        _LEADER_RETRIED,
+        partition=lambda request: str(request.marker.partitions[0]),
+    ),
+    DescribeTransactionsRequest: _Route(
+        lambda request: DescribeTransactionsResponse(request.correlation, _TIMED_OUT, request.transactional_id),
+        _GROUP_RETRIED,
+        finder=_transactional_id,
+    ),
+    DescribeGroupsRequest: _Route(
+        lambda request: DescribeGroupsResponse(
+            request.correlation, tuple([DescribedGroup(each, _TIMED_OUT, "") for each in request.groups])
+        ),
+        _GROUP_RETRIED,
+        finder=_only_group,
+    ),
+    DeleteGroupsRequest: _Route(
+        lambda request: DeleteGroupsResponse(
+            request.correlation, tuple([(each, int(_TIMED_OUT)) for each in request.groups])
+        ),
+        _GROUP_RETRIED,
+        finder=_only_group,
+    ),
+    OffsetFetchRequest: _Route(
+        lambda request: OffsetFetchResponse(request.correlation, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
+    ),
+    OffsetCommitRequest: _Route(
+        lambda request: OffsetCommitResponse(
+            request.correlation, tuple([(each.partition, int(_TIMED_OUT)) for each in request.offsets])
+        ),
+        _GROUP_RETRIED,
+        finder=_group,
+    ),
+    OffsetDeleteRequest: _Route(
+        lambda request: OffsetDeleteResponse(request.correlation, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
+    ),
+}
+"""By type of request; all others are the controller's."""
+
+
+def route_of(request: Request) -> _Route:
+    """The route of a request."""
+    return _ROUTES.get(type(request), _AT_CONTROLLER)
 
 
 def finder_of(request: Request) -> FindCoordinatorRequest | None:
-    """The question for the coordinator that is to be asked, None where it is somebody else."""
-    if isinstance(request, DescribeTransactionsRequest):
-        return FindCoordinatorRequest(0, request.transactional_id, TRANSACTION)
-    group = group_of(request)
-    return None if group is None else FindCoordinatorRequest(0, group)
+    """The question for the coordinator that is to be asked, None where another broker is."""
+    finder = route_of(request).finder
+    return None if finder is None else finder(request)
 
 
 def target_of(request: Request, known: MetadataResponse) -> int:
-    """Who is to be asked by what a broker's metadata says, NOBODY where that names none.
+    """The broker to ask by what a broker's metadata says, NOBODY where that names none.
 
     Not for what a coordinator answers, nor for what any broker does.
     """
-    if isinstance(request, LeaderRequest):
-        wanted = request.marker.partitions[0] if isinstance(request, WriteTxnMarkersRequest) else request.partition
+    partition = route_of(request).partition
+    if partition is not None:
+        wanted = partition(request)
         return next((state.leader for state in known.partitions if state.partition == wanted), NOBODY)
     return request.broker if isinstance(request, AtBroker) else known.controller
 
@@ -174,12 +272,7 @@ def sent_as(request: Any, correlation: int) -> Any:
 def is_again(request: Request, response: Any) -> bool:
     """Whether an answer only means that the request is to be made again."""
     error, entries = entries_of(response)
-    if finder_of(request) is not None or isinstance(request, (AtBroker, FindCoordinatorRequest)):
-        retried: tuple[KafkaError, ...] = _GROUP_RETRIED
-    elif isinstance(request, (DescribeProducersRequest, WriteTxnMarkersRequest)):
-        retried = _LEADER_RETRIED
-    else:
-        retried = _LIST_RETRIED if isinstance(request, ListOffsetsRequest) else _CONTROL_RETRIED
+    retried = route_of(request).retried
     return error in retried or any(entry.error in retried for entry in entries)
 
 
@@ -188,40 +281,6 @@ def is_still_there(response: Any) -> bool:
     error, entries = entries_of(response)
     loading = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
     return error == loading or any(entry.error == loading for entry in entries)
-
-
-def timed_out(request: Request) -> Answer:
-    """What stands for an answer that did not come in time."""
-    error, number = KafkaError.REQUEST_TIMED_OUT, request.correlation
-    if isinstance(request, Describe):
-        return MetadataResponse(number, (), ())
-    if isinstance(request, DeleteRecordsRequest):
-        return DeleteRecordsResponse(number, request.partition, error, -1)
-    if isinstance(request, ListOffsetsRequest):
-        return ListOffsetsResponse(number, request.partition, error, -1)
-    if isinstance(request, FindCoordinatorRequest):
-        return FindCoordinatorResponse(number, error, NOBODY)
-    if isinstance(request, AtBroker):
-        if isinstance(request.request, ListTransactionsRequest):
-            return ListTransactionsResponse(number, error, request.broker, ())
-        return ListGroupsResponse(number, error, ())
-    if isinstance(request, DescribeTransactionsRequest):
-        return DescribeTransactionsResponse(number, error, request.transactional_id)
-    if isinstance(request, DescribeProducersRequest):
-        return DescribeProducersResponse(number, error, request.partition)
-    if isinstance(request, WriteTxnMarkersRequest):
-        return WriteTxnMarkersResponse(number, tuple([(each, int(error)) for each in request.marker.partitions]))
-    if isinstance(request, DescribeGroupsRequest):
-        return DescribeGroupsResponse(number, tuple(DescribedGroup(each, error, "") for each in request.groups))
-    if isinstance(request, DeleteGroupsRequest):
-        return DeleteGroupsResponse(number, tuple((each, int(error)) for each in request.groups))
-    if isinstance(request, OffsetFetchRequest):
-        return OffsetFetchResponse(number, error, ())
-    if isinstance(request, OffsetCommitRequest):
-        return OffsetCommitResponse(number, tuple((each.partition, int(error)) for each in request.offsets))
-    if isinstance(request, OffsetDeleteRequest):
-        return OffsetDeleteResponse(number, error, ())
-    return refusal(request, error, "no controller answered in time")
 
 
 ADMIN: Final = 4_000
@@ -380,7 +439,7 @@ class AdminClient:
 
     def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
-            self._end(token, timed_out(call.request))
+            self._end(token, route_of(call.request).timed_out(call.request))
         elif call.target == NOBODY and call.ready_at <= now and known is not None:
             self._try(token, call, now, known)
 
@@ -439,7 +498,7 @@ class AdminClient:
         now = self._port.now
         tries = call.tries + failed if coordinator == call.coordinator else 0
         if tries > self._config.retries:
-            self._end(token, timed_out(call.request))
+            self._end(token, route_of(call.request).timed_out(call.request))
             return
         ready_at = now + self._config.backoff_us
         self._calls[token] = call._replace(target=NOBODY, ready_at=ready_at, coordinator=coordinator, tries=tries)

@@ -23,7 +23,7 @@ from typing import Any, Final
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
 CONNECTIONS: Final = "connections"

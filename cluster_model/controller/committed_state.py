@@ -250,6 +250,10 @@ class TopicRegistry:
         """A topic's partitions, none if there is no such topic."""
         return tuple(name for name in self.committed.records if topic_of(name) == topic)
 
+    def has_topic(self, topic: str) -> bool:
+        """Whether a topic has partitions; a topic that is being created is found at once."""
+        return any(topic_of(name) == topic for name in reversed(self.committed.records))
+
     def overrides(self, topic: str) -> Overrides:
         """What a topic's settings were given as."""
         return self._settings.overrides(topic)
@@ -264,7 +268,7 @@ class TopicRegistry:
         Raises:
             ModelError: there is one of that name.
         """
-        if self.partitions(topic):
+        if self.has_topic(topic):
             raise ModelError(f"there is a topic {topic!r} already", code="topic_exists")
         topic_id = self.new_topic_id()
         states = tuple(

@@ -16,7 +16,7 @@ from cluster_model.observation import metadata_staleness
 from cluster_model.observation.cluster_state import World
 from cluster_model.observation.metadata_staleness import Governing
 from cluster_model.protocol.errors import ModelError
-from cluster_model.util.percentiles import LatencyHistogram
+from cluster_model.util.latency import LatencyHistogram
 from cluster_model.util.ranges import length, union
 
 

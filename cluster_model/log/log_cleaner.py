@@ -12,7 +12,8 @@ from cluster_model.log.record_keys import Key, keys_of
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.log.segments import INT32_MAX, NO_TIMESTAMP, UNTOLD, Segment
 from cluster_model.protocol.configs import NEVER
-from cluster_model.protocol.records import ABORT, Batch, Cleaned, Range, Swept
+from cluster_model.protocol.records import ABORT, Batch, Cleaned, Swept
+from cluster_model.util.ranges import Range, union
 
 # Markers that compaction may drop: those of transactions that have nothing left (``CleanedTransactionMetadata``).
 #
@@ -169,7 +170,7 @@ def clean(
     before = log.cleaned or Cleaned()
     known = tuple(entry for entry in before.horizons if entry[0] >= behind)
     holes = (*sweep.holes, *before.within(behind, log.leo))
-    cleaned = Cleaned(_merged(holes), (*sweep.horizons, *known))
+    cleaned = Cleaned(tuple(union(holes)), (*sweep.horizons, *known))
     swept = Swept(before, tuple([(segment.base, segment.modified_us) for segment in old]))
     log.cleaned = cleaned if cleaned.holes or cleaned.horizons else None
     log.transactions.forget_markers(sweep.dropped)
@@ -261,16 +262,6 @@ class _Sweep:
         self.removed += 1
         self.dropped[batch.base] = None
         return False
-
-
-def _merged(holes: tuple[Range, ...]) -> tuple[Range, ...]:
-    merged: list[Range] = []
-    for start, end in sorted(holes):
-        if merged and merged[-1][1] == start:
-            merged[-1] = (merged[-1][0], end)
-        else:
-            merged.append((start, end))
-    return tuple(merged)
 
 
 def _groups(log: ReplicaLog, segments: list[Segment]) -> Iterator[tuple[list[Segment], int]]:

@@ -5,9 +5,8 @@ records: batches, compaction holes, damage and slices of a log as a fetch carrie
 events: everything that the model reports; it can be imported without the rest of the model.
 errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
 features: the features of a cluster, and their levels by release.
-config_defs: the configuration keys; config_defaults: their defaults by release; configs: values in model units.
-connection_settings: how a client connects to brokers, by release.
-control_plane_settings: settings of controllers, their quorum, ZooKeeper mode and the ensemble, in model units.
+config_defs: the configuration keys; config_defaults: their defaults by release; configs: values in model units,
+of brokers, topics, clients and their connections, controllers, quorum and ensemble.
 
 It builds on util only. The messages between controllers and brokers live beside each control plane.
 """

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
+from cluster_model.util.ranges import Range
 
 # A batch of records as a leader wrote it, with the kinds of batches (Kafka's RecordBatch).
 
@@ -65,9 +66,6 @@ class Batch(NamedTuple):
 
 EpochEntry = tuple[int, int]
 """(epoch, its first offset)."""
-
-Range = tuple[int, int]
-"""Offsets ``[start, end)``."""
 
 
 class Cleaned(NamedTuple):

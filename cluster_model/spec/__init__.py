@@ -1,9 +1,8 @@
 """What to build: a cluster, its topics, producers and groups as plain, checked data.
 
 cluster_spec: the specs of cluster, topic, producer and group, the load of a producer (rate profile, record
-  sizes, key skew), and how an application handles and commits its records.
-internal_topics: __consumer_offsets and __transaction_state, how each release makes them, and who
-  leads which group.
+  sizes, key skew), and how an application handles and commits its records; also __consumer_offsets and
+  __transaction_state, how each release makes them, and who leads which group.
 
 It builds on protocol and knows nothing of running parts.
 """
@@ -15,12 +14,15 @@ from cluster_model.spec.cluster_spec import (
     FIRST_ZOOKEEPER,
     HANDED_OFF,
     HOUR_US,
+    INTERNAL,
     MAX_BROKER,
+    OFFSETS,
     QUORUM_SIZES,
     RATE_UNITS,
     RECORD,
     SEND_MODES,
     TRANSACTION,
+    TRANSACTIONS,
     BrokerSpec,
     ClosedLoop,
     ClusterSpec,
@@ -41,8 +43,8 @@ from cluster_model.spec.cluster_spec import (
     UniformSizes,
     ZipfKeys,
     constant,
+    coordinator_partition,
 )
-from cluster_model.spec.internal_topics import INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
 
 __all__ = [
     "COMMIT_MODES",

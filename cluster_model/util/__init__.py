@@ -1,12 +1,11 @@
 """Helpers without any knowledge of Kafka.
 
+quantities: numbers, durations, times and lists as text.
 ranges: ranges of offsets as pairs, and sets of such ranges.
 deterministic_math: hashes, murmur2 and powers in whole numbers, the same on every machine and in every run.
-percentiles: exact percentiles of latencies.
-service_bound: how long records may wait before their producer is out of service.
-coded_error: what errors have in common that say why something cannot be done.
+latency: exact percentiles of latencies, and how long records may wait before their producer is out of service.
 
 This package imports nothing else of the model.
 """
 
-__all__ = ["coded_error", "deterministic_math", "percentiles", "ranges", "service_bound"]
+__all__ = ["deterministic_math", "latency", "quantities", "ranges"]

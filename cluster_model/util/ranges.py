@@ -43,11 +43,8 @@ def length(ranges: Iterable[Range]) -> int:
     return sum(end - start for start, end in ranges)
 
 
-# Whole numbers as disjoint ascending ranges; neighbours merge, so what has no holes takes one entry.
-
-
-class Spans:
-    """A set of numbers that tells what is new when more are added."""
+class RangeSet:
+    """A set of whole numbers as disjoint ascending ranges; neighbours merge, so what has no holes is one range."""
 
     __slots__ = ("ends", "starts")
 
@@ -88,6 +85,17 @@ class Spans:
             return True
         return False
 
+    def remove(self, start: int, end: int) -> None:
+        """Take ``[start, end)`` out, as far as it is in."""
+        starts, ends = self.starts, self.ends
+        if not starts or start >= ends[-1]:
+            return
+        if len(starts) == 1 and start <= starts[0] < end < ends[0]:
+            starts[0] = end
+            return
+        left = subtract(self.ranges(), [(start, end)])
+        starts[:], ends[:] = [low for low, _high in left], [high for _low, high in left]
+
     def bridged(self, start: int, end: int, empty: Callable[[int, int], bool]) -> Range:
         """``[start, end)``, and the holes on either side of it if there is nothing in them that could ever be added."""
         starts, ends = self.starts, self.ends
@@ -124,17 +132,22 @@ class Spans:
         """Whether any number of ``[start, end)`` is in."""
         return start < end and bisect_right(self.ends, start) < bisect_left(self.starts, end)
 
-    def minus(self, other: "Spans | None") -> list[Range]:
+    def minus(self, other: "RangeSet | None") -> list[Range]:
         """What is in this and not in the other."""
         if other is None:
             return self.ranges()
         return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.without(start, end)]
 
-    def common(self, other: "Spans | None") -> list[Range]:
+    def common(self, other: "RangeSet | None") -> list[Range]:
         """What is in both."""
         if other is None:
             return []
         return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.within(start, end)]
+
+    @property
+    def entries(self) -> int:
+        """Ranges that it takes."""
+        return len(self.starts)
 
     @property
     def gaps(self) -> int:
@@ -154,35 +167,39 @@ class Spans:
         """All state."""
         return (tuple(self.starts), tuple(self.ends))
 
-    @classmethod
-    def loaded(cls, saved: tuple[Any, ...]) -> "Spans":
+    def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        spans = cls()
-        spans.starts, spans.ends = list(saved[0]), list(saved[1])
-        return spans
+        self.starts, self.ends = list(saved[0]), list(saved[1])
+
+    @classmethod
+    def loaded(cls, saved: tuple[Any, ...]) -> "RangeSet":
+        """The same as a new set."""
+        ranges = cls()
+        ranges.load(saved)
+        return ranges
 
 
-def put(into: dict[str, Spans], key: str, start: int, end: int) -> list[Range]:
-    """Add to the spans of ``key``, which begin empty."""
-    spans = into.get(key)
-    if spans is None:
-        spans = into[key] = Spans()
-    return spans.add(start, end)
+def put(into: dict[str, RangeSet], key: str, start: int, end: int) -> list[Range]:
+    """Add to the ranges of ``key``, which begin empty."""
+    ranges = into.get(key)
+    if ranges is None:
+        ranges = into[key] = RangeSet()
+    return ranges.add(start, end)
 
 
-def put_at(into: dict[int, Spans], key: int, start: int, end: int) -> list[Range]:
+def put_at(into: dict[int, RangeSet], key: int, start: int, end: int) -> list[Range]:
     """The same by number."""
-    spans = into.get(key)
-    if spans is None:
-        spans = into[key] = Spans()
-    return spans.add(start, end)
+    ranges = into.get(key)
+    if ranges is None:
+        ranges = into[key] = RangeSet()
+    return ranges.add(start, end)
 
 
-def save_all(spans: dict[Any, Spans]) -> tuple[Any, ...]:
-    """Spans by key, as a keyframe has them."""
-    return tuple([(key, each.save()) for key, each in spans.items()])
+def save_all(sets: dict[Any, RangeSet]) -> tuple[Any, ...]:
+    """Sets by key, as a keyframe has them."""
+    return tuple([(key, each.save()) for key, each in sets.items()])
 
 
-def load_all(saved: tuple[Any, ...]) -> dict[Any, Spans]:
+def load_all(saved: tuple[Any, ...]) -> dict[Any, RangeSet]:
     """Undo of :func:`save_all`."""
-    return {key: Spans.loaded(each) for key, each in saved}
+    return {key: RangeSet.loaded(each) for key, each in saved}

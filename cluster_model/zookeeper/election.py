@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from cluster_model.kernel.node_context import Alarm, NodeContext
-from cluster_model.protocol.control_plane_settings import ZkSettings
+from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.data_tree import ZkDatabase
 from cluster_model.zookeeper.messages import Notification, ServerState, Vote
 

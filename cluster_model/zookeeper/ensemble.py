@@ -11,12 +11,11 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
-from cluster_model.protocol.control_plane_settings import ZkSettings
+from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.election import FastLeaderElection
-from cluster_model.zookeeper.leader import Leader
-from cluster_model.zookeeper.learner import NOBODY, Learner
+from cluster_model.zookeeper.leader import NOBODY, Leader, Learner
 from cluster_model.zookeeper.messages import (
     READS,
     CreateSession,

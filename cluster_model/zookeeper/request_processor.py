@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.protocol.control_plane_settings import ZkSettings
+from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.data_tree import Tree, WatchTable
 from cluster_model.zookeeper.messages import (
     READS,

@@ -1,4 +1,4 @@
-"""Print a page of the manual, write pages, or draw pictures: ``python -m docs.generate [--write] [PAGE]``."""
+"""Print a page of the manual, write all of them, or draw its pictures: ``python -m docs.generate [PAGE]``."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ PAGES: Final[Mapping[str, str]] = {
     "commands": "docs.generate.command_pages:command_page",
     "conditions": "docs.generate.playbook_pages:conditions_page",
     "configs": "docs.generate.command_pages:config_page",
-    "defaults": "docs.generate.defaults_page:defaults_page",
+    "defaults": "docs.generate.command_pages:defaults_page",
     "faults": "docs.generate.catalogue_pages:fault_page",
     "faults-clients": "docs.generate.catalogue_pages:fault_family_page:clients",
     "faults-control-plane": "docs.generate.catalogue_pages:fault_family_page:control-plane",
@@ -24,7 +24,7 @@ PAGES: Final[Mapping[str, str]] = {
     "faults-processes": "docs.generate.catalogue_pages:fault_family_page:processes",
     "fidelity": "docs.generate.reference_pages:fidelity_page",
     "fleet-tables": "docs.generate.report_pages:fleet_tables_page",
-    "gateway-apis": "docs.generate.gateway_page:api_page",
+    "gateway-apis": "docs.generate.reference_pages:api_page",
     "glossary": "docs.generate.command_pages:glossary_page",
     "invariants": "docs.generate.reference_pages:invariant_page",
     "keys": "docs.generate.catalogue_pages:key_page",
@@ -51,14 +51,16 @@ PAGES: Final[Mapping[str, str]] = {
     "tui-keys": "docs.generate.command_pages:tui_keys_page",
 }
 """Page to the function that makes its text, and what it takes. A page is the file ``docs/reference/PAGE.md``."""
-REFERENCE: Final = Path(__file__).parents[1] / "reference"
-WRITE: Final = "--write"
-"""Writes pages in place of printing one."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {
     "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
     "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
 }
 """Pictures to the function that draws them, and what it takes."""
+ALL: Final = "all"
+"""Writes every generated file: pages, and the schema of playbooks."""
+
+ROOT: Final = Path(__file__).parents[2]
+SCHEMA: Final = "playbooks/floodmark.schema.json"
 
 
 def page_text(page: str) -> str:
@@ -67,17 +69,28 @@ def page_text(page: str) -> str:
     return text
 
 
-def write(pages: Sequence[str]) -> None:
-    """Write pages into their files, and print the files that changed."""
-    for page in pages:
-        path, text = REFERENCE / f"{page}.md", page_text(page)
-        if not path.exists() or path.read_text(encoding="utf-8") != text:
-            path.write_text(text, encoding="utf-8")
-            print(path)
+def generated_files() -> dict[str, str]:
+    """Path to text of every file that is generated."""
+    found = {f"docs/reference/{page}.md": page_text(page) for page in PAGES}
+    found[SCHEMA] = _function("playbooks.parser.key_reference:text")()
+    return found
+
+
+def write_all(root: Path) -> list[str]:
+    """Write every generated file that is out of date below ``root``, or not there; return the paths of those."""
+    texts = generated_files()
+    old = [
+        path
+        for path, text in texts.items()
+        if not (root / path).is_file() or (root / path).read_text(encoding="utf-8") != text
+    ]
+    for path in old:
+        (root / path).write_text(texts[path], encoding="utf-8")
+    return old
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the page that is named, draw pictures, or list what there is; return the exit code."""
+    """Print the page that is named, write all, draw pictures, or list what there is; return the exit code."""
     if not arguments:
         print(_overview(), end="")
         return OK
@@ -85,15 +98,13 @@ def main(arguments: Sequence[str]) -> int:
     if name in PICTURES:
         code: int = _function(PICTURES[name][0])(more)
         return code
-    writing = name == WRITE
-    for page in more if writing else [name]:
-        if page not in PAGES:
-            found = f"no page {shown(page)}{nearest(page, (*PAGES, *PICTURES))}"
-            print(f"{found}; see: python -m docs.generate", file=sys.stderr)
-            return BAD_INPUT
-    if writing:
-        write(more or list(PAGES))
+    if name == ALL and not more:
+        print("".join(f"wrote {path}\n" for path in write_all(ROOT)) or "all is up to date\n", end="")
         return OK
+    if name not in (*PAGES, ALL):
+        found = f"no page {shown(name)}{nearest(name, (*PAGES, *PICTURES, ALL))}"
+        print(f"{found}; see: python -m docs.generate", file=sys.stderr)
+        return BAD_INPUT
     if more:
         print(f"found {shown(more[0])} after page {name}; usage: python -m docs.generate PAGE", file=sys.stderr)
         return BAD_INPUT
@@ -106,6 +117,7 @@ def _overview() -> str:
     width = max(map(len, (*PAGES, *PICTURES)))
     lines = [f"{page:{width}}  docs/reference/{page}.md" for page in PAGES]
     lines += [f"{name:{width}}  {takes}" for name, (_function_name, takes) in PICTURES.items()]
+    lines += [f"{ALL:{width}}  writes every page and {SCHEMA}"]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -3,8 +3,8 @@
 fault: `Fault`, its parameters and behaviour, and `Action`: what a playbook step and a key press both become.
 operation: every operation of an administrator, declared once, with sensible parameters for one partition.
 parameters: given parameters, checked against the declaration and completed with defaults.
-target_language: the language of target selectors, such as `leader(orders-0)` or `random(2, isr(orders-0))`.
-targets: what a selector finds in a live cluster, and which links a fault of the network is about.
+targets: the language of target selectors, such as `leader(orders-0)` or `random(2, isr(orders-0))`, what a selector
+  finds in a live cluster, and which links a fault of the network is about.
 impact: what losing nodes or links would mean now: leaders, min.insync.replicas, quorums, clients.
 
 The lowest package of `faults`: it builds on `cluster_model` only.
@@ -25,14 +25,14 @@ from faults.declarations.fault import (
     Value,
     Verb,
 )
-from faults.declarations.impact import percent
 from faults.declarations.operation import OPERATIONS, Operation, usual
 from faults.declarations.parameters import LISTS, frozen, written
-from faults.declarations.target_language import (
+from faults.declarations.targets import (
     COMMON,
     JOIN,
     LINK,
     OF_OTHERS,
+    OTHER_SIDE,
     PARTITION_SELECTORS,
     SELECTORS,
     WITHOUT,
@@ -40,8 +40,9 @@ from faults.declarations.target_language import (
     Selector,
     SelectorError,
     parse,
+    resolve,
+    selector_of,
 )
-from faults.declarations.targets import OTHER_SIDE, resolve, selector_of
 
 __all__ = [
     "ACCEPTS",
@@ -73,7 +74,6 @@ __all__ = [
     "Verb",
     "frozen",
     "parse",
-    "percent",
     "resolve",
     "selector_of",
     "usual",

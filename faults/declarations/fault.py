@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal, Protocol
 
 from cluster_model.cluster import Cluster
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 
 # An action: a playbook step and a key press become the same plain value.
 
@@ -300,6 +300,22 @@ class Fault:
         return next((param for param in self.params if param.name == name), None)
 
 
+class DeclarationError(Exception):
+    """A fault or an operation is declared in a way that cannot be, or that contradicts another declaration."""
+
+
 def table(*faults: Fault) -> dict[str, Fault]:
-    """Faults by name."""
-    return {fault.name: fault for fault in faults}
+    """Faults by name.
+
+    Raises:
+        DeclarationError: two of them have one name.
+    """
+    found: dict[str, Fault] = {}
+    for fault in faults:
+        if fault.name in found:
+            raise DeclarationError(
+                f"found the name {fault.name!r} of two faults, {found[fault.name].title!r} and {fault.title!r}; "
+                "allowed is a name that no other fault has"
+            )
+        found[fault.name] = fault
+    return found

@@ -16,7 +16,8 @@ from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
-from faults.declarations.fault import MS, PERCENT, SECOND, Aim, ExpectedImpact
+from cluster_model.util.quantities import exact_duration
+from faults.declarations.fault import Aim, ExpectedImpact
 
 # What a fault would do to a producer or a consumer now, in one line, from the state of things.
 
@@ -348,20 +349,6 @@ def _new(then: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
 # Times and shares in sentences for people, in whole numbers.
 
 
-def spelled(us: int) -> str:
-    """A time with as many digits as it takes: ``15 s``, ``2.5 s``, ``250 ms``; below a millisecond, ``40 us``."""
-    if us >= SECOND:
-        whole, rest = divmod(us, SECOND)
-        return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + " s"
-    return f"{us // MS} ms" if us >= MS else f"{us} us"
-
-
-def percent(ppm: int) -> str:
-    """A share of so many millionths: ``5%``, ``0.5%``."""
-    whole, rest = divmod(ppm, PERCENT)
-    return f"{whole}.{rest:04d}".rstrip("0").rstrip(".") + "%"
-
-
 ALL: Final = -1
 """``acks=all``."""
 
@@ -485,8 +472,8 @@ def _told(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: Pred
 def _short(cluster: Cluster, nodes: tuple[int, ...], for_us: int, down: tuple[int, ...]) -> ExpectedImpact:
     """Silence that is over before anybody gives up: requests wait; ``down`` are heard by nobody who decides."""
     who = names(cluster, nodes)
-    session = spelled(cluster.plane.session_us)
-    sentence = f"{who}: requests wait {spelled(for_us)}, less than a session of {session}: no leader moves"
+    session = exact_duration(cluster.plane.session_us)
+    sentence = f"{who}: requests wait {exact_duration(for_us)}, less than a session of {session}: no leader moves"
     led = [name for name, record in cluster.world.records.items() if record.leader in nodes]
     return ExpectedImpact(sentence, clients=hit(cluster, nodes, led), down=down)
 
@@ -498,12 +485,12 @@ def _together(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedImpact
 def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedImpact) -> str:
     parts = []
     if outcome.down:
-        session = spelled(cluster.plane.session_us)
+        session = exact_duration(cluster.plane.session_us)
         who = "" if outcome.down == nodes else f"{names(cluster, outcome.down)} "
         parts.append(f"{who}cut off from the controller and fenced after {session}")
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
-        lag = spelled(lag_time_us(cluster))
+        lag = exact_duration(lag_time_us(cluster))
         parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
@@ -540,7 +527,7 @@ def _silent_line(cluster: Cluster, fault: str, node: int) -> str:
         return f"{who} {_leads(cluster, node)}, and {control_fate(cluster, node)}"
     if not any(record.leader == node for record in cluster.world.records.values()):
         return f"{who} leads nothing{_short_of(cluster, node)}"
-    session = spelled(cluster.plane.session_us)
+    session = exact_duration(cluster.plane.session_us)
     return f"{who} {_leads(cluster, node)}; new leaders after its session of {session}{_short_of(cluster, node)}"
 
 

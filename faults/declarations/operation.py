@@ -6,7 +6,7 @@ Each is what a tool of Kafka's does (``kafka-topics.sh``, ``kafka-reassign-parti
 """
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from cluster_model.broker import topic_of
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Version, parse_version
-from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, Param, Value
+from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
 ALL: Final = -1
 """A broker that stands for all of them; a number that Kafka's own default stands for."""
@@ -43,6 +43,8 @@ class Operation:
     """Parameters of which exactly one is to be given."""
     aliases: tuple[Alias, ...] = ()
     """What else it is called, in Kafka's Admin client and its tools."""
+    usual: Callable[["Cursor"], dict[str, Value]] = lambda _cursor: {}
+    """Parameters for one key on the screen; empty values are left out."""
 
     usual_for_us: int = -1
     """As for faults: none lasts for a time that a key could give it."""
@@ -60,8 +62,108 @@ class Operation:
         return ""
 
 
+# Usual parameters of an operation, for the partition and broker under the cursor.
+#
+# Like a target selector, this looks at everything: it stands for an operator who knows the cluster.
+
+
+RESTART_US: Final = 5 * SECOND
+"""How long a broker stays down that one key shuts down and starts again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A cluster, and the partition and broker that an operation is asked for."""
+
+    cluster: Cluster
+    partition: str
+    """Empty where there is none."""
+    broker: int
+
+    @property
+    def topic(self) -> str:
+        """The partition's topic."""
+        return topic_of(self.partition)
+
+    @property
+    def partitions(self) -> int:
+        """How many the topic has."""
+        return sum(topic_of(each) == self.topic for each in self.cluster.world.records)
+
+    @property
+    def replicas(self) -> tuple[int, ...]:
+        """The partition's, the preferred leader first."""
+        records = self.cluster.world.records
+        return tuple(records[self.partition].assignment) if self.partition in records else ()
+
+    @property
+    def group(self) -> str:
+        """A group that reads the topic, else any; empty if there is none."""
+        groups = self.cluster.spec.groups
+        names = [spec.name for spec in groups]
+        return next((spec.name for spec in groups if self.topic in spec.topics), names[0] if names else "")
+
+    def free_topic(self) -> str:
+        """``topic-1``, or the first such name that is free."""
+        taken = [topic_of(partition) for partition in self.cluster.world.records]
+        number = 1
+        while f"topic-{number}" in taken:
+            number += 1
+        return f"topic-{number}"
+
+
+def _new_topic(cursor: Cursor) -> dict[str, Value]:
+    return {"topic": cursor.free_topic(), "partitions": 3, "replication": min(3, len(cursor.cluster.brokers))}
+
+
+def _another_factor(cursor: Cursor) -> dict[str, Value]:
+    replicas = len(cursor.replicas)
+    more = replicas < len(cursor.cluster.brokers)
+    return {"topic": cursor.topic, "factor": replicas + 1 if more else max(1, replicas - 1)}
+
+
+def _election(cursor: Cursor) -> dict[str, Value]:
+    records, partition = cursor.cluster.world.records, cursor.partition
+    offline = partition in records and records[partition].leader == NOBODY
+    return {"partition": partition, "unclean": True} if offline else {"partition": partition}
+
+
+def _another_min_isr(cursor: Cursor) -> dict[str, Value]:
+    world, partition = cursor.cluster.world, cursor.partition
+    needed = world.effective_min_isr(partition) if partition in world.records else 1
+    return {"topic": cursor.topic, "set": (("min.insync.replicas", 2 if needed < 2 else 1),)}
+
+
+def _moved(replicas: Sequence[int], broker: int, brokers: Sequence[int]) -> tuple[int, ...]:
+    """On to the broker in the place of the last replica; off it, to the first one that has none, if it has one."""
+    others = [each for each in brokers if each not in replicas]
+    if broker not in replicas:
+        return (*replicas[:-1], broker)
+    if not others:
+        return (*replicas[1:], *replicas[:1])
+    return tuple(others[0] if each == broker else each for each in replicas)
+
+
+def _move(cursor: Cursor) -> dict[str, Value]:
+    brokers = _moved(cursor.replicas, cursor.broker, tuple(cursor.cluster.brokers))
+    return {"partition": cursor.partition, "brokers": brokers}
+
+
+def _reset_to_earliest(cursor: Cursor) -> dict[str, Value]:
+    return {"group": cursor.group, "topics": (cursor.topic,), "to_earliest": True, "execute": True}
+
+
+# The operations.
+
+
 def _table(*operations: Operation) -> dict[str, Operation]:
-    return {operation.name: operation for operation in operations}
+    found: dict[str, Operation] = {}
+    for operation in operations:
+        if operation.name in found:
+            titles = f"{found[operation.name].title!r} and {operation.title!r}"
+            raise DeclarationError(f"found the name {operation.name!r} of two operations, {titles}")
+        found[operation.name] = operation
+    return found
 
 
 _TOPIC: Final = Param("topic", "topic", "The topic.")
@@ -122,6 +224,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="nothing; a replica on a broker that is down is not in sync from the start",
         aliases=(Alias("create_topics"),),
+        usual=_new_topic,
     ),
     Operation(
         name="delete_topic",
@@ -131,6 +234,7 @@ OPERATIONS: Final = _table(
         params=(_TOPIC,),
         may_break="its producers and consumers; in ZooKeeper mode a broker that is down holds the deletion up",
         aliases=(Alias("delete_topics"),),
+        usual=lambda cursor: {"topic": cursor.topic},
     ),
     Operation(
         name="add_partitions",
@@ -144,6 +248,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="the order of records with keys: a key may belong to another partition from then on",
         aliases=(Alias("create_partitions"),),
+        usual=lambda cursor: {"topic": cursor.topic, "total": cursor.partitions + 1},
     ),
     Operation(
         name="reassign",
@@ -163,6 +268,7 @@ OPERATIONS: Final = _table(
             Alias("reassign_partitions"),
             Alias("alter_partition_reassignments"),
         ),
+        usual=_move,
     ),
     Operation(
         name="set_replication",
@@ -176,6 +282,7 @@ OPERATIONS: Final = _table(
             _THROTTLE,
         ),
         may_break="as a move does; with fewer replicas, how many brokers may fail",
+        usual=_another_factor,
     ),
     Operation(
         name="elect_leaders",
@@ -188,6 +295,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="records that the unclean leader lacks, acks=all ones among them",
         aliases=(Alias("leader_election"),),
+        usual=_election,
     ),
     Operation(
         name="alter_topic_config",
@@ -200,6 +308,7 @@ OPERATIONS: Final = _table(
             Param("reset", "topic keys", "Configurations that go back to the brokers' own.", default=()),
         ),
         may_break="what the configuration holds together: acks=all below min.insync.replicas, retention, elections",
+        usual=_another_min_isr,
     ),
     Operation(
         name="alter_broker_config",
@@ -213,6 +322,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="what the configuration holds together, on every topic that has none of its own",
         since="1.1",
+        usual=lambda _cursor: {"set": (("unclean.leader.election.enable", True),)},
     ),
     Operation(
         name="delete_records",
@@ -225,6 +335,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="consumers that have yet to read them: they are out of range",
         since="0.11",
+        usual=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="shutdown",
@@ -236,6 +347,7 @@ OPERATIONS: Final = _table(
             Param("restart_after", "duration", "Starts it again so long after it is down; never unless given.", ALL),
         ),
         may_break="partitions of which it held the last replica in sync",
+        usual=lambda cursor: {"broker": cursor.broker, "restart_after": RESTART_US},
     ),
     Operation(
         name="decommission",
@@ -245,6 +357,7 @@ OPERATIONS: Final = _table(
         params=(_BROKER, _THROTTLE),
         may_break="as a move does; never ends while there are too few other brokers",
         since="2.4",
+        usual=lambda cursor: {"broker": cursor.broker},
     ),
     Operation(
         name="rolling_restart",
@@ -282,6 +395,7 @@ OPERATIONS: Final = _table(
         may_break="what is skipped, or processed again, once the group has members",
         since="0.11",
         one_of=tuple(param.name for param in _STRATEGIES),
+        usual=_reset_to_earliest,
     ),
     Operation(
         name="describe_group",
@@ -302,6 +416,7 @@ OPERATIONS: Final = _table(
         may_break="nothing",
         since="0.9",
         aliases=(Alias("describe_consumer_groups"),),
+        usual=lambda cursor: {"group": cursor.group},
     ),
     Operation(
         name="list_groups",
@@ -322,6 +437,7 @@ OPERATIONS: Final = _table(
         may_break="where its members begin when it is used again: auto.offset.reset decides",
         since="1.1",
         aliases=(Alias("delete_consumer_groups"),),
+        usual=lambda cursor: {"group": cursor.group},
     ),
     Operation(
         name="delete_offsets",
@@ -332,6 +448,7 @@ OPERATIONS: Final = _table(
         may_break="where a member begins that subscribes to them again",
         since="2.4",
         aliases=(Alias("delete_consumer_group_offsets"),),
+        usual=lambda cursor: {"group": cursor.group, "topics": (cursor.topic,)},
     ),
     Operation(
         name="list_transactions",
@@ -351,6 +468,7 @@ OPERATIONS: Final = _table(
         params=(_PARTITION,),
         may_break="nothing",
         since="3.0",
+        usual=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="find_hanging",
@@ -365,6 +483,7 @@ OPERATIONS: Final = _table(
         may_break="nothing",
         since="3.0",
         one_of=("partition", "topic"),
+        usual=lambda cursor: {"topic": cursor.topic},
     ),
     Operation(
         name="abort_transaction",
@@ -379,6 +498,7 @@ OPERATIONS: Final = _table(
         ),
         may_break="a transaction that does not hang: part of it is aborted, whatever becomes of the rest",
         since="3.0",
+        usual=lambda cursor: {"partition": cursor.partition},
     ),
     Operation(
         name="cancel",
@@ -401,78 +521,7 @@ def nearest_operation(name: str) -> str:
     return f"; did you mean {near[0]}?" if near else ""
 
 
-# Operations by one key on the screen: usual parameters for the partition and broker under the cursor.
-#
-# Like a target selector, this looks at everything: it stands for an operator who knows the cluster.
-
-
-RESTART_US: Final = 5 * SECOND
-"""How long a broker stays down that one key shuts down and starts again."""
-
-
 def usual(name: str, cluster: Cluster, partition: str, broker: int) -> Action:
     """The operation as a key asks for it; ``partition`` may be empty where there is none."""
-    params = _parameters(name, cluster, partition, broker)
+    params = OPERATIONS[name].usual(Cursor(cluster, partition, broker))
     return Action("admin", name, "", {key: value for key, value in params.items() if value not in ("", None)})
-
-
-def _parameters(name: str, cluster: Cluster, partition: str, broker: int) -> dict[str, Value]:
-    topic = topic_of(partition)
-    records = cluster.world.records
-    of_topic = [each for each in records if topic_of(each) == topic]
-    replicas = tuple(records[partition].assignment) if partition in records else ()
-    if name == "create_topic":
-        return {"topic": _free_name(cluster), "partitions": 3, "replication": min(3, len(cluster.brokers))}
-    if name == "add_partitions":
-        return {"topic": topic, "total": len(of_topic) + 1}
-    if name == "reassign":
-        return {"partition": partition, "brokers": _moved(replicas, broker, tuple(cluster.brokers))}
-    if name == "set_replication":
-        more = len(replicas) < len(cluster.brokers)
-        return {"topic": topic, "factor": len(replicas) + 1 if more else max(1, len(replicas) - 1)}
-    if name == "elect_leaders":
-        offline = partition in records and records[partition].leader == NOBODY
-        return {"partition": partition, "unclean": True} if offline else {"partition": partition}
-    if name == "alter_topic_config":
-        needed = cluster.world.effective_min_isr(partition) if partition in records else 1
-        return {"topic": topic, "set": (("min.insync.replicas", 2 if needed < 2 else 1),)}
-    if name == "alter_broker_config":
-        return {"set": (("unclean.leader.election.enable", True),)}
-    if name in ("delete_records", "describe_producers", "abort_transaction"):
-        return {"partition": partition}
-    if name == "reset_offsets":
-        return {"group": _group(cluster, topic), "topics": (topic,), "to_earliest": True, "execute": True}
-    if name in ("describe_group", "delete_group"):
-        return {"group": _group(cluster, topic)}
-    if name == "delete_offsets":
-        return {"group": _group(cluster, topic), "topics": (topic,)}
-    if name == "shutdown":
-        return {"broker": broker, "restart_after": RESTART_US}
-    if name == "decommission":
-        return {"broker": broker}
-    return {"topic": topic} if name in ("delete_topic", "find_hanging") else {}
-
-
-def _group(cluster: Cluster, topic: str) -> str:
-    """A group that reads the topic, else any; empty if there is none."""
-    names = [spec.name for spec in cluster.spec.groups]
-    return next((spec.name for spec in cluster.spec.groups if topic in spec.topics), names[0] if names else "")
-
-
-def _free_name(cluster: Cluster) -> str:
-    """``topic-1``, or the first such name that is free."""
-    taken = [topic_of(partition) for partition in cluster.world.records]
-    number = 1
-    while f"topic-{number}" in taken:
-        number += 1
-    return f"topic-{number}"
-
-
-def _moved(replicas: Sequence[int], broker: int, brokers: Sequence[int]) -> tuple[int, ...]:
-    """On to the broker in the place of the last replica; off it, to the first one that has none, if it has one."""
-    others = [each for each in brokers if each not in replicas]
-    if broker not in replicas:
-        return (*replicas[:-1], broker)
-    if not others:
-        return (*replicas[1:], *replicas[:1])
-    return tuple(others[0] if each == broker else each for each in replicas)

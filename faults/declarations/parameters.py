@@ -8,7 +8,7 @@ from cluster_model.protocol.config_defs import Scope, check
 from cluster_model.protocol.errors import ModelError
 from faults.declarations.fault import NUMERIC, Action, Fault, FaultError, Param
 from faults.declarations.operation import Operation
-from faults.declarations.target_language import parse
+from faults.declarations.targets import parse
 
 LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "scopes": (r"[A-Za-z0-9._-]{1,249}(?::[0-9]{1,9}(?:,[0-9]{1,9})*)?", "orders:0,2"),

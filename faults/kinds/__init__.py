@@ -6,7 +6,6 @@ network: lag, loss, bandwidth, late or duplicate responses, connections that bre
 partition: network partitions: isolated nodes, halves, bridges, rings and flapping links.
 control_plane: expired sessions, controller failover, lost quorums, stale metadata, clock skew, slow followers.
 client: load, poll stalls, failing handlers, rejoin storms, lost acknowledgements, zombie producers.
-base: what faults of links, and faults of applications, have in common.
 
 Builds on `declarations`; only `faults.catalogue` collects what is declared here.
 """

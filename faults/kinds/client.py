@@ -19,6 +19,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel import ProcessState
 from cluster_model.spec import GroupSpec
 from cluster_model.util.deterministic_math import partition_for_key
+from cluster_model.util.quantities import exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -34,10 +35,39 @@ from faults.declarations.fault import (
     Param,
     table,
 )
-from faults.declarations.impact import each_of, names, percent, plain, slowness, spelled
+from faults.declarations.impact import each_of, names, plain, slowness
 from faults.declarations.targets import TARGETS
-from faults.kinds.base import Lifted, back_again
 from faults.kinds.process import refuse_down
+
+# Processes that end by themselves and are started again.
+
+
+def back_again(stage: FaultContext, node: int) -> None:
+    """Start a process that has ended itself, or have it start as soon as it has: a consumer takes its time to close.
+
+    One that was told to end as well is for whoever told it.
+    """
+    lives = stage.cluster.lives
+    if not stage.cluster.is_up(node):
+        stage.restart(node)
+    elif not lives.is_leaving(node):
+        lives.start_again(node)
+
+
+# Common to faults of applications: lifted from each client when the fault heals.
+
+
+class Lifted(Behaviour):
+    """Healed by taking off each process all that this fault put on it."""
+
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
+        """What comes from then on is as usual."""
+        for node in injury.nodes:
+            stage.cluster.clients.faults.lift(node, injury.id)
+
+
+# Faults of clients: load, poll stalls, failing handlers, rejoins, lost acknowledgements, zombie producers.
+
 
 LEAVE: Final = "leave"
 RESTART: Final = "restart"
@@ -94,7 +124,7 @@ class RejoinStorm(Behaviour):
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
             return plain(f"{groups} does not rebalance: static members that close do not leave", hit)
-        every = spelled(int(aim.params["every"]))
+        every = exact_duration(int(aim.params["every"]))
         return plain(f"{groups} rebalances every {every}, each time for all of its members", hit)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Final
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import KINDS, VALUE
+from cluster_model.util.quantities import exact_duration
 from faults.declarations.fault import (
     MS,
     Aim,
@@ -20,7 +21,7 @@ from faults.declarations.fault import (
     Param,
     table,
 )
-from faults.declarations.impact import hit, names, plain, silence, spelled
+from faults.declarations.impact import hit, names, plain, silence
 
 
 class CorruptBatch(Behaviour):
@@ -353,8 +354,9 @@ class SlowDisk(Behaviour):
         ]
         each_us = _SAMPLE * 1_000_000 // int(aim.params["throughput"]) + int(aim.params["latency"])
         sentence = (
-            f"{names(cluster, aim.nodes)} takes {spelled(each_us)} to write 16 KiB: every append waits where it leads "
-            f"({len(leads)}), and acks=all where it follows in the ISR ({len(follows)})"
+            f"{names(cluster, aim.nodes)} takes {exact_duration(each_us)} to write 16 KiB: "
+            f"every append waits where it leads ({len(leads)}), "
+            f"and acks=all where it follows in the ISR ({len(follows)})"
         )
         return ExpectedImpact(sentence, clients=hit(cluster, (), (*leads, *follows)))
 

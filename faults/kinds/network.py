@@ -1,10 +1,12 @@
 """Faults of links and connections: lag, loss, bandwidth, late or double responses, broken connections."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import INTO, OUT, Shape
+from cluster_model.util.quantities import exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -20,9 +22,57 @@ from faults.declarations.fault import (
     Param,
     table,
 )
-from faults.declarations.impact import names, percent, slowness, spelled
+from faults.declarations.impact import hit, names, slowness
 from faults.declarations.targets import DIRECTION, links_of
-from faults.kinds.base import TO, Shaping, noticed
+
+# What faults of links have in common: a shape of each message, and who notices.
+
+
+TO: Final = Param("to", "target", "Only towards and from these nodes; all by default.", default="")
+
+
+class Shaping(Behaviour):
+    """Something is done to each message of some links."""
+
+    name: str = ""
+    """Of the fault."""
+
+    @abstractmethod
+    def shape(self, injury: Injury, source: int, target: int) -> Shape:
+        """What is done to one direction."""
+
+    @abstractmethod
+    def told(self, params: Mapping[str, Any]) -> str:
+        """That in words."""
+
+    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+        """The links between the target and the other side, everybody by default."""
+        return links_of(stage, aim, self.name)
+
+    def apply(self, stage: FaultContext, injury: Injury) -> None:
+        """Shape each link."""
+        for source, target in injury.links:
+            stage.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
+
+    def heal(self, stage: FaultContext, injury: Injury) -> None:
+        """Messages sent from then on pass as ever."""
+        stage.cluster.wiring.lift(injury.id)
+
+    def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
+        """Who notices."""
+        return noticed(cluster, aim, self.told(aim.params))
+
+
+def noticed(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
+    """Something that moves no leader by itself, and is noticed where the nodes lead, and by whom they serve."""
+    led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
+    leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
+    sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
+    return ExpectedImpact(sentence, clients=hit(cluster, aim.nodes, led))
+
+
+# Faults of links and connections: lag, loss, bandwidth, late or double responses, broken connections.
+
 
 CONNECTION_PEERS: Final = Param("to", "target", "The other ends; everybody by default.", default="")
 
@@ -92,7 +142,7 @@ class SlowClose(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"the end of a connection is heard of {spelled(int(params['delay']))} late"
+        return f"the end of a connection is heard of {exact_duration(int(params['delay']))} late"
 
 
 CONNECTION_FAULTS: Final = table(
@@ -194,7 +244,7 @@ class SlowResponses(Shaping):
 
     def told(self, params: Mapping[str, Any]) -> str:
         """How late."""
-        return f"requests are taken in time and answered {spelled(int(params['delay']))} late"
+        return f"requests are taken in time and answered {exact_duration(int(params['delay']))} late"
 
 
 class DuplicateResponses(Shaping):

@@ -1,8 +1,8 @@
 """An operation under way, and operations that are a single request."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from cluster_model.clients import Answer, Request
 from cluster_model.cluster import Cluster
@@ -123,50 +123,69 @@ def verdict(answer: Any) -> tuple[str, str]:
     return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(told)
 
 
+Params = Mapping[str, Any]
+
+
 class RequestProcedure(Procedure):
-    """Ask, and take the answer."""
+    """Send one request, and take its answer."""
+
+    def __init__(self, request: Callable[[Params], Request]) -> None:
+        """``request`` makes it of the operation's parameters; a FaultError: nothing would be asked for."""
+        self._request = request
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
         """Only what asks for anything."""
         del hands
-        request_of(job.operation.name, job.params)
+        self._request(job.params)
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """The request."""
-        hands.ask(job, request_of(job.operation.name, job.params))
+        hands.ask(job, self._request(job.params))
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
         """The end."""
         hands.end(job, *verdict(answer))
 
 
-def request_of(name: str, params: Mapping[str, Any]) -> Request:
-    """The request of an operation that is one; its number is the client's business.
+# The operations that are one request; its correlation id is the client's business.
 
-    Raises:
-        FaultError: nothing would be asked for.
-    """
-    if name == "create_topic":
-        config = tuple((key, plain(value)) for key, value in params["config"])
-        topic = CreatableTopic(
-            params["topic"], params["partitions"], params["replication"], params["placement"], config
-        )  # fmt: skip
-        return CreateTopicsRequest(0, (topic,))
-    if name == "delete_topic":
-        return DeleteTopicsRequest(0, (params["topic"],))
-    if name == "add_partitions":
-        return CreatePartitionsRequest(0, (NewPartitions(params["topic"], params["total"], params["placement"]),))
-    if name == "elect_leaders":
-        partition = params["partition"]
-        return ElectLeadersRequest(0, params["unclean"], (partition,) if partition else ())
-    if name == "delete_group":
-        return DeleteGroupsRequest(0, (params["group"],))
-    if name == "delete_records":
-        return DeleteRecordsRequest(0, params["partition"], params["before"])
-    if name == "alter_topic_config":
-        return altered(AlterConfigsResource("topic", params["topic"], changes(params)))
+
+def _create_topic(params: Params) -> Request:
+    config = tuple((key, plain(value)) for key, value in params["config"])
+    topic = CreatableTopic(
+        params["topic"], params["partitions"], params["replication"], params["placement"], config
+    )  # fmt: skip
+    return CreateTopicsRequest(0, (topic,))
+
+
+def _add_partitions(params: Params) -> Request:
+    return CreatePartitionsRequest(0, (NewPartitions(params["topic"], params["total"], params["placement"]),))
+
+
+def _elect_leaders(params: Params) -> Request:
+    partition = params["partition"]
+    return ElectLeadersRequest(0, params["unclean"], (partition,) if partition else ())
+
+
+def _alter_topic_config(params: Params) -> Request:
+    return altered(AlterConfigsResource("topic", params["topic"], changes(params)))
+
+
+def _alter_broker_config(params: Params) -> Request:
     broker = "" if params["broker"] == ALL else str(params["broker"])
     return altered(AlterConfigsResource("broker", broker, changes(params)))
+
+
+REQUESTS: Final[Mapping[str, Procedure]] = {
+    "create_topic": RequestProcedure(_create_topic),
+    "delete_topic": RequestProcedure(lambda params: DeleteTopicsRequest(0, (params["topic"],))),
+    "add_partitions": RequestProcedure(_add_partitions),
+    "elect_leaders": RequestProcedure(_elect_leaders),
+    "alter_topic_config": RequestProcedure(_alter_topic_config),
+    "alter_broker_config": RequestProcedure(_alter_broker_config),
+    "delete_records": RequestProcedure(lambda params: DeleteRecordsRequest(0, params["partition"], params["before"])),
+    "delete_group": RequestProcedure(lambda params: DeleteGroupsRequest(0, (params["group"],))),
+}
 
 
 def changes(params: Mapping[str, Any]) -> tuple[AlterableConfig, ...]:

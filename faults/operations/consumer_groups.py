@@ -47,6 +47,7 @@ from cluster_model.protocol.messages import (
     ListOffsetsResponse,
     MetadataResponse,
 )
+from cluster_model.util.quantities import counted
 from faults.declarations.fault import FaultError
 from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
 from faults.operations.reassignment import ReassignmentError, states_of
@@ -104,11 +105,6 @@ class Looking(Procedure):
 def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
     """What a group has committed, as plain pairs."""
     return tuple((each.partition, each.offset) for each in answer.partitions if each.offset >= 0)
-
-
-def counted(number: int, thing: str) -> str:
-    """``1 partition``, ``3 partitions``."""
-    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def the_group(answer: Any) -> DescribedGroup:
@@ -268,7 +264,11 @@ class Resetting(Looking):
         self.tell(hands, job, reset_table(job.params["group"], offsets))
         job.memo["new"] = len(offsets)
         if not job.params["execute"]:
-            hands.end(job, "", f"a dry run: nothing is committed, {counted(len(offsets), 'partition')} would be reset")
+            hands.end(
+                job,
+                "",
+                f"a dry run: nothing is committed, {counted(len(offsets), 'partition', zero='0')} would be reset",
+            )
             return
         job.stage = "commit"
         commits = tuple(CommittedOffset(partition, offset) for partition, offset in offsets.items())
@@ -280,7 +280,7 @@ class Resetting(Looking):
             super().answered(hands, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or ("" if error else f"{counted(job.memo['new'], 'partition')} reset"))
+        hands.end(job, error, detail or ("" if error else f"{counted(job.memo['new'], 'partition', zero='0')} reset"))
 
 
 def strategy_of(job: OperationJob) -> Strategy:
@@ -379,12 +379,12 @@ class Describing(Looking):
         self.tell(hands, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
-        hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition')}{lag}")
+        hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition', zero='0')}{lag}")
 
 
 def summary(group: DescribedGroup) -> str:
     """A group in a few words."""
-    return f"{group.state}, {counted(len(group.members), 'member')}"
+    return f"{group.state}, {counted(len(group.members), 'member', zero='0')}"
 
 
 class Listing(Looking):
@@ -413,7 +413,7 @@ class Listing(Looking):
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
         self.tell(hands, job, list_table(found.values()) if found else [])
-        hands.end(job, "", counted(len(found), "group"))
+        hands.end(job, "", counted(len(found), "group", zero="0"))
 
 
 class DeletingOffsets(Looking):
@@ -437,4 +437,4 @@ class DeletingOffsets(Looking):
         hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
     def _removed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        hands.end(job, "", f"{counted(len(answer.partitions), 'partition')} deleted")
+        hands.end(job, "", f"{counted(len(answer.partitions), 'partition', zero='0')} deleted")

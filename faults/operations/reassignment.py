@@ -17,8 +17,8 @@ from cluster_model.protocol.admin_messages import (
     ListPartitionReassignmentsResponse,
     ReassignablePartition,
 )
+from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.messages import MetadataResponse, PartitionState
-from cluster_model.util.coded_error import CodedError
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import OperationContext, OperationJob, Procedure, altered, joined, verdict

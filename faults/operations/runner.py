@@ -12,9 +12,9 @@ from cluster_model.cluster import Cluster
 from cluster_model.observation import OperationView
 from cluster_model.protocol.events import AdminAnswered, AdminProgress, AdminRequested
 from faults.declarations.fault import Action, FaultError
-from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
+from faults.declarations.operation import OPERATIONS, nearest_operation
 from faults.declarations.parameters import parameters_of, words_of
-from faults.operations.base import OperationJob, Procedure, RequestProcedure
+from faults.operations.base import REQUESTS, OperationJob, Procedure
 from faults.operations.broker_restarts import Decommissioning, Rolling, ShuttingDown
 from faults.operations.consumer_groups import DeletingOffsets, Describing, Listing, Resetting
 from faults.operations.reassignment import Reassigning, Refactoring
@@ -23,7 +23,8 @@ from faults.operations.transactions import Aborting, DescribingProducers, Hangin
 WAKINGS: Final = 1 << 32
 """Tokens of the cluster's control events from here on are operations'; those below are faults'."""
 
-_PROCEDURES: Final[Mapping[str, Procedure]] = {
+PROCEDURES: Final[Mapping[str, Procedure]] = {
+    **REQUESTS,
     "reassign": Reassigning(),
     "set_replication": Refactoring(),
     "shutdown": ShuttingDown(),
@@ -38,8 +39,7 @@ _PROCEDURES: Final[Mapping[str, Procedure]] = {
     "find_hanging": HangingTransactionSearch(),
     "abort_transaction": Aborting(),
 }
-_ASKING: Final = RequestProcedure()
-"""All the others."""
+"""How each operation is done, but ``cancel``, which ends another one."""
 
 
 class OperationResult(NamedTuple):
@@ -85,7 +85,7 @@ class Desk:
         cluster = self.cluster
         job = OperationJob(self._next, operation, by, params, cluster.now_us)
         if operation.name != "cancel":
-            _procedure(operation).check(self, job)
+            PROCEDURES[operation.name].check(self, job)
         self._next += 1
         self._jobs[job.id] = job
         cluster.emit(AdminRequested(cluster.now_us, job.id, operation.name, by, words_of(params, operation)))
@@ -95,7 +95,7 @@ class Desk:
         elif operation.name == "cancel":
             self._cancel(job, chosen)
         else:
-            _procedure(operation).begin(self, job)
+            PROCEDURES[operation.name].begin(self, job)
         return job.id
 
     def _chosen(self, text: str) -> list[OperationJob]:
@@ -115,7 +115,7 @@ class Desk:
         told, kept = [], []
         for each in chosen:
             try:
-                _procedure(each.operation).cancel(self, each)
+                PROCEDURES[each.operation.name].cancel(self, each)
                 told.append(f"#{each.id} {each.operation.name}")
             except FaultError as error:
                 kept.append(str(error))
@@ -152,13 +152,13 @@ class Desk:
     def _answered(self, token: int, answer: Answer) -> None:
         job = self._jobs.get(self._asked.pop(token, 0))
         if job is not None:
-            _procedure(job.operation).answered(self, job, answer)
+            PROCEDURES[job.operation.name].answered(self, job, answer)
 
     def woken(self, token: int) -> None:
         """A control event of the cluster, from :data:`WAKINGS` on."""
         job = self._jobs.get(token - WAKINGS)
         if job is not None:
-            _procedure(job.operation).woken(self, job)
+            PROCEDURES[job.operation.name].woken(self, job)
 
     # -- what is asked of it ----------------------------------------------------------------------------------------
 
@@ -200,7 +200,3 @@ class Desk:
             )  # fmt: skip
         self._asked = dict(asked)
         self._ended = [OperationResult(*each) for each in ended]
-
-
-def _procedure(operation: Operation) -> Procedure:
-    return _PROCEDURES.get(operation.name, _ASKING)

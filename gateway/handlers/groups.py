@@ -39,7 +39,6 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     TxnOffsetCommitRequest,
 )
-from gateway.protocol.authorized_operations import of_group
 from gateway.protocol.context import (
     CLIENT_HOST,
     ApiCall,
@@ -48,6 +47,7 @@ from gateway.protocol.context import (
     by_topic,
     ms,
     named,
+    of_group,
     split,
     state_of,
     topic_id_in,

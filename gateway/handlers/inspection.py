@@ -19,7 +19,7 @@ from cluster_model.protocol.transaction_messages import (
 )
 from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, named, split
-from playbooks.engine.re2_patterns import compile_re2_pattern
+from playbooks.engine.session import compile_re2_pattern
 
 SIZE_UNKNOWN: Final = -1
 STATES: Final = (

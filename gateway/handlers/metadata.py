@@ -9,9 +9,18 @@ from cluster_model.protocol.features import features_of
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 from cluster_model.spec import OFFSETS, TRANSACTIONS
 from gateway.protocol.api_versions import advertised
-from gateway.protocol.authorized_operations import OF_CLUSTER, OF_TOPIC
 from gateway.protocol.codec import NO_ID
-from gateway.protocol.context import CLUSTER_ID, ApiCall, Flow, ModelRequests, ask, split, topic_uuid
+from gateway.protocol.context import (
+    CLUSTER_ID,
+    OF_CLUSTER,
+    OF_TOPIC,
+    ApiCall,
+    Flow,
+    ModelRequests,
+    ask,
+    split,
+    topic_uuid,
+)
 
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)

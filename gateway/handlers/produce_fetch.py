@@ -27,7 +27,6 @@ from cluster_model.protocol.transaction_messages import AddOffsetsToTxnRequest, 
 from gateway.handlers.metadata import UNKNOWN_TOPIC_ID
 from gateway.protocol import api_versions
 from gateway.protocol.codec import RequestError
-from gateway.protocol.compression import ZSTD, UnreadableError
 from gateway.protocol.context import (
     ApiCall,
     Flow,
@@ -42,15 +41,18 @@ from gateway.protocol.context import (
     topic_named,
 )
 from gateway.protocol.record_batches import (
+    ZSTD,
     BatchError,
     BatchHeader,
+    UnreadableError,
     batch_at,
     bytes_of,
     code_of,
+    oldest_ms,
     read_head,
     recompressed,
+    record_at,
 )
-from gateway.protocol.record_times import oldest_ms, record_at
 
 # The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
 #

@@ -1,4 +1,4 @@
-"""Which APIs are offered, in which versions, by the release that a cluster runs.
+"""Which APIs are offered in which versions, by the release that a cluster runs, and the errors of older versions.
 
 Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
 newest version that the release had; where that is below the floor, the API is not offered. librdkafka infers what a
@@ -9,8 +9,10 @@ for trials alone (``latestVersionUnstable``) are none of what it offers, nor are
 protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
 """
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
+from cluster_model.protocol.errors import KafkaError as E
 from cluster_model.protocol.versions import Version
 
 OLDEST: Final = (1, 0, 0)
@@ -148,3 +150,50 @@ def offered(release: Version, *, kraft: bool = True) -> dict[int, tuple[int, int
 def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
     """(API, lowest, highest) each, as ApiVersions tells them."""
     return tuple((api, 0 if api in ADVERTISED_FROM_ZERO else low, high) for api, (low, high) in ranges.items())
+
+
+# The errors that older versions of an API get in place of newer ones that they do not know.
+#
+# Kafka does so wherever a response is made (``KafkaApis``); here it is one table, looked at for every response.
+
+
+class Since(NamedTuple):
+    """From which version on an API has an error, and the error that stands for it before."""
+
+    version: int
+    error: int
+    before: int
+
+
+_FENCED: Final = Since(2, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
+"""A producer from before 2.7 knows one error for both (KIP-588)."""
+
+NEWER: Final[dict[int, tuple[Since, ...]]] = {
+    PRODUCE: (Since(4, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
+    FETCH: (Since(6, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
+    LIST_OFFSETS: (Since(5, E.OFFSET_NOT_AVAILABLE, E.LEADER_NOT_AVAILABLE),),
+    INIT_PRODUCER_ID: (Since(4, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH),),
+    ADD_PARTITIONS_TO_TXN: (_FENCED,),
+    ADD_OFFSETS_TO_TXN: (_FENCED,),
+    END_TXN: (_FENCED,),
+    TXN_OFFSET_COMMIT: (Since(2, E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE),),
+}
+"""TxnOffsetCommit before 2 is that of producers that end by the first error (KAFKA-7296)."""
+
+
+def as_known(number: int, version: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields of a response of API ``number``, with errors that its version knows."""
+    changes = {each.error: each.before for each in NEWER.get(number, ()) if version < each.version}
+    return _changed(said, changes) if changes else said
+
+
+def _changed(said: Mapping[str, Any], changes: Mapping[int, int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, value in said.items():
+        if name.endswith("error_code"):
+            found[name] = changes.get(value, value)
+        elif isinstance(value, list):
+            found[name] = [_changed(each, changes) if isinstance(each, Mapping) else each for each in value]
+        else:
+            found[name] = value
+    return found

@@ -1,4 +1,4 @@
-"""Record batches as bytes (message format 2): batches of real clients, and a modelled log encoded for them.
+"""Record batches as bytes (message format 2), compressed or not: batches of real clients, and a modelled log.
 
 Base offset and leader epoch lie outside of what the checksum covers, so a broker hands a client's bytes on as they are,
 compressed or not, with those two patched (``DefaultRecordBatch``).
@@ -6,9 +6,10 @@ compressed or not, with those two patched (``DefaultRecordBatch``).
 
 import json
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
+import cramjam
 from crc32c import crc32c
 
 from cluster_model.broker.partition import Replica
@@ -17,9 +18,114 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import FetchData
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch, Slice
 from cluster_model.protocol.versions import Profile
-from gateway.protocol.compression import ZSTD, packed, unpacked
+from gateway.protocol.codec import RequestError, varint
 from gateway.protocol.context import House
 from playbooks.model import RecordName, contents, fields_of, written
+
+# Compression of batches' records, as Kafka's clients and brokers frame it (``CompressionType``).
+#
+# A broker compresses anew where a topic's ``compression.type`` is not ``producer`` (``LogValidator``), and unpacks a
+# batch to look for a record in it.
+
+
+NONE: Final = 0
+GZIP: Final = 1
+SNAPPY: Final = 2
+LZ4: Final = 3
+ZSTD: Final = 4
+
+MOST: Final = 16 * 1024 * 1024
+"""Bytes that a batch may have when it is unpacked: a few bytes of a client may be made to grow to any size."""
+
+_SIZE: Final = struct.Struct(">i")
+_FRAMED_BY_JAVA: Final = b"\x82SNAPPY\x00"
+_FRAME_HEADER: Final = 16
+_SNAPPY_VERSIONS: Final = struct.pack(">ii", 1, 1)
+_SNAPPY_BLOCK: Final = 32 * 1024
+"""Bytes of a block of ``SnappyOutputStream``."""
+
+_LZ4_HEADER: Final = bytes.fromhex("04224d18604082")
+"""Magic, independent blocks of 64 KiB, the header's checksum: the only blocks that ``Lz4BlockInputStream`` reads."""
+_LZ4_BLOCK: Final = 64 * 1024
+_LZ4_SIZE: Final = struct.Struct("<I")
+_LZ4_AS_IT_IS: Final = 1 << 31
+"""Marks a block that is not compressed."""
+
+
+class UnreadableError(ValueError):
+    """Records that cannot be read, or that would take too long: a broker never looks at them when it takes a batch."""
+
+
+def unpacked(data: bytes, codec: int) -> bytes:
+    """The records of a batch; at most :data:`MOST` bytes.
+
+    Raises:
+        UnreadableError: they are compressed in another way, or there are more.
+    """
+    if codec == NONE:
+        return data
+    try:
+        if codec == SNAPPY:
+            return _unpacked_snappy(data)
+        library = {GZIP: cramjam.gzip, LZ4: cramjam.lz4, ZSTD: cramjam.zstd}[codec]
+        room = bytearray(MOST)
+        return bytes(room[: library.decompress_into(data, room)])
+    except (cramjam.DecompressionError, struct.error) as error:
+        raise UnreadableError(str(error)) from None
+
+
+def packed(data: bytes, codec: int) -> bytes:
+    """Records compressed, framed so that Java's clients read them too; the same bytes for the same records."""
+    if codec == NONE:
+        return data
+    if codec == SNAPPY:
+        return _packed_snappy(data)
+    if codec == LZ4:
+        return _packed_lz4(data)
+    library = {GZIP: cramjam.gzip, ZSTD: cramjam.zstd}[codec]
+    return bytes(library.compress(data))
+
+
+def _unpacked_snappy(data: bytes) -> bytes:
+    """One block, or blocks with their lengths before them as Java's library writes them."""
+    if not data.startswith(_FRAMED_BY_JAVA):
+        return _block(data, MOST)
+    out, at = bytearray(), _FRAME_HEADER
+    while at < len(data):
+        (size,) = _SIZE.unpack_from(data, at)
+        out += _block(data[at + _SIZE.size : at + _SIZE.size + size], MOST - len(out))
+        at += _SIZE.size + size
+    return bytes(out)
+
+
+def _block(data: bytes, most: int) -> bytes:
+    if cramjam.snappy.decompress_raw_len(data) > most:
+        raise UnreadableError(f"found more than {MOST} bytes")
+    return bytes(cramjam.snappy.decompress_raw(data))
+
+
+def _packed_snappy(data: bytes) -> bytes:
+    out = bytearray(_FRAMED_BY_JAVA + _SNAPPY_VERSIONS)
+    for at in range(0, len(data), _SNAPPY_BLOCK):
+        block = bytes(cramjam.snappy.compress_raw(data[at : at + _SNAPPY_BLOCK]))
+        out += _SIZE.pack(len(block)) + block
+    return bytes(out)
+
+
+def _packed_lz4(data: bytes) -> bytes:
+    out = bytearray(_LZ4_HEADER)
+    for at in range(0, len(data), _LZ4_BLOCK):
+        raw = data[at : at + _LZ4_BLOCK]
+        block = bytes(cramjam.lz4.compress_block(raw, store_size=False))
+        if len(block) < len(raw):
+            out += _LZ4_SIZE.pack(len(block)) + block
+        else:
+            out += _LZ4_SIZE.pack(len(raw) | _LZ4_AS_IT_IS) + raw
+    return bytes(out + _LZ4_SIZE.pack(0))
+
+
+# Record batches as bytes (message format 2): batches of real clients, and a modelled log encoded for them.
+
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 OVERHEAD: Final = _HEADER.size
@@ -275,3 +381,81 @@ def _model_record(
         return (None if key is None else key.encode(), json.dumps(told).encode())
     value = written(contents(fields, house.cluster.seed, name))
     return (None if key is None else key.encode(), value.encode())
+
+
+# Times of the records in a batch of a real client.
+#
+# A broker that is asked for offsets by time looks into the batch that has one (``FileRecords.searchForTimestamp``), and
+# one that bounds the age of records looks at every one of them (``LogValidator.validateTimestamp``).
+
+
+MOST_RECORDS: Final = 100_000
+"""Records of a batch that are looked at, which takes a tenth of a second."""
+LEAST_RECORD: Final = 6
+"""Bytes of a record after its length: attributes, two numbers, and three lengths."""
+LATEST_MS: Final = 2**63 - 1
+
+_LOG_APPEND_TIME: Final = 0x08
+_TIMES: Final = struct.Struct(">qq")
+_COUNT: Final = struct.Struct(">i")
+
+
+def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int] | None:
+    """(number in the batch, its time) of the first record of a time or later; None if there is none.
+
+    ``least``: the number of the first record that is still in the log.
+
+    Raises:
+        UnreadableError: the bytes are no such records, or there are too many of them.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
+    _first_ms, newest_ms = _TIMES.unpack_from(data, 27)
+    if attributes & _LOG_APPEND_TIME:
+        return (least, newest_ms) if newest_ms >= timestamp_ms else None
+    found = ((number, at_ms) for number, at_ms in _times(data) if number >= least and at_ms >= timestamp_ms)
+    return next(found, None)
+
+
+def oldest_ms(data: bytes) -> int:
+    """The time of the oldest record, -1 where they have none.
+
+    Raises:
+        UnreadableError: the bytes are no such records, or there are too many of them.
+    """
+    first_ms, newest_ms = _TIMES.unpack_from(data, 27)
+    return -1 if -1 in (first_ms, newest_ms) else min((at_ms for _number, at_ms in _times(data)), default=-1)
+
+
+def _times(data: bytes) -> Iterator[tuple[int, int]]:
+    """Number and time of each record.
+
+    Raises:
+        UnreadableError: the bytes are no such records, or there are too many of them.
+    """
+    (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
+    first_ms, _newest_ms = _TIMES.unpack_from(data, 27)
+    (count,) = _COUNT.unpack_from(data, 57)
+    if count > MOST_RECORDS:
+        raise UnreadableError(f"found {count} records, read are at most {MOST_RECORDS}")
+    try:
+        body = unpacked(data[OVERHEAD:], attributes & _CODEC)
+        at = 0
+        for expected in range(count):
+            size, at = _read_zigzag(body, at)
+            end = at + size
+            if size < LEAST_RECORD or end > len(body):
+                raise UnreadableError(f"found a record of {size} bytes")
+            delta_ms, at = _read_zigzag(body, at + 1)
+            number, at = _read_zigzag(body, at)
+            if number != expected or not 0 <= first_ms + delta_ms <= LATEST_MS:
+                raise UnreadableError(f"found record {number} of {first_ms + delta_ms} ms in place {expected}")
+            yield number, first_ms + delta_ms
+            at = end
+    except (RequestError, IndexError) as error:
+        raise UnreadableError(str(error)) from None
+
+
+def _read_zigzag(data: bytes, at: int) -> tuple[int, int]:
+    """A number with a sign (``ByteUtils.readVarlong``), and where it ends."""
+    value, at = varint(data, at, 10)
+    return (value >> 1) ^ -(value & 1), at

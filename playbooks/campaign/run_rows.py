@@ -7,7 +7,7 @@ from traceback import extract_tb
 from typing import Any, Final
 
 from cluster_model.checker.anomalies import AnomalyReport
-from playbooks.errors import counted
+from cluster_model.util.quantities import counted
 from playbooks.fuzz.protocol_states import NOTHING
 from playbooks.results.result import SessionResult
 from playbooks.results.wrongs import (

@@ -8,7 +8,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 from playbooks.campaign.run_rows import RunRow
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionPath, has_scheme

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 from lark import Token, Tree
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import listed
 from playbooks.conditions.grammar import (
     ANYTHING,
     BOOLEAN,
@@ -23,7 +24,7 @@ from playbooks.conditions.grammar import (
     list_of,
     parse_tree,
 )
-from playbooks.errors import listed, nearest, shown
+from playbooks.errors import nearest, shown
 from playbooks.units import UnitError, duration_us
 
 # The functions of the condition language: one table for the checker, the evaluator and the documentation.

@@ -1,8 +1,7 @@
 """Why records were lost, when that became inevitable, and what would have saved them.
 
-why: the whole explanation of one session, as `floodmark why` gives it.
-why_text: the same in words, for the terminal and for what is kept with a session.
-kept: the explanation of a session in a file beside it, where a report finds it.
+why: the whole explanation of one session, as `floodmark why` gives it: found, put in words, and kept in a file
+beside the session, where a report finds it.
 point_of_no_return: the last event after which no action could have kept a record; also for sessions by hand.
 remedies: settings and operator actions that are tried, and whether each would have kept the record.
 evidence: events that decide about a record, and whether it is still there.
@@ -11,9 +10,7 @@ Builds on forks of `playbooks.timetravel`, and on `engine`, `export` and `result
 """
 
 __all__ = [
-    "kept",
     "point_of_no_return",
     "remedies",
     "why",
-    "why_text",
 ]

@@ -17,11 +17,11 @@ from typing import Any, Final
 from cluster_model.checker.root_cause import Finding, RecordBlock
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event, RecordsAcked, StepTaken
+from cluster_model.util.quantities import counted
 from playbooks.diagnosis.evidence import (
     DECIDING,
     SIGNS,
     EvidenceRecord,
-    event_words,
     holders,
     is_kept,
     loses,
@@ -33,10 +33,10 @@ from playbooks.diagnosis.remedies import CALL_OFF, UNCLEAN, Rescue, keeps, rescu
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat
-from playbooks.errors import counted
+from playbooks.event_text import event_words
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_words
-from playbooks.timetravel.forks import FOREVER, ForkAction, Forks
+from playbooks.timetravel.branches import FOREVER, ForkAction, Forks
 
 CANDIDATES: Final = 80
 """Deciding instants looked at, the latest of them; before those only the acknowledgement itself."""

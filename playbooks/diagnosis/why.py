@@ -1,28 +1,99 @@
-"""Why records were lost, when that became inevitable, and what would have saved them: one session's whole answer."""
+"""Why records were lost, when that became inevitable, and what would have saved them: one session's ``why``."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 from cluster_model.checker.root_cause import LOST, MISSING, Finding
+from cluster_model.util.quantities import alternatives, counted, short_seconds, time_in_seconds
 from playbooks.diagnosis.evidence import lost_findings
 from playbooks.diagnosis.point_of_no_return import SET as BY_HAND
 from playbooks.diagnosis.point_of_no_return import NoReturn, NoReturnSearch, find_by_hand
 from playbooks.diagnosis.remedies import SEEDS, SET, Remedy, changes, evaluate
-from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.engine.replay import playbook_of
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.engine.worker_pool import cores, run_all
-from playbooks.errors import INTERRUPTED, counted
+from playbooks.errors import INTERRUPTED
 from playbooks.export.playbook_writer import export
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import loads
-from playbooks.recording.reader import RecordedSession
+from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.results.result import SessionResult
-from playbooks.timetravel.forks import ForkAction, acted_of
+from playbooks.session_format import session_files
+from playbooks.session_format.filesystem import put_in_place
+from playbooks.text import json_text
+from playbooks.timetravel.branches import ForkAction, acted_of
 from playbooks.version import VERSION
+
+# The answer of ``why`` in words: the point of no return, and what a change leaves and costs.
+
+
+def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
+    """The point of no return in a few lines, each with its label; the last may have none."""
+    lines = [("no return", _point(found))]
+    if found.actions:
+        still = "still would keep it" if found.kind == "open" else "would have kept it"
+        lines.append(("until then", f"{alternatives(each.words for each in found.actions)} {still}"))
+    if found.kind == "event" and found.sign:
+        lines.append(("warned by", _sign(found)))
+    if found.clean is not None:
+        kept = (
+            f"; until then {alternatives(each.words for each in found.clean.actions)} would have kept it"
+            if found.clean.actions
+            else ""
+        )
+        lines.append(("", f"without an unclean election: {_point(found.clean)}{kept}"))
+    return lines
+
+
+def remedy_words(remedy: Remedy) -> str:
+    """What it leaves and what it costs: ``acks=all: 0 of 99 left, rejected 0, unavailable -0.5 s, in 5 of 5 seeds``.
+
+    Of a change that was refused, or that proves nothing, why: ``kafka 4.1: the playbook uses ZooKeeper``.
+    """
+    note = f" ({remedy.change.note})" if remedy.change.note else ""
+    if remedy.verdict in ("refused", "inconclusive"):
+        return f"{remedy.change.name}{note}: {remedy.note or remedy.verdict}"
+    rejected = f"{remedy.rejected:+d}" if remedy.rejected else "0"
+    parts = [
+        f"{remedy.left} of {remedy.before} left",
+        f"rejected {rejected}",
+        f"unavailable {_span(remedy.unavailable_us)}",
+    ]
+    parts += [f"in {remedy.seeds_kept} of {remedy.seeds} seeds"] if remedy.seeds > 1 else []
+    return f"{remedy.change.name}{note}: {', '.join(parts)}"
+
+
+def _point(found: NoReturn) -> str:
+    if found.kind == "unplaced":
+        return "at the acknowledgement itself: it was given before any broker had the records, and none ever did"
+    if found.kind == "acknowledgement":
+        when = found.step(found.at_us) if found.by_hand else time_in_seconds(found.at_us)
+        return f"at the acknowledgement itself ({when}): no action could have kept it from then on"
+    if found.kind == "open":
+        return "not yet: at the end of the session it could still be kept"
+    return found.words if found.by_hand else f"{time_in_seconds(found.at_us)}, {found.words}"
+
+
+def _sign(found: NoReturn) -> str:
+    if found.by_hand:
+        left = found.at_us - found.sign_us
+        return f"{found.step(found.sign_us)} ({found.sign}), {counted(left, 'step')} before"
+    return f"{time_in_seconds(found.sign_us)} ({found.sign}), {short_seconds(found.time_left_us)} before"
+
+
+def _span(us: int) -> str:
+    """A difference of times; less than a tenth of a second is chance."""
+    if abs(us) < 50_000:
+        return "0"
+    return f"{'+' if us > 0 else '-'}{short_seconds(abs(us))}"
+
+
+# Why records were lost, when that became inevitable, and what would have saved them: one session's whole answer.
+
 
 EXPLAINED: Final = 3
 """Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""
@@ -237,3 +308,27 @@ def _remedies(
         return outcomes
 
     return evaluate(playbook, case.seed, result, kind, run=run, until_us=case.until_us, seeds=seeds)
+
+
+# The explanation of a recorded session in a file beside it, so that a report need not run the session again.
+
+
+def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> Why:
+    """Explain the losses of a recorded session.
+
+    Raises:
+        WhyError: this version runs it otherwise than it was recorded.
+        PlaybookError, ExportError, ReplayMismatchError, SessionError: see :func:`playbooks.diagnosis.why.case_of`.
+    """
+    recorded = read_session(directory)
+    case = case_of(recorded, tell)
+    tell("running it again")
+    result = case.run()
+    if recorded.manifest is None or result.digest != recorded.manifest.digest:
+        raise WhyError(f"{directory}: this version runs it otherwise than it was recorded")
+    return explain(case, result, tell=tell)
+
+
+def keep(directory: Path, why: Why) -> None:
+    """Put an explanation beside the session that it is of. Raises OSError."""
+    put_in_place(directory / session_files.WHY, json_text(why.to_json(), indent=1) + "\n")

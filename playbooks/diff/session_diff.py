@@ -6,27 +6,580 @@ it differ in the one, and are the same in the other.
 """
 
 import difflib
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+import hashlib
+import json
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
+
 from cluster_model.observation import ASKED, NARRATION
 from cluster_model.protocol.events import FIELDS, KINDS, describe
-from playbooks.diff.sections import (
-    DiffRow,
-    DiffSection,
-    Line,
-    SessionTotals,
-    Side,
-    identity,
-    open_side,
-    outcome,
-    turned,
+from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import counted, time_in_seconds
+from playbooks.results.outages import Availability, of_events
+from playbooks.session_format import session_files
+from playbooks.session_format.session_files import SessionError
+
+# The results of two sessions side by side, as rows: ledger, expectations, availability, elections, clients, losses.
+
+
+# One of two recorded sessions that are compared: its small files whole, its events line by line.
+#
+# An event log can be larger than memory, so it is read once, in order, and its seal is checked on the way.
+
+
+TAIL_BYTES: Final = 1 << 16
+"""How much of a log's end is looked at for its last whole line; no line is as long."""
+
+
+class EventFields(msgspec.Struct, gc=False):
+    """What a comparison asks of an event; fields that its kind does not have keep their defaults."""
+
+    seq: int
+    at_us: int
+    kind: str
+    partition: str = ""
+    client: str = ""
+    node: str = ""
+    acks: int = 0
+    latency_us: int = 0
+    log_offset: int = -1
+    broker: int = -1
+    leader: int = -1
+    leader_epoch: int = -1
+    isr: tuple[int, ...] = ()
+    hw: int = -1
+    clean: bool = True
+    committed: bool = False
+    count: int = 0
+    by: str = ""
+    cause: str = ""
+    rule: str = ""
+    ok: bool = False
+    detail: str = ""
+
+
+Line = tuple[EventFields, bytes]
+
+
+@dataclass(frozen=True)
+class Side:
+    """A session as it stands on disk, its events unread."""
+
+    path: Path
+    start: session_files.Start
+    manifest: session_files.Manifest | None
+    """None for a torn session."""
+    result: dict[str, Any] | None
+    """``result.json``; None for a session that is torn or was recovered, which tells of its run only in part."""
+    playbook: str
+    fragments: dict[str, str]
+    """Texts that the playbook includes, by path."""
+    last_us: int
+    """Virtual time of the last whole event where the end is missing, -1 without any; else of the session's end."""
+    size: int
+    """Bytes of the event log."""
+    notes: list[str] = field(default_factory=list)
+    """What a reader should know: that the session is torn, and where."""
+
+    @property
+    def torn(self) -> bool:
+        """Whether its end is missing: it was not sealed, or only after the process that recorded it had died."""
+        return self.manifest is None or self.manifest.recovered
+
+    def lines(self, told: Callable[[int], None] = lambda size: None) -> Iterator[Line]:
+        """Every whole event, in order; ``told`` is called with the bytes read so far.
+
+        Raises:
+            SessionError: a line is no event, one is missing, or the log is not what it was when it was sealed.
+        """
+        path = self.path / session_files.EVENTS
+        digest, size = hashlib.sha256(), 0
+        try:
+            with path.open("rb") as file:
+                for number, line in enumerate(file):
+                    if not line.endswith(b"\n"):
+                        break
+                    digest.update(line)
+                    size += len(line)
+                    if number % 1024 == 0:
+                        told(size)
+                    yield _head(path, number, line), line
+        except OSError as error:
+            raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
+        seal = self.manifest.files.get(session_files.EVENTS) if self.manifest else None
+        if seal is not None and (seal.bytes, seal.sha256) != (self.size, digest.hexdigest()):
+            raise SessionError(f"{path} has changed since the session was sealed", code="content_changed")
+
+    def event(self, line: Line) -> dict[str, Any]:
+        """All of an event, as it was recorded.
+
+        Raises:
+            SessionError: it is none after all: what nobody asked for was not looked at.
+        """
+        head, text = line
+        try:
+            found = json.loads(text)
+            json.dumps(found, ensure_ascii=False).encode()
+        except (ValueError, RecursionError):
+            raise SessionError(
+                f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON",
+                code="not_an_event",
+            ) from None
+        return dict(found)
+
+
+def open_side(path: Path) -> Side:
+    """Read everything of a session but its events.
+
+    Raises:
+        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+    """
+    if not (path / session_files.START).is_file():
+        why = session_files.why_no_session(path)
+        raise SessionError(str(why), code=why.code)
+    try:
+        start, manifest = session_files.read_start(path), session_files.read_manifest(path)
+        whole = manifest is not None and not manifest.recovered
+        result = session_files.read_object(path / session_files.RESULT) if whole else None
+        fragments = session_files.read_fragments(path)
+    except session_files.LayoutError as error:
+        raise SessionError(str(error), code=error.code) from None
+    if manifest is not None:
+        for name in (session_files.PLAYBOOK, session_files.START, session_files.RESULT, session_files.FRAGMENTS):
+            seal = manifest.files.get(name)
+            if seal is not None and hashlib.sha256(_bytes(path / name)).hexdigest() != seal.sha256:
+                raise SessionError(f"{path / name} has changed since the session was sealed", code="content_changed")
+    try:
+        playbook = _bytes(path / session_files.PLAYBOOK).decode()
+    except UnicodeDecodeError:
+        raise SessionError(f"{path / session_files.PLAYBOOK} is not text in UTF-8", code="not_utf8") from None
+    notes: list[str] = []
+    if whole and manifest is not None:
+        last_us = manifest.virtual_us
+    else:
+        how = "not sealed" if manifest is None else "recovered"
+        notes.append(f"{how}: the process that recorded it died, so its end is missing")
+        last_us = _last_us(path / session_files.EVENTS, notes)
+    return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / session_files.EVENTS), notes)
+
+
+_DECODER: Final = msgspec.json.Decoder(EventFields)
+
+
+def _head(path: Path, number: int, line: bytes) -> EventFields:
+    try:
+        head = _DECODER.decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SessionError(f"{path}:{number + 1}: not an event: {error}", code="not_an_event") from None
+    if head.seq != number:
+        raise SessionError(
+            f"{path}:{number + 1}: expected event {number}, found {head.seq}: events are missing", code="events_missing"
+        )
+    return head
+
+
+def _last_us(path: Path, notes: list[str]) -> int:
+    """When the last whole event of a torn log was; what is behind it is told."""
+    size = _size(path)
+    try:
+        with path.open("rb") as file:
+            file.seek(max(0, size - TAIL_BYTES))
+            tail = file.read()
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
+    end = tail.rfind(b"\n") + 1
+    if end < len(tail):
+        notes.append(f"{path.name} ends in the middle of a line; {counted(len(tail) - end, 'byte')} left out")
+    begin = tail.rfind(b"\n", 0, max(0, end - 1)) + 1
+    try:
+        return _DECODER.decode(tail[begin:end]).at_us if end else -1
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise SessionError(f"{path}: its last line is not an event: {error}", code="not_an_event") from None
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
+
+
+def _bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
+
+
+# Sums over the events of a session, for what no result has, and for torn sessions.
+
+
+_OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")}
+
+
+@dataclass(slots=True)
+class PartitionTally:
+    """A partition as the controller's decisions and its leaders' words left it."""
+
+    leader: int = -1
+    epoch: int = -1
+    isr: tuple[int, ...] = ()
+    hw: int = -1
+    elections: int = 0
+    unclean: int = 0
+
+
+@dataclass(slots=True)
+class SessionTotals:
+    """Sums over the events before ``cut_us``; -1 for all."""
+
+    cut_us: int = -1
+    last_us: int = 0
+    end_us: int = 0
+    """Where what is compared ends."""
+    events: int = 0
+    ledger: Counter[str] = field(default_factory=Counter)
+    partitions: dict[str, PartitionTally] = field(default_factory=dict)
+    losses: Counter[str] = field(default_factory=Counter)
+    """Cause of a loss → records."""
+    checked: dict[str, tuple[bool, str]] = field(default_factory=dict)
+    """Expectation → whether it held, and how."""
+    availability: Availability = field(default_factory=lambda: Availability({}))
+
+    @classmethod
+    def before(cls, cut_us: int, start: session_files.Start) -> "SessionTotals":
+        """Nothing yet, of a session that began so."""
+        return cls(cut_us, availability=Availability(start.service_bounds))
+
+    def take(self, event: EventFields) -> None:
+        """The next event."""
+        if 0 <= self.cut_us <= event.at_us:
+            return
+        self.events += 1
+        self.last_us = event.at_us
+        self.availability.enter((event,))
+        outcome = _OUTCOMES.get(event.kind)
+        if outcome is not None:
+            self.ledger[outcome] += event.count
+            return
+        act = _ACTS.get(event.kind)
+        if act is not None:
+            act(self, event)
+
+    def of(self, partition: str) -> PartitionTally:
+        """What is known of a partition."""
+        return self.partitions.setdefault(partition, PartitionTally())
+
+    def close(self, end_us: int) -> None:
+        """The session, or what of it is compared, ends here."""
+        self.end_us = end_us
+
+    def elected(self, event: EventFields) -> None:
+        """The controller decided on a leader."""
+        found = self.of(event.partition)
+        found.elections += 1
+        found.unclean += not event.clean
+        found.leader, found.epoch, found.isr = event.leader, event.leader_epoch, event.isr
+
+    def offline(self, event: EventFields) -> None:
+        """The controller found nobody."""
+        found = self.of(event.partition)
+        found.leader, found.epoch, found.isr = -1, event.leader_epoch, event.isr
+
+    def changed(self, event: EventFields) -> None:
+        """The ISR is another one."""
+        self.of(event.partition).isr = event.isr
+
+    def leads(self, event: EventFields) -> None:
+        """A broker began to lead."""
+        found = self.of(event.partition)
+        if event.leader_epoch >= found.epoch:
+            found.leader, found.epoch = event.broker, event.leader_epoch
+        found.hw = max(found.hw, event.hw)
+
+    def deleted(self, event: EventFields) -> None:
+        """A partition is gone: nobody misses its leader."""
+        self.partitions.pop(event.partition, None)
+
+    def advanced(self, event: EventFields) -> None:
+        """A leader's high watermark moved."""
+        found = self.of(event.partition)
+        if event.broker == found.leader:
+            found.hw = event.hw
+
+    def lost(self, event: EventFields) -> None:
+        """Acknowledged records are gone."""
+        self.ledger["acked_lost"] += event.count
+        self.ledger["committed_lost"] += event.count * event.committed
+        self.losses[event.cause] += event.count
+
+    def judged(self, event: EventFields) -> None:
+        """An expectation turned."""
+        self.checked[event.rule] = (event.ok, event.detail)
+
+
+_ACTS: Final[dict[str, Any]] = {
+    "leader_elected": SessionTotals.elected,
+    "partition_offline": SessionTotals.offline,
+    "isr_changed": SessionTotals.changed,
+    "became_leader": SessionTotals.leads,
+    "partition_deleted": SessionTotals.deleted,
+    "hw_advanced": SessionTotals.advanced,
+    "records_lost": SessionTotals.lost,
+    "expectation_checked": SessionTotals.judged,
+}
+
+Rows = dict[str, tuple[Any, str]]
+"""What → its value, plain as JSON has it, and its unit (``us`` or nothing)."""
+
+LEDGER: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
+"""Terms that events alone give; duplicates and the like are only known once the books are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiffRow:
+    """One thing of both sessions; None where a side has no such thing."""
+
+    what: str
+    left: Any
+    right: Any
+    unit: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two are not the same."""
+        return bool(self.left != self.right)
+
+    @property
+    def both(self) -> bool:
+        """Whether both sides have it."""
+        return self.left is not None and self.right is not None
+
+
+@dataclass(frozen=True, slots=True)
+class DiffSection:
+    """Rows about one subject."""
+
+    name: str
+    rows: tuple[DiffRow, ...]
+
+    @property
+    def differing(self) -> tuple[DiffRow, ...]:
+        """Those that are not the same."""
+        return tuple(row for row in self.rows if row.differs)
+
+
+def identity(left: Side, right: Side) -> DiffSection:
+    """What the sessions are."""
+    return _section("session", *(_about(side) for side in (left, right)))
+
+
+def outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
+    """What came of them: from both results, or from the events where one is torn.
+
+    Raises:
+        SessionError: a result is not one.
+    """
+    try:
+        return _outcome(left, right, tallies)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        names = " or ".join(str(side.path / session_files.RESULT) for side in (left, right) if side.result is not None)
+        raise SessionError(
+            f"{names}: found something else, expected what floodmark run --json prints", code="not_a_result"
+        ) from None
+
+
+def _outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
+    results = left.result, right.result
+    if results[0] is None or results[1] is None:
+        return [_section(name, *map(rows, tallies)) for name, rows in _OF_EVENTS.items()]
+    told = {name: _section(name, *map(rows, results)) for name, rows in _OF_RESULTS.items()}
+    summed = {name: _section(name, *map(_OF_EVENTS[name], tallies)) for name in _FROM_EVENTS}
+    if all("unavailable" in each for each in results if each is not None):
+        summed["availability"] = _section("availability", *map(_unavailable, results))
+    return [(told | summed)[name] for name in _ORDER]
+
+
+def _section(name: str, left: Rows, right: Rows) -> DiffSection:
+    rows = []
+    for what in dict.fromkeys([*left, *right]):
+        (mine, unit), (its, other) = left.get(what, (None, "")), right.get(what, (None, ""))
+        rows.append(DiffRow(what, mine, its, unit or other))
+    return DiffSection(name, tuple(rows))
+
+
+def _plain(values: Mapping[str, Any]) -> Rows:
+    return {what: (value, "us" if what.endswith("_us") else "") for what, value in values.items()}
+
+
+def _about(side: Side) -> Rows:
+    start = side.start
+    told: dict[str, Any] = {
+        "playbook": start.playbook,
+        "seed": start.seed,
+        "profile": start.profile,
+        "floodmark": start.tool_version,
+        "live": start.live,
+        **{f"--set {path}": value for path, value in start.settings.items()},
+        "state": _state(side),
+    }
+    if side.manifest is not None:
+        told |= {"digest": side.manifest.digest, "events": side.manifest.events}
+        return _plain(told) | {"cluster time": (side.manifest.virtual_us, "us")}
+    return _plain(told)
+
+
+def _state(side: Side) -> str:
+    return "sealed" if not side.torn else "torn" if side.manifest is None else "recovered"
+
+
+def _verdict(result: Any) -> Rows:
+    return _plain({"verdict": result.get("verdict"), **({"reason": result["reason"]} if "reason" in result else {})})
+
+
+def _expectations(result: Any) -> Rows:
+    return _judged((each["text"], each["ok"], each["detail"]) for each in result.get("expectations", []))
+
+
+def _checked(tally: SessionTotals) -> Rows:
+    return _judged((text, ok, detail) for text, (ok, detail) in tally.checked.items())
+
+
+def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
+    """An expectation and what became of it; that it held all the same, only later, is told too."""
+    return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
+
+
+def turned(rows: Iterable[DiffRow]) -> list[DiffRow]:
+    """The expectations among them that hold on one side and fail on the other; what one side never asked is neither."""
+    return [row for row in rows if row.both and str(row.left).startswith("ok") != str(row.right).startswith("ok")]
+
+
+def _ledger(result: Any) -> Rows:
+    return _plain({term.replace("_", " "): count for term, count in result.get("ledger", {}).items()})
+
+
+def _counted(tally: SessionTotals) -> Rows:
+    return _plain({term.replace("_", " "): tally.ledger[term] for term in LEDGER})
+
+
+def _seen(tally: SessionTotals) -> Rows:
+    """What events alone tell of availability: clients' attempts, and partitions that nobody served."""
+    return _lines(of_events(tally.availability, tally.end_us).to_json())
+
+
+def _unavailable(result: Any) -> Rows:
+    """What clients could not do, and for how long, as the result has it."""
+    told = result["unavailable"]
+    return {f"all clients{what}": value for what, value in _outage(told).items()} | _lines(told)
+
+
+def _lines(told: Mapping[str, Any]) -> Rows:
+    found: Rows = {}
+    for client, its in told.get("clients", {}).items():
+        found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
+        for partition, spans in its.get("partitions", {}).items():
+            found |= {f"{client} {partition}{what}": value for what, value in _outage(spans).items()}
+    for partition, spans in told.get("partitions", {}).items():
+        found |= {f"{partition}{what}": value for what, value in _outage(spans).items()}
+    return found
+
+
+def _outage(sums: Mapping[str, Any]) -> Rows:
+    return {"": (sums.get("us", 0), "us"), " longest": (sums.get("longest_us", 0), "us")}
+
+
+def _elections(tally: SessionTotals) -> Rows:
+    """By partition; those of Kafka's own topics, which are many, by topic."""
+    counts: Counter[str] = Counter()
+    for name, each in sorted(tally.partitions.items()):
+        told = name.rpartition("-")[0] if _internal(name) else name
+        counts[f"{told} elections"] += each.elections
+        counts[f"{told} unclean elections"] += each.unclean
+    return _plain({what: count for what, count in counts.items() if count or not what.endswith("unclean elections")})
+
+
+def _clients(result: Any) -> Rows:
+    clients = result.get("clients", {})
+    found: Rows = {}
+    for kind in ("producers", "groups"):
+        for name, books in clients.get(kind, {}).items():
+            found |= _client(name, books)
+            for member, its in books.get("members", {}).items():
+                found |= _client(member, its)
+    return found
+
+
+def _client(name: str, books: Mapping[str, Any]) -> Rows:
+    told: Rows = {}
+    for key, value in books.items():
+        unit = "us" if key.endswith("_us") else ""
+        what = f"{name} {key.removesuffix('_us').replace('_', ' ')}"
+        if not isinstance(value, dict):
+            told[what] = (value, unit)
+        elif key != "members":
+            told |= {f"{what} {error}": (count, "") for error, count in value.items()}
+    return told
+
+
+def _losses(tally: SessionTotals) -> Rows:
+    return _plain(dict(tally.losses))
+
+
+def _partitions(result: Any) -> Rows:
+    found: Rows = {}
+    for name, each in result.get("partitions", {}).items():
+        told = {key: each.get(key) for key in ("leader", "epoch", "isr", "hw", "log_start")}
+        found |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in told.items()}
+        found |= {f"{name} LEO of {broker}": (its.get("leo"), "") for broker, its in each.get("replicas", {}).items()}
+    return found
+
+
+def _decided(tally: SessionTotals) -> Rows:
+    found: Rows = {}
+    for name, each in sorted(tally.partitions.items()):
+        if not _internal(name):
+            told = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
+            found |= {f"{name} {key}": (value, "") for key, value in told.items()}
+    return found
+
+
+def _internal(partition: str) -> bool:
+    return partition.rpartition("-")[0] in INTERNAL
+
+
+_OF_RESULTS: Final[dict[str, Callable[[Any], Rows]]] = {
+    "verdict": _verdict,
+    "expectations": _expectations,
+    "ledger": _ledger,
+    "clients": _clients,
+    "final partitions": _partitions,
+}
+_OF_EVENTS: Final[dict[str, Callable[[SessionTotals], Rows]]] = {
+    "expectations": _checked,
+    "ledger": _counted,
+    "availability": _seen,
+    "elections": _elections,
+    "losses by cause": _losses,
+    "partitions": _decided,
+}
+"""What a torn session tells."""
+_FROM_EVENTS: Final = ("availability", "elections", "losses by cause")
+"""What no result tells; of availability those of earlier versions."""
+_ORDER: Final = (
+    *("verdict", "expectations", "ledger", "availability", "elections"),
+    *("clients", "losses by cause", "final partitions"),
 )
-from playbooks.engine.expectations import seconds
+
+
+# The comparison of two recorded sessions for ``floodmark diff``, and the first event at which they differ.
+
 
 BEFORE: Final = 3
 """Events told before the first that differs."""
@@ -257,7 +810,7 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     notes = [f"{name}: {note}" for name, side in (("left", left), ("right", right)) for note in side.notes]
     if cut_us >= 0:
         empty = any(side.torn and side.last_us < 0 for side in (left, right))
-        until = "nothing, for one has no whole event" if empty else f"what both have before {seconds(cut_us)}"
+        until = "nothing, for one has no whole event" if empty else f"what both have before {time_in_seconds(cut_us)}"
         notes.append(f"compared is {until}; verdict and client tables are only told of two whole sessions")
     return notes
 

@@ -5,7 +5,6 @@ session_runner           starts the right engine, brings a rerun to a point, and
 step_scheduler           which step is next, what its operation answers, and what steps and expectations came to
 expectations             watches `expect` while a session runs
 replay                   runs a recording again, compares event by event, and seals sessions that crashed
-re2_patterns             compiles regular expressions of subscriptions
 dry_run                  the timeline of a playbook, and what each fault is about to do
 worker_pool              sessions as jobs for other processes
 
@@ -16,7 +15,6 @@ __all__ = [
     "dry_run",
     "expectations",
     "manual_session",
-    "re2_patterns",
     "replay",
     "session",
     "session_runner",

@@ -6,12 +6,12 @@ from typing import Any, Literal, NamedTuple
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import AdminAnswered, Event, ExpectationChecked, FaultHealed, GuardActed, StepTaken
+from cluster_model.util.quantities import time_in_seconds
 from faults.catalogue import CATALOGUE
 from faults.declarations import Action, ExpectedImpact, FaultError, NobodyError
 from faults.injector import FaultBoard
-from playbooks.engine.expectations import NEVER_ASKED, seconds
-from playbooks.engine.re2_patterns import compile_re2_pattern
-from playbooks.engine.session import SLICE_US, Session, board_for
+from playbooks.engine.expectations import NEVER_ASKED
+from playbooks.engine.session import SLICE_US, Session, board_for, compile_re2_pattern
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import expected_json, step_name, step_words
 from playbooks.results.result import Verdict
@@ -187,7 +187,7 @@ class DryRunTimeline:
         when = ""
         if step.trigger.condition is not None:
             waited = event.at_us - self._previous_us
-            when = f"{step.trigger.condition.text}, " + (f"after {seconds(waited)}" if waited else "at once")
+            when = f"{step.trigger.condition.text}, " + (f"after {time_in_seconds(waited)}" if waited else "at once")
         self._previous_us = event.at_us
         if self._foretold and self._foretold[0].name == event.by:
             return replace(self._foretold.pop(0), when=when)

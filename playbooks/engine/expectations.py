@@ -7,6 +7,7 @@ start or from the moment the last fault was healed; an ``end`` is asked once, wh
 import re
 from typing import Any
 
+from cluster_model.util.quantities import time_in_seconds
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError, EvaluationError
 from playbooks.model.playbook import Expectation
@@ -118,7 +119,7 @@ class ExpectationMonitor:
         if holds(self.expectation.condition, query):
             return False
         self.ok = False
-        self._decide(now_us, f"did not hold at {seconds(now_us)}: {explain(self.expectation.condition, query)}")
+        self._decide(now_us, f"did not hold at {time_in_seconds(now_us)}: {explain(self.expectation.condition, query)}")
         return True
 
     def _observe_eventually(self, query: object, now_us: int, healed_us: int) -> bool:
@@ -132,8 +133,8 @@ class ExpectationMonitor:
         elif holds(self.expectation.condition, query):
             self.ok = True
             self.at_us = now_us
-            after = f", {seconds(now_us - since)} after {self.heal}" if self.waits_for_heal else ""
-            self.detail = f"held at {seconds(now_us)}{after}"
+            after = f", {time_in_seconds(now_us - since)} after {self.heal}" if self.waits_for_heal else ""
+            self.detail = f"held at {time_in_seconds(now_us)}{after}"
         else:
             return False
         self.final = not self.waits_for_heal  # a later fault starts such a wait anew
@@ -210,13 +211,6 @@ class Expecting:
         for watch, state in zip(self.watches, watches, strict=True):
             watch.load(state)
         self._open = [self.watches[place] for place in opened]
-
-
-def seconds(us: int) -> str:
-    """Virtual time for people: ``12.345s``, with as many digits as it takes and at least three."""
-    whole, rest = divmod(us, 1_000_000)
-    digits = f"{rest:06d}"
-    return f"{whole}.{digits[:3] if digits.endswith('000') else digits}s"
 
 
 def plain(value: Any) -> Any:

@@ -12,23 +12,14 @@ from cluster_model.client_factory import service_bounds
 from cluster_model.manual.cluster import ManualCluster
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import (
-    ConsumerReset,
     Event,
     ExpectationChecked,
-    InvariantViolated,
-    LogStartMoved,
-    RecordsAcked,
-    RecordsFailed,
-    RecordsRead,
-    RecordsUnknown,
-    SegmentRolled,
     StepTaken,
-    Truncated,
 )
-from cluster_model.protocol.messages import ALL
 from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import Expecting, plain
 from playbooks.engine.step_scheduler import State, check_answer, check_state
+from playbooks.event_text import notes_of
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
@@ -90,7 +81,7 @@ class TraceTable:
             self._steps.append((self._words(step), error))
         if error:
             self._notes.append(f"{self._words(step)}: {error}")
-        self._notes += telling(events, several=len(self.partitions) > 1)
+        self._notes += notes_of(events, several=len(self.partitions) > 1)
         if step.note:
             self._notes.append(step.note)
 
@@ -119,71 +110,6 @@ def _newest(state: State) -> State:
             if name in fields:
                 kept[who] |= {name: plain(fields[name][-NEWEST:]), "older": len(fields[name]) > NEWEST}
     return kept
-
-
-@dataclass(slots=True)
-class _Acked:
-    """Acknowledgements that follow each other, told in one line."""
-
-    acks: int
-    broker: int
-    start: int
-    end: int
-
-    def joins(self, event: RecordsAcked) -> bool:
-        """Take ``event`` in, if it goes on where this ends."""
-        if (event.acks, event.broker, event.log_offset) != (self.acks, self.broker, self.end):
-            return False
-        self.end += event.count
-        return True
-
-    def words(self) -> str:
-        """As a line of the table."""
-        one = self.end - self.start == 1
-        offsets = f"offset {self.start}" if one else f"offsets {self.start} to {self.end - 1}"
-        return f"broker {self.broker} acknowledges {offsets} (acks={acks_text(self.acks)})"
-
-
-def telling(events: Sequence[Event], *, several: bool) -> list[str]:
-    """What a reader of the table wants to be told beyond its columns; ``several``: name the partition each time."""
-    found: list[tuple[str, _Acked | str]] = []
-    for event in events:
-        partition = getattr(event, "partition", "")
-        if isinstance(event, RecordsAcked):
-            last = found[-1][1] if found and found[-1][0] == partition else None
-            if event.log_offset < 0 or (isinstance(last, _Acked) and last.joins(event)):
-                continue
-            end = event.log_offset + event.count
-            found.append((partition, _Acked(event.acks, event.broker, event.log_offset, end)))
-        elif words := _words(event):
-            found.append((partition, words))
-    texts = [(partition, each.words() if isinstance(each, _Acked) else each) for partition, each in found]
-    return [f"{partition}: {text}" if several and partition else text for partition, text in texts]
-
-
-def _words(event: Event) -> str:
-    if isinstance(event, Truncated):
-        return f"broker {event.broker} truncates from {event.end_offset} to {event.log_offset} ({event.rule})"
-    if isinstance(event, LogStartMoved):
-        return f"broker {event.broker} begins at {event.end_offset} now ({event.by})"
-    if isinstance(event, SegmentRolled):
-        return f"broker {event.broker} begins a segment at {event.log_offset} ({event.rule})"
-    if isinstance(event, RecordsFailed | RecordsUnknown):
-        word = "fails" if isinstance(event, RecordsFailed) else "ends unknown"
-        return f"the produce with acks={acks_text(event.acks)} {word}: {event.error}"
-    if isinstance(event, RecordsRead):
-        end = event.log_offset + event.count - 1
-        return f"the consumer reads offsets {event.log_offset} to {end} from broker {event.broker}"
-    if isinstance(event, ConsumerReset):
-        return f"the consumer goes from {event.end_offset} to {event.log_offset}"
-    if isinstance(event, InvariantViolated):
-        return f"{'known' if event.known else 'broken'}: {event.invariant}, {event.detail}"
-    return ""
-
-
-def acks_text(acks: int) -> str:
-    """As producers write it."""
-    return "all" if acks == ALL else str(acks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from cluster_model.checker.ledger import Survey
 from cluster_model.protocol.events import FIELDS, Event
-from playbooks.engine.expectations import seconds
+from cluster_model.util.quantities import time_in_seconds
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import reach, repeat, start_session
 from playbooks.model.playbook import Playbook
@@ -48,7 +48,7 @@ def told(
     """
     was, now = _event(recorded), _event(replayed)
     at_us = next((event["at_us"] for event in (was, now) if event and type(event.get("at_us")) is int), None)
-    when = "" if at_us is None else f", at {seconds(at_us)} of virtual time"
+    when = "" if at_us is None else f", at {time_in_seconds(at_us)} of virtual time"
     return (
         f"the replay differs from event {number} on{when}{versions}\n"
         f"  difference: {_difference(was, now, _event(next_recorded), _event(next_replayed))}\n"
@@ -420,7 +420,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
             code="sealed_already",
         )
     session = run_to_the_last(recorded, progress)
-    reason = f"the recording ends at {seconds(recorded.last_us)}: its process died"
+    reason = f"the recording ends at {time_in_seconds(recorded.last_us)}: its process died"
     result = session.finish() if session.phase == "ended" else session.standing(reason)
     from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second that a refusal lacks
 

@@ -6,19 +6,20 @@ after each act, never in between. So the digest depends on the playbook, the see
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any, Final
 
 from cluster_model.client_factory import service_bounds
 from cluster_model.cluster import Cluster
+from cluster_model.coordinators.group.consumer_protocol import COMPILED_PATTERNS, PatternError, PatternMatcher
 from cluster_model.protocol.events import Event, StepTaken
 from cluster_model.snapshots import Keyframe
+from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
 from faults.guardrails import Guards
 from faults.injector import OPERATOR, FaultBoard
 from playbooks.engine.expectations import ExpectationMonitor, holds
-from playbooks.engine.re2_patterns import compile_re2_pattern
 from playbooks.engine.step_scheduler import Judging, Script, perform, take
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook, Step
 from playbooks.model.step_text import step_name, step_of, step_words, words
 from playbooks.recording.event_codec import WIRE, Ingress, action_of, hand_in
@@ -27,6 +28,39 @@ from playbooks.results.client_stats import ClientBooks
 from playbooks.results.outages import Availability
 from playbooks.results.result import Felt, Findings, SessionResult
 from playbooks.units import duration_text
+
+# Regular expressions in RE2's syntax, compiled by google-re2, as Kafka's group coordinator does by RE2/J.
+
+
+MAX_MEMORY_BYTES: Final = 2 << 20
+"""Memory that one compiled expression may take. The library keeps up to 128 of them."""
+
+
+@lru_cache(maxsize=COMPILED_PATTERNS)
+def compile_re2_pattern(pattern: str) -> PatternMatcher:
+    """Compile an expression whose matching takes time in proportion to the length of the text.
+
+    Raises:
+        PatternError: it is not in RE2's syntax, or takes more memory than :data:`MAX_MEMORY_BYTES`.
+    """
+    import re2  # noqa: PLC0415 - few sessions have a subscription by a regular expression
+
+    options = re2.Options()
+    options.max_mem = MAX_MEMORY_BYTES
+    options.log_errors = False
+    options.never_capture = True
+    try:
+        compiled = re2.compile(pattern, options)
+    except UnicodeEncodeError as error:
+        raise PatternError(str(error)) from None
+    except re2.error as error:
+        (reason,) = error.args
+        raise PatternError(reason.decode(errors="replace")) from None
+    return lambda name: compiled.fullmatch(name) is not None
+
+
+# The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it.
+
 
 # The board of a session with the guards that its playbook asks for.
 

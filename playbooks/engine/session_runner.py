@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from cluster_model.util.quantities import counted, tenths
 from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import holds
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name, step_of, step_words
 from playbooks.recording.event_codec import WIRE, ingress_of
@@ -31,7 +31,7 @@ class Next:
 
     def told(self, now_us: int) -> str:
         """On one line, counted from now: ``step 3 inject crash on leader(orders-0) in 4.2 s``."""
-        left = f"{max(0, self.at_us - now_us) / 1_000_000:.1f} s"
+        left = f"{tenths(max(0, self.at_us - now_us))} s"
         if self.condition:
             return f"{self.words} when {self.condition}{f', for {left} at most' if self.at_us >= 0 else ''}"
         return f"{self.words} in {left}"

@@ -2,8 +2,7 @@
 
 playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges
                  for fuzzing
-record_contents  what a record holds: field providers and templates
-record_peek      a record as the inspector shows it
+record_contents  what a record holds: field providers and templates; a record as the inspector shows it
 step_text        steps, faults, their expected impact and triggers as text, and as YAML of a playbook
 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML.
@@ -46,7 +45,7 @@ __all__ = [
     "example_step",
     "expected_lines",
     "fields_of",
-    "record_peek",
+    "record_contents",
     "step_name",
     "step_of",
     "step_words",

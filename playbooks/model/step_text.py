@@ -8,8 +8,9 @@ from typing import Any, Final, cast
 
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import percent
 from faults.catalogue import CATALOGUE
-from faults.declarations import NUMERIC, OPERATIONS, Action, ExpectedImpact, Fault, Param, Value, Verb, percent, written
+from faults.declarations import NUMERIC, OPERATIONS, Action, ExpectedImpact, Fault, Param, Value, Verb, written
 from faults.declarations import SECOND as SECOND_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text

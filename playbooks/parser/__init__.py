@@ -1,7 +1,7 @@
 """From YAML to a checked playbook, or to every mistake in it with its place.
 
-loader         `load` and `loads`: a file or a text to a `Playbook`, also with changed settings; fragments alone
-playbook_keys  every key of a playbook and of a fragment, as tables
+loader         `load` and `loads`: a file or a text to a `Playbook`, also with changed settings; fragments alone;
+               every key of a playbook and of a fragment, as tables
 key_reference  the same keys as text for people, and as JSON Schema for editors
 settings       `--set`: single values changed in the text, the cells of a grid, and their checks
 yaml_edit      edits in place that keep comments, and a playbook written out with its fragments in it

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from cluster_model.manual.verbs import MANUAL_VERBS
+from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
 from faults.declarations import OPERATIONS
-from playbooks.errors import listed
 from playbooks.model.playbook import SEED
 from playbooks.parser.document.field_types import (
     KAFKA,
@@ -31,7 +31,7 @@ from playbooks.parser.document.field_types import (
 )
 from playbooks.parser.document.grid import CASES
 from playbooks.parser.document.variables import GIVEN, STEP_INCLUDE, VARIABLE, with_variables
-from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
+from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 from playbooks.parser.sections import expectations
 from playbooks.parser.sections.cluster import Config, KafkaVersion
 from playbooks.parser.steps.manual_steps import THEN, Nothing, manual_record

@@ -20,7 +20,8 @@ from typing import Final
 import yaml
 
 from cluster_model.protocol.config_defs import SCOPES
-from playbooks.errors import PlaybookError, counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, cell_words, value_words
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.grid import CASES, GridNodes, paths_of
@@ -92,7 +93,7 @@ def _refuse_bare_configuration(path: str, root: yaml.MappingNode, setting: "_Set
 
 def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[str], setting: "_Setting") -> list[str]:
     """The path of a variable, where one is meant; any other path as it is."""
-    from playbooks.parser.playbook_keys import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
+    from playbooks.parser.loader import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
 
     known = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
     if parts[0] == "include":

@@ -13,7 +13,7 @@ from playbooks.parser.document.context import Notes
 from playbooks.parser.document.includes import FragmentStore, Includer
 from playbooks.parser.document.variables import GIVEN
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequence, compose, syntax_tree
-from playbooks.parser.playbook_keys import FRAGMENT, PLAYBOOK
+from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 
 _FIRST: Final = ("floodmark", "name", "title", "story", "source", "tags", "seed")
 """Keys that say what a file is: what is new among them stands with them."""

@@ -7,10 +7,10 @@ from typing import Final, cast
 
 import msgspec
 
+from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import SCHEMA_VERSION
-from cluster_model.util.coded_error import CodedError
+from cluster_model.util.quantities import counted, listed
 from faults.declarations import Action, Value, Verb, frozen
-from playbooks.errors import counted, listed
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionError

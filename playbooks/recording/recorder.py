@@ -30,10 +30,10 @@ from cluster_model.cluster import Cluster
 from cluster_model.external_clients import Manners
 from cluster_model.observation import ClusterView, PartitionView
 from cluster_model.protocol.configs import TopicConfig
+from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import DATA_KINDS, SCHEMA_VERSION, Event
-from cluster_model.util.coded_error import CodedError
+from cluster_model.util.quantities import counted
 from faults.declarations import Action
-from playbooks.errors import counted
 from playbooks.model.playbook import Playbook
 from playbooks.recording.event_codec import encode
 from playbooks.results.result import ExpectationResult, Findings, SessionResult, conclude

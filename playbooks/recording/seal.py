@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from cluster_model.checker.ledger import DELETED, HELD, LOST, RangeSet, RecordRange, Survey
+from cluster_model.checker.ledger import DELETED, HELD, LOST, RecordRange, Survey
 from cluster_model.protocol.events import COLUMNS, SCHEMA_VERSION
-from cluster_model.util.ranges import Range, subtract
+from cluster_model.util.ranges import Range, RangeSet, subtract
 from playbooks.recording.event_codec import decode
 from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from cluster_model.util.quantities import exact_seconds
 from playbooks.errors import shown
 
 FORMAT: Final = "floodmark_baseline"
@@ -191,7 +192,9 @@ def differences(before: BaselineEntry, now: BaselineEntry) -> list[BaselineChang
     if None not in (before.unavailable_us, now.unavailable_us) and before.unavailable_us != now.unavailable_us:
         old, new = before.unavailable_us or 0, now.unavailable_us or 0
         trend = _trend(old, new)
-        changes.append(BaselineChange("unavailable", us_text(old), us_text(new), trend, regression=trend > 0))
+        changes.append(
+            BaselineChange("unavailable", exact_seconds(old), exact_seconds(new), trend, regression=trend > 0)
+        )
     changes += _expectations(before.expectations, now.expectations)
     for what, was, is_now in (
         ("profile", before.profile, now.profile),
@@ -213,13 +216,6 @@ def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[B
             changes.append(BaselineChange(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
     gone = [text for text in before if text not in now]
     return changes + [BaselineChange(f"expectation {text}", word[before[text]], "not there") for text in gone]
-
-
-def us_text(us: int) -> str:
-    """Microseconds as seconds, exactly: ``9.1s``."""
-    whole, rest = divmod(us, 1_000_000)
-    digits = f"{rest:06d}".rstrip("0")
-    return f"{whole}.{digits}s" if digits else f"{whole}s"
 
 
 def _trend(before: int, now: int) -> int:

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from cluster_model.observation import ClusterView, GroupView, ProducerView
 from cluster_model.protocol.events import CRASH, OUT_OF_MEMORY, POWER_LOSS
-from cluster_model.util.percentiles import LatencyHistogram
-from playbooks.errors import counted
+from cluster_model.util.latency import LatencyHistogram
+from cluster_model.util.quantities import counted
 from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 
 # Statistics of what clients saw of a session.

@@ -7,7 +7,8 @@ from cluster_model.cluster import Cluster
 from cluster_model.coordinators.group import GroupState, Table, member_table, offset_table, partitions_of, state_table
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.group_messages import DescribedGroup
-from playbooks.errors import listed, nearest, shown
+from cluster_model.util.quantities import listed
+from playbooks.errors import nearest, shown
 
 
 def groups_of(cluster: Cluster) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from cluster_model.observation import ClusterView
 from cluster_model.spec import INTERNAL
-from cluster_model.util.service_bound import SERVICE_BOUND_US, bound_us
-from playbooks.errors import counted
+from cluster_model.util.latency import SERVICE_BOUND_US, bound_us
+from cluster_model.util.quantities import acks_text, counted, short_seconds
 from playbooks.results.client_stats import ClientBooks
 
 # When nobody served, summed up as the events of a session pass: as clients felt it, and as the cluster saw it.
@@ -15,7 +15,7 @@ from playbooks.results.client_stats import ClientBooks
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
 # none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
 # acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, which is more for a while
-# where it was answered slowly (:mod:`cluster_model.util.service_bound`). Records that are given up were not served: the
+# where it was answered slowly (:mod:`cluster_model.util.latency`). Records that are given up were not served: the
 # time continues with the next record, and ends with what was given up last where none follows. A process that is down
 # or paused needs no service.
 #
@@ -404,7 +404,7 @@ class Unavailable:
         return {
             **_sums(self.clients),
             "clients": {
-                client: {"acks": acks_word(acks), **_sums(lines), "partitions": _lines(lines)}
+                client: {"acks": acks_text(acks), **_sums(lines), "partitions": _lines(lines)}
                 for (client, acks), lines in by_client(self.clients).items()
             },
             "groups": {
@@ -470,11 +470,6 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
     return {each.partition: each.to_json() for each in lines}
 
 
-def acks_word(acks: int) -> str:
-    """``all``, ``1`` or ``0``."""
-    return "all" if acks == -1 else str(acks)
-
-
 def outage_words(unavailable: Unavailable) -> list[str]:
     """A line for each producer that was not served: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
     told = []
@@ -484,13 +479,5 @@ def outage_words(unavailable: Unavailable) -> list[str]:
             of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""
             spans = counted(sums["times"], "span")
             longest = f", longest {short_seconds(sums['longest_us'])}" if sums["times"] > 1 else ""
-            told.append(f"{client} acks={acks_word(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
+            told.append(f"{client} acks={acks_text(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
     return told
-
-
-def short_seconds(us: int) -> str:
-    """Virtual time to a tenth of a second, what is shorter to the millisecond: ``12.3 s``, ``40 ms``, ``0 s``."""
-    if us and us < 100_000:
-        return f"{max(1, (us + 500) // 1_000)} ms"
-    tenths = (us + 50_000) // 100_000
-    return f"{tenths // 10}.{tenths % 10} s" if tenths % 10 else f"{tenths // 10} s"

@@ -17,7 +17,7 @@ from cluster_model.protocol.events import (
     RecordsLost,
     StepTaken,
 )
-from cluster_model.util.percentiles import LatencyHistogram
+from cluster_model.util.latency import LatencyHistogram
 from playbooks.results.client_stats import ClientBooks, Clients, enter, summed_up
 from playbooks.results.outages import Availability, Unavailable, drawn_up
 

@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from statistics import median_low
 from typing import Any, Final, Literal
 
-from playbooks.errors import counted, worst
+from cluster_model.util.quantities import counted, listed, short_seconds, thousands
+from playbooks.errors import worst
 from playbooks.model.playbook import SEED, Cell, cell_words, value_words
-from playbooks.results.outages import short_seconds
 from playbooks.results.result import SessionResult
 from playbooks.text import escaped, table_text
 
@@ -229,10 +229,14 @@ def _measures(measures: Mapping[str, int]) -> dict[str, int]:
     return {name: measures[name] for name in MEASURES if name in measures}
 
 
+def _number(number: int) -> str:
+    return thousands(number, "\N{NO-BREAK SPACE}")
+
+
 def _group(group: CellGroup) -> dict[str, Any]:
     spreads = {name: dict(zip(("min", "median", "max"), group.spread(name), strict=True)) for name in MEASURES}
-    counted = {"seeds": len(group.rows), "passed": group.passed, "lossy": group.lossy}
-    return {"settings": dict(group.settings), "verdict": group.verdict, **counted, **spreads}
+    numbers = {"seeds": len(group.rows), "passed": group.passed, "lossy": group.lossy}
+    return {"settings": dict(group.settings), "verdict": group.verdict, **numbers, **spreads}
 
 
 def axes_of(cells: Iterable[Cell]) -> dict[str, tuple[str, ...]]:
@@ -344,15 +348,15 @@ def what_words(group: CellGroup) -> str:
     """What a row costs: ``loses nothing, leaves 1 240 failed or unknown and stalls producers for 9.1 s``."""
     parts = [_losses(group)]
     if torn := group.total("torn"):
-        parts.append(f"tears {thousands(torn)} out of their transactions")
+        parts.append(f"tears {_number(torn)} out of their transactions")
     if duplicates := group.total("duplicates"):
-        parts.append(f"writes {thousands(duplicates)} twice")
+        parts.append(f"writes {_number(duplicates)} twice")
     if skipped := group.total("skipped"):
-        parts.append(f"skips {thousands(skipped)}")
+        parts.append(f"skips {_number(skipped)}")
     if reread := group.total("reread"):
-        parts.append(f"reads {thousands(reread)} again")
+        parts.append(f"reads {_number(reread)} again")
     if rejected := group.total("rejected"):
-        parts.append(f"leaves {thousands(rejected)} failed or unknown")
+        parts.append(f"leaves {_number(rejected)} failed or unknown")
     stall = group.total("read_stall_us")
     if out := group.total("unavailable_us"):
         parts.append(f"stalls producers for {short_seconds(out)}{' in all' if len(group.rows) > 1 else ''}")
@@ -360,24 +364,19 @@ def what_words(group: CellGroup) -> str:
         parts.append("never stalls" if stall < STALL_US else "stalls no producer")
     if stall >= STALL_US:
         parts.append(f"stalls readers for up to {short_seconds(stall)}")
-    return f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return listed(parts, "and")
 
 
 def _losses(group: CellGroup) -> str:
     acked, committed = group.total("acked_lost"), group.total("committed_lost")
     where = f" (in {group.lossy} of {len(group.rows)} seeds)" if len(group.rows) > 1 and group.lossy else ""
     if acked and committed:
-        return f"loses {thousands(acked)} acknowledged, {thousands(committed)} of them committed{where}" if (
+        return f"loses {_number(acked)} acknowledged, {_number(committed)} of them committed{where}" if (
             committed <= acked
-        ) else f"loses {thousands(acked)} acknowledged and {thousands(committed)} committed{where}"  # fmt: skip
+        ) else f"loses {_number(acked)} acknowledged and {_number(committed)} committed{where}"  # fmt: skip
     if acked:
-        return f"loses {thousands(acked)} acknowledged{where}"
-    return f"loses {thousands(committed)} committed{where}" if committed else "loses nothing"
-
-
-def thousands(number: int) -> str:
-    """``1 240``: thousands apart by a space that does not break."""
-    return f"{number:,}".replace(",", "\N{NO-BREAK SPACE}")
+        return f"loses {_number(acked)} acknowledged{where}"
+    return f"loses {_number(committed)} committed{where}" if committed else "loses nothing"
 
 
 # A matrix as a table: heads and rows of text, for a terminal, for a pipe and for Markdown.
@@ -532,7 +531,7 @@ def _value(group: CellGroup, name: str) -> str:
 
 def _spread(group: CellGroup, name: str) -> str:
     least, median, greatest = group.spread(name)
-    write = short_seconds if name in _TIMES else thousands
+    write = short_seconds if name in _TIMES else _number
     low, middle, high = write(least), write(median), write(greatest)
     if low == high:
         return middle

@@ -4,7 +4,6 @@ question: a question as it is typed, read to steps.
 start_point: the session and the time at which the question is asked.
 simulation: the futures: the session forked again and again, also in other processes, and what is seen of each, when
   a group was handed nothing among it.
-spans: intervals of virtual time, and what is left of them where others are taken away.
 check: prepares a question and gives its answer: what the action adds, over all futures.
 report: the answer as text and document, and the worst future as a playbook.
 

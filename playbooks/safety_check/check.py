@@ -6,17 +6,29 @@ from statistics import median_low
 from typing import Any, Final, Literal
 
 from cluster_model.protocol.configs import BrokerConfig
+from cluster_model.util.quantities import acks_text, counted, short_seconds
 from cluster_model.util.ranges import length
 from faults.declarations import NobodyFoundError, SelectorError, resolve
 from playbooks.engine.session import Session
-from playbooks.errors import PlaybookError, counted
+from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook, Step
 from playbooks.parser.document.context import PlaybookNames
 from playbooks.parser.steps.timed_steps import facts_of
-from playbooks.results.outages import ClientKey, acks_word, short_seconds
+from playbooks.results.outages import ClientKey
 from playbooks.safety_check.question import read_list, read_question
-from playbooks.safety_check.simulation import FIRST, ActionPlan, FuturePair, Lost, ReaderImpact, ServiceIntervals, put
-from playbooks.safety_check.spans import Spans, longest, longest_added, without
+from playbooks.safety_check.simulation import (
+    FIRST,
+    ActionPlan,
+    FuturePair,
+    Lost,
+    ReaderImpact,
+    ServiceIntervals,
+    Spans,
+    longest,
+    longest_added,
+    put,
+    without,
+)
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]
@@ -244,7 +256,7 @@ def _why_stalled(effect: Effect) -> str:
         return f"{partition} had fewer in sync than min.insync.replicas for {short_seconds(short_us)}{answered}"
     if out_us:
         return f"nobody led {partition} for {short_seconds(out_us)}{answered}"
-    return f"{client} acks={acks_word(acks)} got no record into {partition}{answered}"
+    return f"{client} acks={acks_text(acks)} got no record into {partition}{answered}"
 
 
 def _meanwhile(span: tuple[int, int], others: Spans) -> int:

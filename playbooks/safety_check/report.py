@@ -9,13 +9,13 @@ from dataclasses import asdict, replace
 from typing import Any, Final
 
 from cluster_model.protocol.events import StepTaken
+from cluster_model.util.quantities import acks_text, counted, short_seconds, time_in_seconds
 from cluster_model.util.ranges import length
 from faults.injector import OPERATOR
 from playbooks.conditions.condition import FUNCTIONS
-from playbooks.engine.expectations import seconds
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import reach, repeat
-from playbooks.errors import FAILED, INCONCLUSIVE, OK, PlaybookError, counted
+from playbooks.errors import FAILED, INCONCLUSIVE, OK, PlaybookError
 from playbooks.export.playbook_writer import replaced
 from playbooks.model.playbook import Step, Trigger
 from playbooks.model.step_text import (
@@ -32,11 +32,9 @@ from playbooks.model.step_text import (
 from playbooks.parser.loader import loads
 from playbooks.parser.yaml_edit import EditError, put, rewritten, without, written_out
 from playbooks.recording.reader import RecordedAction
-from playbooks.results.outages import acks_word, short_seconds
 from playbooks.results.result import SessionResult
 from playbooks.safety_check.check import STALL_US, WHY_STALL, Effect, SafetyAnswer, SafetyCheckResult, Spread
-from playbooks.safety_check.simulation import Future, ReaderImpact, reseeding
-from playbooks.safety_check.spans import longest
+from playbooks.safety_check.simulation import Future, ReaderImpact, longest, reseeding
 from playbooks.safety_check.start_point import StartPoint
 from playbooks.units import duration_text
 from playbooks.version import VERSION
@@ -168,9 +166,9 @@ def _expected(effect: Effect) -> list[str]:
     lines = []
     for name, why in told.items():
         lines.append(f"  - {name}() == {getattr(future, name)}" + (f"  # {why}" if why else ""))
-    counted = UNEXPECTED if UNEXPECTED in FUNCTIONS else ""
-    if counted:
-        lines.append(f"  - {counted}() == {len(future.violations)}")
+    unexpected = UNEXPECTED if UNEXPECTED in FUNCTIONS else ""
+    if unexpected:
+        lines.append(f"  - {unexpected}() == {len(future.violations)}")
     if future.seen.under_min:
         lines.append(f"  - eventually: {scalar('under_min_isr() > 0')}")
     for group, felt in future.readers.items():
@@ -283,7 +281,7 @@ def lines(asked: SafetyCheckResult) -> list[str]:
         found.append(_line("why", answer.why))
     if answer.verdict != "stalls" and answer.over("stall_us").worst:
         found.append(_line("stalls", f"writes {_spread(answer.over('stall_us'))}"))
-    found += [_line("acks=" + acks_word(acks), text) for acks, text in _by_acks(worst)]
+    found += [_line("acks=" + acks_text(acks), text) for acks, text in _by_acks(worst)]
     found += _besides(answer)
     found.append(_line("without it", _baseline(worst)))
     found.append(_line("watched", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
@@ -365,7 +363,7 @@ def title(asked: SafetyCheckResult, name: str) -> str:
     """What was asked, of what, where."""
     text = f'to "{asked.question.text}"' if asked.question.text else "to go on with the steps that are still to come"
     at_us = asked.standing.at_us
-    at = f"right before {seconds(at_us + 1)}" if at_us % 1_000 == 999 else f"at {seconds(at_us)}"
+    at = f"right before {time_in_seconds(at_us + 1)}" if at_us % 1_000 == 999 else f"at {time_in_seconds(at_us)}"
     return f"{name}, {at}, after {asked.standing.executed} events: is it safe {text}?"
 
 
@@ -412,14 +410,14 @@ def _run_document(effect: Effect, stall_us: int) -> dict[str, Any]:
         "read_stall_us": effect.read_stall_us,
         "readers": {name: asdict(felt) for name, felt in effect.readers.items()},
         "writes": [
-            {"client": client, "acks": acks_word(acks), "partition": partition, "longest_us": longest(spans),
+            {"client": client, "acks": acks_text(acks), "partition": partition, "longest_us": longest(spans),
              "us": length(spans)}
             for (client, acks, partition), spans in effect.writes.items()
         ],
         "under_min_isr_us": {name: length(spans) for name, spans in effect.under_min.items()},
         "losses": [
             {"partition": each.partition, "count": each.count, "committed": each.committed,
-             "acks": acks_word(each.acks), "cause": each.cause}
+             "acks": acks_text(each.acks), "cause": each.cause}
             for each in effect.losses
         ],
         "violations": [list(each) for each in effect.violations],

@@ -1,12 +1,15 @@
 """The futures of a session, with an action and without, each with its own seed, and what is seen of each."""
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import InvariantViolated
+from cluster_model.util.ranges import subtract
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.worker_pool import JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, OK, PlaybookError
@@ -15,12 +18,51 @@ from playbooks.results.client_stats import ClientBooks, read_up_to
 from playbooks.results.group_progress import ReadStalls
 from playbooks.results.outages import Availability, ClientKey, Outages, drawn_up
 from playbooks.results.result import SessionResult
-from playbooks.safety_check.spans import Spans, longest
 from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 GroupPartition = tuple[str, str]
 PACE_US: Final = 100_000
 """Shorter waits are the pace of polls and are not kept: a group under load has one with each poll."""
+
+
+# Intervals of virtual time, and what is left of them where others are taken away.
+
+
+Spans = tuple[tuple[int, int], ...]
+"""Intervals, each from its beginning to its end, in order and apart from each other."""
+
+
+def without(spans: Spans, others: Spans) -> Spans:
+    """What is left of intervals where those others are taken away."""
+    return tuple((start, end) for start, end in subtract(spans, others) if start < end)
+
+
+def longest(spans: Spans) -> int:
+    """The longest of them, 0 for none."""
+    return max((end - start for start, end in spans), default=0)
+
+
+def longest_added(spans: Spans, others: Spans) -> int:
+    """By how much the longest of these waits is longer than the one of the others in the same time.
+
+    A wait ends when something comes. Where one of these covers several of the others, something came in between
+    without the action, so only the longest time in common with one of them is taken away.
+    """
+    ends = [end for _start, end in others]
+    most = 0
+    for start, end in spans:
+        if end - start <= most:
+            continue
+        common = 0
+        for low, high in islice(others, bisect_right(ends, start), None):
+            if low >= end:
+                break
+            common = max(common, min(end, high) - max(start, low))
+        most = max(most, end - start - common)
+    return most
+
+
+# What was not served.
 
 
 @dataclass(frozen=True, slots=True)

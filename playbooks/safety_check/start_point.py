@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 from playbooks.engine.replay import ReplayComparison, begin, playbook_of
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session
 from playbooks.engine.session_runner import reach, repeat

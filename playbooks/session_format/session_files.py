@@ -16,7 +16,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, Protocol, Self, TypeVar
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
+from cluster_model.util.quantities import time_in_seconds
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"
@@ -158,7 +159,7 @@ class BranchOrigin:
 
     def words(self) -> str:
         """For a reader of the session."""
-        return f"branch {self.letter} of session {self.parent}, which it left at {self.at_us / 1e6:.3f}s"
+        return f"branch {self.letter} of session {self.parent}, which it left at {time_in_seconds(self.at_us)}"
 
 
 @dataclass(frozen=True, slots=True)

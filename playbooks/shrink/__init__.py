@@ -1,7 +1,7 @@
 """Delta debugging: a failing playbook made as small as it can be while it fails in the same way.
 
-shrinker: all passes until none finds more, and the shrunk playbook as a file with reasons.
-passes: fewer steps, fewer records and clients, shorter and earlier faults.
+shrinker: fewer steps, fewer records and clients, shorter and earlier faults, until no pass finds more; and the shrunk
+playbook as a file with reasons.
 search: goes from candidate to candidate within a budget, several ahead of their turn.
 oracle: whether a candidate still fails in the same way; verdicts are kept in a journal.
 candidate: the playbook as plain data that can be edited, and the decisions made so far.

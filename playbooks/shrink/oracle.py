@@ -17,10 +17,11 @@ from cluster_model.protocol.events import (
     LivenessOverdue,
     StepTaken,
 )
+from cluster_model.util.quantities import listed
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import start_session
-from playbooks.errors import PlaybookError, listed, nearest, shown
+from playbooks.errors import PlaybookError, nearest, shown
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import step_name
 from playbooks.parser.loader import loads

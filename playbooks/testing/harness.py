@@ -21,12 +21,13 @@ import yaml
 
 from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.events import Event
+from cluster_model.util.quantities import listed, time_in_seconds
 from faults.declarations import Action, FaultError
 from playbooks.conditions.condition import Condition
 from playbooks.conditions.grammar import EvaluationError
-from playbooks.engine.expectations import explain, holds, seconds
+from playbooks.engine.expectations import explain, holds
 from playbooks.engine.session import SLICE_US, Session
-from playbooks.errors import PlaybookError, listed, shown
+from playbooks.errors import PlaybookError, shown
 from playbooks.library.bundled import names, path_of
 from playbooks.model.playbook import Playbook
 from playbooks.model.step_text import action_of
@@ -122,7 +123,7 @@ class Laboratory:
         target = span if until is not None else self.now_us + span
         if target < self.now_us:
             raise LaboratoryError(
-                f"run: found until={until!r}, allowed is {seconds(self.now_us)} or later: it is that now"
+                f"run: found until={until!r}, allowed is {time_in_seconds(self.now_us)} or later: it is that now"
             )
         self._advance(target)
         return self
@@ -141,7 +142,7 @@ class Laboratory:
             if self.now_us >= deadline:
                 raise NeverHeldError(f"{asked.text} did not hold within {within}: {explain(asked, query)}".rstrip(": "))
             if not self._advance(deadline, 1) and not holds(asked, query):
-                where = f"the session ended at {seconds(self.now_us)}"
+                where = f"the session ended at {time_in_seconds(self.now_us)}"
                 raise NeverHeldError(f"{asked.text} did not hold, {where}: {explain(asked, query)}".rstrip(": "))
         return self
 
@@ -209,7 +210,7 @@ class Laboratory:
         asked = self._asked(condition, boolean=True)
         if not holds(asked, self._session.cluster.query):
             told = explain(asked, self._session.cluster.query)
-            raise AssertionError(f"{asked.text} does not hold at {seconds(self.now_us)}: {told}".rstrip(": "))
+            raise AssertionError(f"{asked.text} does not hold at {time_in_seconds(self.now_us)}: {told}".rstrip(": "))
         return self
 
     def events(self, kind: str = "") -> list[Event]:
@@ -268,7 +269,7 @@ class Laboratory:
 
     def _check_open(self) -> None:
         if self._session.phase != "steps":
-            raise LaboratoryError(f"it is over: the session has settled, at {seconds(self.now_us)}")
+            raise LaboratoryError(f"it is over: the session has settled, at {time_in_seconds(self.now_us)}")
 
     def _advance(self, until_us: int, max_events: int = 0) -> bool:
         """Let time pass; whether there is more to come."""

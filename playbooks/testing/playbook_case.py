@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Final
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.campaign.workloads.grid_workload import Varying, jobs_of
-from playbooks.engine.expectations import NEVER_ASKED, seconds
+from playbooks.engine.expectations import NEVER_ASKED
 from playbooks.engine.session_runner import start_session
-from playbooks.errors import PlaybookError, counted
+from playbooks.errors import PlaybookError
 from playbooks.model.playbook import Playbook, cell_words
 from playbooks.parser.document.grid import AxisError
 from playbooks.parser.loader import changed, load, loads
@@ -128,7 +129,9 @@ def report(case: PlaybookCase, result: SessionResult) -> list[str]:
     lines += [f"         and {counted(len(found) - CAUSES, 'more finding')}"] if len(found) > CAUSES else []
     for each in result.violations[:CAUSES]:
         word, known = ("known", f" ({each.known})") if each.known else ("broken", "")
-        lines.append(f"{word:<9}{each.invariant} at {seconds(each.at_us)}: {each.partition} {each.detail}{known}")
+        lines.append(
+            f"{word:<9}{each.invariant} at {time_in_seconds(each.at_us)}: {each.partition} {each.detail}{known}"
+        )
     lines += ["", f"seed     {result.seed}  {result.profile}", f"digest   {result.digest}"]
     lines += [f"session  {result.session}"] if result.session else []
     return [*lines, f"again    {case.command}"]

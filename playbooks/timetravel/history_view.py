@@ -4,12 +4,12 @@ from typing import Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import Event
+from cluster_model.util.quantities import counted
 from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.engine.replay import ReplayMismatchError, begin
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
 from playbooks.engine.session_runner import SoFar, so_far
-from playbooks.errors import counted
 from playbooks.recording.reader import RecordedAction, RecordedSession
 from playbooks.results.client_stats import ClientBooks
 from playbooks.session_format.session_files import SessionError

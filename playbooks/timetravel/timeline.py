@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from cluster_model.cluster import Cluster
+from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import Event
 from cluster_model.snapshots import Packed, pack, unpack
-from cluster_model.util.coded_error import CodedError
 from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
 from playbooks.engine.session import SETTLE, SLICE_US, TAKE_OVER, Session

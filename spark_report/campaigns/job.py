@@ -449,6 +449,6 @@ class CampaignJob:
 
 
 def clock(seconds: float) -> str:
-    """``0:01:40``."""
+    """Real time as a job prints it: ``0:01:40``."""
     whole = round(seconds)
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

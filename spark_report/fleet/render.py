@@ -8,11 +8,12 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from cluster_model.util.quantities import counted, rounded_duration, thousands
 from playbooks.text import escaped, printable, table_text
 from spark_report.fleet.sources import Source
 from spark_report.fleet.tables import ANY, SURPRISING
 from spark_report.input.sessions import SetAside
-from spark_report.model.format import duration, number, several
+from spark_report.model.format import three_figures
 from spark_report.model.report import Tone, first_reasons
 from spark_report.render.charts import ALARM, CALM, LINES, WARNING, Figure, chart_text
 from spark_report.render.html import environment
@@ -67,9 +68,7 @@ def percent(value: float | None) -> str:
     """``4.2 %``, ``0.05 %``; three figures at most."""
     if value is None:
         return ""
-    share = value * 100
-    text = f"{share:.1f}" if share >= 10 else f"{share:.2f}"
-    return f"{text.rstrip('0').rstrip('.')} %"
+    return f"{three_figures(value * 100)} %"
 
 
 def rate(row: Row) -> str:
@@ -88,14 +87,14 @@ def verdict(story: FleetStory) -> tuple[Tone, str]:
     for fleet in story.shown:
         odd = story.summed(fleet, SURPRISING)
         found = story.findings(fleet)
-        runs = several(story.runs.get(fleet, 0) - story.errors.get(fleet, 0), "run")
+        runs = counted(story.runs.get(fleet, 0) - story.errors.get(fleet, 0), "run")
         if odd is not None:
             tone = "alarm"
             said = f"something surprising in {rate(odd)} of {runs}"
         elif found:
             tone = "warning" if tone == "calm" else tone
             said = (
-                f"nothing surprising in {runs}, {several(len(found), 'thing')} that the settings or the version allow"
+                f"nothing surprising in {runs}, {counted(len(found), 'thing')} that the settings or the version allow"
             )
         else:
             said = f"nothing found in {runs}"
@@ -121,7 +120,7 @@ def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
     if pair is not None and pair["lift"] > 1:
         said.append(
             f"Most dangerous together: {pair['one']} and {pair['other']}, {rate(pair)} of "
-            f"{several(pair['runs'], 'run')} with both, {pair['lift']:.1f} times as often as over all."
+            f"{counted(pair['runs'], 'run')} with both, {pair['lift']:.1f} times as often as over all."
         )
     ranked = _own(story, "fleet_settings", fleet)
     if len(ranked) > 1:
@@ -129,7 +128,7 @@ def _of_fleet(story: FleetStory, fleet: str) -> list[str]:
         said.append(f"Best settings: {chosen(best)}. Worst: {chosen(last)}, as in run {last['run']}.")
     broken = story.errors.get(fleet, 0)
     if broken:
-        said.append(f"{several(broken, 'run')} broke inside; no probability but its own counts them.")
+        said.append(f"{counted(broken, 'run')} broke inside; no probability but its own counts them.")
     return [lead + line for line in said]
 
 
@@ -139,7 +138,7 @@ def _times(story: FleetStory, fleet: str) -> list[str]:
         return []
     told = ", ".join(f"{name} {when(row['value_us'])}" for name, row in found.items())
     never = found["p50"]["never"]
-    late = f"; {several(never, 'run')} had not recovered at the end" if never else ""
+    late = f"; {counted(never, 'run')} had not recovered at the end" if never else ""
     return [f"Recovery: {told} (run {found['max']['run']}){late}."]
 
 
@@ -150,7 +149,7 @@ def chosen(row: Row) -> str:
 
 def when(value_us: int | None) -> str:
     """A time as a table has it."""
-    return "never" if value_us is None else duration(value_us)
+    return "never" if value_us is None else rounded_duration(value_us)
 
 
 def _worst_key(story: FleetStory, fleet: str) -> str:
@@ -308,7 +307,7 @@ def findings_view(story: FleetStory) -> View:
     columns: Columns = {
         **_fleet(story),
         "finding": lambda row: _sum_words(row["key"]),
-        "runs": lambda row: f"{number(row['hits'])} of {number(row['runs'])}",
+        "runs": lambda row: f"{thousands(row['hits'])} of {thousands(row['runs'])}",
         "probability": rate,
         "expected": lambda row: "" if row["key"] in SUMS else row["expected"] or "SURPRISING",
         **_run(),
@@ -335,7 +334,7 @@ def pairs_view(story: FleetStory) -> View:
         **_fleet(story),
         "faults": lambda row: f"{row['one']} + {row['other']}",
         "finding": lambda row: _sum_words(row["key"]),
-        "runs": lambda row: f"{number(row['hits'])} of {number(row['runs'])}",
+        "runs": lambda row: f"{thousands(row['hits'])} of {thousands(row['runs'])}",
         "probability": rate,
         "lift": lambda row: f"{row['lift']:.2f}",
         **_run(),
@@ -352,10 +351,10 @@ def ranking_view(story: FleetStory) -> View:
         "rank": lambda row: row["rank"],
         **_fleet(story),
         "settings": chosen,
-        "runs": lambda row: number(row["runs"]),
-        "surprising": lambda row: number(row["surprising_hits"]),
+        "runs": lambda row: thousands(row["runs"]),
+        "surprising": lambda row: thousands(row["surprising_hits"]),
         "anything": rate,
-        "lossy": lambda row: number(row["lossy_runs"]),
+        "lossy": lambda row: thousands(row["lossy_runs"]),
         "outage": lambda row: when(row["outage_p50_us"]) if row["outage_p50_us"] is not None else "",
         **_run("worst run"),
     }
@@ -424,7 +423,7 @@ def html_page(story: FleetStory) -> str:
 def _facts(story: FleetStory) -> list[tuple[str, str]]:
     facts = []
     for source in story.sources:
-        runs = f"{number(story.runs.get(source.name, 0))} runs of {source.words}"
+        runs = f"{thousands(story.runs.get(source.name, 0))} runs of {source.words}"
         facts.append((f"{source.name}{' (baseline)' if source.name == story.baseline else ''}", runs))
         if source.only:
             facts.append(("a run again", f"{source.only} RUN"))

@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 
+from cluster_model.util.quantities import counted
 from playbooks.text import json_text
 from spark_report.fleet import render
 from spark_report.fleet.render import FleetStory, ordered, sentences, verdict
@@ -29,7 +30,6 @@ from spark_report.fleet.tables import (
     words_of,
 )
 from spark_report.job import Patient, SparkOptions
-from spark_report.model.format import several
 from spark_report.render.output import TABLES as FOLDER
 from spark_report.render.output import Staging, write_parquet
 from spark_report.spark.errors import ReportError
@@ -60,7 +60,7 @@ def report(
         stage(f"set aside: {each.reason}")
     against = sources[-1].name if baseline is not None else ""
     with Staging(out) as staging:
-        stage(f"adding up {several(len(sources), 'fleet')}")
+        stage(f"adding up {counted(len(sources), 'fleet')}")
         tables, counts = compute(spark, sources, against)
         rows = ordered({name: table.to_pylist() for name, table in tables.items()})
         runs, errors = (
@@ -117,10 +117,10 @@ def compute(
             **({"fleet_changes": changes(found, runs, baseline)} if baseline else {}),
         }
         tables = {name: _answer(name, frame) for name, frame in made.items()}
-        counted = runs.groupBy("fleet").agg(
+        totals = runs.groupBy("fleet").agg(
             F.count(F.lit(1)).alias("runs"), F.count_if(F.col("error") != "").alias("errors")
         )
-        return tables, {row.fleet: (row.runs, row.errors) for row in counted.collect()}
+        return tables, {row.fleet: (row.runs, row.errors) for row in totals.collect()}
     finally:
         # After Ctrl-C the JVM may not answer any more; what matters then is the interrupt.
         with contextlib.suppress(Exception):

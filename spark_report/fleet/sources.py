@@ -13,12 +13,12 @@ import pyarrow as pa
 from pyspark.sql import functions as F  # noqa: N812
 
 from cluster_model.protocol.events import DATA_KINDS
+from cluster_model.util.quantities import counted
 from playbooks.campaign.parquet_rows import DDL
 from playbooks.campaign.store import CAMPAIGN, GRID, PARTS, CampaignError, kept_in, read_head
 from playbooks.campaign.store import RUNS as RUNS_FILE
 from playbooks.campaign.workloads.fuzz_workload import PLAN, FuzzPlanError, read_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan
-from playbooks.errors import counted
 from playbooks.model import SEED
 from spark_report.input import frames
 from spark_report.input.frames import frame_of, placed

@@ -9,7 +9,8 @@ from typing import Any, Final, Literal, NamedTuple
 
 import pyarrow as pa
 
-from spark_report.model.format import duration, number, of_users, share, signed
+from cluster_model.util.quantities import rounded_duration, thousands
+from spark_report.model.format import of_users, share, signed
 from spark_report.model.report import ReportStory, Row, SessionStory, headline
 from spark_report.tables.registry import TABLES
 
@@ -37,10 +38,10 @@ class Measure(NamedTuple):
         if value is None:
             return ""
         if self.unit == "µs":
-            return duration(round(value))
+            return rounded_duration(round(value))
         if self.unit == "share":
             return share(value)
-        return f"{value:,.1f}/s" if self.unit == "records/s" else number(round(value))
+        return f"{value:,.1f}/s" if self.unit == "records/s" else thousands(round(value))
 
     def change(self, row: Row) -> str:
         """A change against the baseline with its sign: in points of a share, else absolute and in per cent."""

@@ -3,35 +3,13 @@
 from collections.abc import Callable
 from typing import Any, Final
 
+from cluster_model.util.quantities import counted
+
 _SECOND: Final = 1_000_000
 
 
-def duration(us: int) -> str:
-    """A length of time: ``340 us``, ``12.5 ms``, ``1.95 s``, ``2 min 5 s``."""
-    if us < 1_000:
-        return f"{us} us"
-    if us < _SECOND:
-        return f"{_short(us / 1_000)} ms"
-    if us < 60 * _SECOND:
-        return f"{_short(us / _SECOND)} s"
-    minutes, seconds = divmod(round(us / _SECOND), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = [(hours, "h"), (minutes, "min"), (seconds, "s")]
-    return " ".join(f"{value} {unit}" for value, unit in parts if value)
-
-
-def instant(us: int) -> str:
-    """A virtual time since the session began, in seconds to the millisecond: ``5.000 s``."""
-    return f"{us / _SECOND:,.3f} s"
-
-
-def number(value: int) -> str:
-    """A count with its thousands marked."""
-    return f"{value:,}"
-
-
 def share(value: float) -> str:
-    """A share from 0 to 1 in per cent: ``99.95 %``; what is not whole is never told as ``100 %``."""
+    """A share from 0 to 1 in per cent: ``99.95 %``; only what is whole is printed as ``100 %``."""
     if value >= 1:
         return "100 %"
     return f"{min(value * 100, 99.99):.2f} %"
@@ -45,10 +23,11 @@ def signed(value: float, digits: int = 0) -> str:
     return f"{'+' if value > 0 else '−'}{text}"
 
 
-def several(count: int, what: str, plural: str = "") -> str:
-    """``1 record``, ``3 records``, ``no records``."""
-    many = plural or f"{what}s"
-    return f"no {many}" if count == 0 else f"{count:,} {what if count == 1 else many}"
+def three_figures(value: float) -> str:
+    """Three figures at most, without trailing zeros: ``1.95``, ``12.5``, ``340``."""
+    digits = 2 if value < 10 else 1 if value < 100 else 0
+    text = f"{value:.{digits}f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def acks(level: int | None) -> str:
@@ -56,13 +35,6 @@ def acks(level: int | None) -> str:
     if level is None:
         return ""
     return "all" if level < 0 else str(level)
-
-
-def _short(value: float) -> str:
-    """Three figures at most, without trailing zeros."""
-    digits = 2 if value < 10 else 1 if value < 100 else 0
-    text = f"{value:.{digits}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 # Kafka's own topics in a report: they move with every broker, and would hide those that a reader looks for.
@@ -93,7 +65,7 @@ def folded(found: list[Row], how_bad: Callable[[Row], Any]) -> list[Row]:
     told = [row for row in found if not is_own(row["partition"])]
     for (topic, _scope, _client), rows in topics.items():
         partitions = len({row["partition"] for row in rows})
-        name = f"{topic}, the worst of {several(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]
+        name = f"{topic}, the worst of {counted(partitions, 'partition')}" if partitions > 1 else rows[0]["partition"]
         worst: Row = max(rows, key=how_bad)
         told.append({**worst, "partition": name})
     return told

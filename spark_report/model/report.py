@@ -1,20 +1,161 @@
-"""The model of a report: the verdict on each session, and the sentences that come before any table."""
+"""The model of a report: settings in which sessions differ, the verdict on each, and the sentences before any table."""
 
+import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import accumulate
 from shlex import quote
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
+import yaml
+
+from cluster_model.util.quantities import counted, instant, rounded_duration
 from playbooks.results.expected_losses import allowing_losses, unexpected_words
+from playbooks.session_format import session_files
 from spark_report.input.sessions import SessionInput, SetAside
-from spark_report.model import settings
-from spark_report.model.format import acks, duration, instant, is_own, of_users, several
-from spark_report.model.settings import SettingDifference
+from spark_report.model.format import acks, is_own, of_users
 from spark_report.spark.hadoop_fs import HadoopPath
 from spark_report.tables.collect import Tables, rows
+
+# The settings in which sessions of one playbook differ: cells of a grid, runs with other settings, other seeds.
+
+
+SEED: Final = "seed"
+AS_WRITTEN: Final = "as in the playbook"
+"""What is said of a setting that a session leaves to its playbook, where the playbook's value cannot be read."""
+
+_CONFIG: Final = ".config."
+_MOST_BYTES: Final = 1 << 20
+"""Of a playbook that is looked into."""
+
+
+class SettingDifference(NamedTuple):
+    """A setting of a session that its siblings have otherwise."""
+
+    path: str
+    """As ``--set`` takes it."""
+    name: str
+    """The last part of the path where that is telling, else the whole path."""
+    value: str | None
+    """None where the session leaves it to its playbook, which has none."""
+
+    @property
+    def words(self) -> str:
+        """``acks=all``."""
+        return f"{self.name}={self.value}" if self.value is not None else f"{self.name} {AS_WRITTEN}"
+
+
+def differing_settings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
+    """Session id → the settings in which it differs from other sessions of its playbook, all in one order."""
+    found: dict[str, tuple[SettingDifference, ...]] = {}
+    for playbook in dict.fromkeys(one.start.playbook for one in sessions):
+        found |= _of_siblings([one for one in sessions if one.start.playbook == playbook])
+    return found
+
+
+def joined_settings(settings: Iterable[SettingDifference], most: int = 6) -> str:
+    """Settings in words, with commas; of very many the first and how many more there are."""
+    words = [setting.words for setting in settings]
+    more = f", {len(words) - most} more" if len(words) > most else ""
+    return ", ".join(words[:most]) + more
+
+
+def _of_siblings(sessions: Sequence[SessionInput]) -> dict[str, tuple[SettingDifference, ...]]:
+    made = {one.session_id: {_path(path): _plain(value) for path, value in one.start.settings.items()}
+            for one in sessions}  # fmt: skip
+    paths = [*dict.fromkeys(path for own in made.values() for path in own if path != SEED), SEED]
+    found = {one.session_id: _values(one, paths, made[one.session_id]) for one in sessions}
+    values: dict[str, dict[str, str | None]] = {}
+    for path in paths:
+        own = {name: its[path] for name, its in found.items()}
+        if len(set(own.values())) > 1:
+            values[path] = own
+    names = _names(values)
+    return {
+        one.session_id: tuple(
+            SettingDifference(path, name, values[path][one.session_id]) for path, name in names.items()
+        )
+        for one in sessions
+    }  # fmt: skip
+
+
+def _values(session: SessionInput, paths: Sequence[str], made: dict[str, str]) -> dict[str, str | None]:
+    """Path → the session's value; its playbook is parsed once, and only for paths that it does not set."""
+    left = [path for path in paths if path not in made and path != SEED]
+    root = _playbook(session) if left else None
+    return {**made, **{path: _written(root, path) for path in left}, SEED: str(session.start.seed)}
+
+
+def _names(values: dict[str, dict[str, str | None]]) -> dict[str, str]:
+    """Path → its name; of paths that share a name and always their value, the first stands for all."""
+    short = {path: _short(path) for path in values}
+    names = {}
+    for path, name in short.items():
+        same = [other for other in values if short[other] == name]
+        if all(values[other] == values[path] for other in same):
+            if path == same[0]:
+                names[path] = name
+        else:
+            names[path] = path
+    return names
+
+
+def _path(path: str) -> str:
+    """The path in full: clients may be left out in front of their kinds."""
+    return f"clients.{path}" if path.split(".", maxsplit=1)[0] in ("producers", "groups") else path
+
+
+def _short(path: str) -> str:
+    return path.partition(_CONFIG)[2] or path.rpartition(".")[2]
+
+
+def _plain(value: object) -> str:
+    """A value without the quotes that make it a text; it comes from a file, where it may be no text."""
+    stripped = (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)).strip()
+    quoted = len(stripped) > 1 and stripped[0] == stripped[-1] and stripped[0] in "\"'"
+    return stripped[1:-1] if quoted else stripped
+
+
+def _playbook(session: SessionInput) -> yaml.Node | None:
+    """A session's playbook as nodes; None where it cannot be read."""
+    try:
+        file = session.path / session_files.PLAYBOOK
+        if file.stat().st_size > _MOST_BYTES:
+            return None
+        root: yaml.Node | None = yaml.compose(file.read_text(encoding="utf-8"), yaml.SafeLoader)
+    except (OSError, ValueError, yaml.YAMLError, RecursionError):
+        return None
+    return root
+
+
+def _written(node: yaml.Node | None, path: str) -> str | None:
+    """What a playbook says at a path, None for nothing; only nodes on the way are looked at."""
+    place, _config, key = path.partition(_CONFIG)
+    for part in [*place.split("."), *(["config", key] if key else [])]:
+        node = _child(node, part)
+    return str(node.value) if isinstance(node, yaml.ScalarNode) else None
+
+
+def _child(node: yaml.Node | None, part: str) -> yaml.Node | None:
+    """The value of a key, or the element of a list that has this name or number."""
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == part), None)
+    if not isinstance(node, yaml.SequenceNode):
+        return None
+    named = (each for each in node.value if any(_named(each, key, part) for key in ("name", "id")))
+    numbered = node.value[int(part) - 1] if part.isdecimal() and 0 < int(part) <= len(node.value) else None
+    return next(named, numbered)
+
+
+def _named(node: yaml.Node, key: str, name: str) -> bool:
+    found = _child(node, key) if isinstance(node, yaml.MappingNode) else None
+    return isinstance(found, yaml.ScalarNode) and found.value == name
+
+
+# The model of a report: the verdict on each session, and the sentences that come before any table.
+
 
 Row = dict[str, Any]
 Tone = Literal["calm", "warning", "alarm"]
@@ -54,7 +195,7 @@ class SessionStory:
     @property
     def settings_words(self) -> str:
         """What tells it from its siblings, ``acks=all, retention.ms=20000``; empty for nothing."""
-        return settings.joined(self.settings)
+        return joined_settings(self.settings)
 
     @property
     def status(self) -> str:
@@ -204,7 +345,7 @@ def tell(
     """Sort the findings by session."""
     by_table = {name: _by_session(table) for name, table in tables.items()}
     stories = []
-    differing = settings.differing(sessions)
+    differing = differing_settings(sessions)
     for session in sessions:
         own = {name: found.get(session.session_id, []) for name, found in by_table.items()}
         counts = own.pop("counts")[0] if own["counts"] else {"events": 0, "gapless": False}
@@ -256,10 +397,10 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
     lost = sum(row["count"] for session in story.sessions for row in session.lost)
     expected = sum(session.loss_expected for session in story.sessions)
     lossy = sum(bool(session.lost) for session in story.sessions)
-    as_expected = f", as expected in {expected} of {several(lossy, 'session')} with losses" if expected else ""
+    as_expected = f", as expected in {expected} of {counted(lossy, 'session')} with losses" if expected else ""
     tones = [tone(session) for session in story.sessions]
     worst: Tone = "alarm" if "alarm" in tones else "warning" if "warning" in tones else "calm"
-    found = f"{_capital(several(lost, 'acknowledged record'))} lost{as_expected}"
+    found = f"{_capital(counted(lost, 'acknowledged record'))} lost{as_expected}"
     return worst, f"{len(story.sessions)} sessions: {', '.join(words)}. {found}."
 
 
@@ -290,7 +431,7 @@ def sentences(story: SessionStory) -> list[str]:
     said += [_violated(row) for row in story.tables["violations"][:3]]
     said += [_contradicted(row) for row in story.disagreements[:MOST_DISAGREEMENTS]]
     if len(story.disagreements) > MOST_DISAGREEMENTS:
-        more = several(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
+        more = counted(len(story.disagreements) - MOST_DISAGREEMENTS, "more disagreement")
         said.append(f"{more} in the table of disagreements.")
     return [sentence for sentence in said if sentence]
 
@@ -358,11 +499,11 @@ def _loss_sentence(story: SessionStory) -> str:
     lost = sum(row["count"] for row in story.lost if row["fate"] == "lost")
     missing = sum(row["count"] for row in story.lost if row["fate"] == "missing")
     if not lost and missing:
-        return f"{_capital(several(missing, 'acknowledged record'))} had gone missing by then."
+        return f"{_capital(counted(missing, 'acknowledged record'))} had gone missing by then."
     if not lost:
         return "No acknowledged record was lost."
     committed = sum(row["count"] for row in story.lost if row["fate"] == "lost" and row["committed"])
-    said = f"{_capital(several(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
+    said = f"{_capital(counted(lost, 'acknowledged record'))} {'was' if lost == 1 else 'were'} lost"
     if not committed:
         return f"{said}."
     if committed == lost:
@@ -373,7 +514,7 @@ def _loss_sentence(story: SessionStory) -> str:
 
 def _causes(story: SessionStory) -> list[str]:
     causes = list(dict.fromkeys(row["cause"] for row in story.lost))
-    more = [f"{several(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
+    more = [f"{counted(len(causes) - MOST_CAUSES, 'more cause')} in the table of losses."]
     said = [f"Why: {cause.rstrip('.')}." for cause in causes[:MOST_CAUSES]]
     return said + more if len(causes) > MOST_CAUSES else said
 
@@ -382,7 +523,7 @@ def _faults(story: SessionStory) -> str:
     found = story.tables["faults"]
     if not found and story.timeless:
         refused = sum(bool(row["error"]) for row in story.tables["steps"])
-        return f"{_capital(several(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
+        return f"{_capital(counted(len(story.tables['steps']), 'manual step'))}, {refused or 'none'} of them refused."
     if not found:
         return "No fault was injected."
     told = [
@@ -395,7 +536,7 @@ def _faults(story: SessionStory) -> str:
         for row in found[:3]
     ]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"{_capital(several(len(found), 'fault'))}: {'; '.join(told)}{more}."
+    return f"{_capital(counted(len(found), 'fault'))}: {'; '.join(told)}{more}."
 
 
 def _outages(story: SessionStory) -> list[str]:
@@ -403,7 +544,7 @@ def _outages(story: SessionStory) -> list[str]:
     if worst := _worst(of_users(story.unavailable("partition")), ("partition",)):
         (partition,), total, spans, first = worst
         said.append(
-            f"{partition} had no serving leader {_how_long(story, total)}in {several(spans, 'interval')}; "
+            f"{partition} had no serving leader {_how_long(story, total)}in {counted(spans, 'interval')}; "
             f"it began as {first['began_by']}" + (f" and ended as {first['ended_by']}." if first["ended_by"] else ".")
         )
     if worst := _worst(story.unavailable("client"), ("client", "acks", "partition")):
@@ -411,7 +552,7 @@ def _outages(story: SessionStory) -> list[str]:
         answered = f"the first answer was {first['began_by']}" if first["began_by"] else "nothing was answered"
         said.append(
             f"{client} with acks={acks(level)} could not write to {partition} {_how_long(story, total)}in "
-            f"{several(spans, 'interval')}; {answered}."
+            f"{counted(spans, 'interval')}; {answered}."
         )
     return said
 
@@ -424,7 +565,8 @@ def _own_topics(story: SessionStory) -> str:
         return ""
     worst = max(row["duration_us"] for row in own)
     count = len({row["partition"] for row in own})
-    return f"Of Kafka's own topics {several(count, 'partition')} had no serving leader, for {duration(worst)} at most."
+    own_partitions = counted(count, "partition")
+    return f"Of Kafka's own topics {own_partitions} had no serving leader, for {rounded_duration(worst)} at most."
 
 
 def _slowest(story: SessionStory) -> str:
@@ -435,12 +577,12 @@ def _slowest(story: SessionStory) -> str:
         return ""
     worst = max(during, key=lambda row: row["max_us"])
     before = found.get((worst["client"], "before"))
-    usual = f"; before any fault 99 % came within {duration(before['p99_us'])}" if before else ""
-    return f"The slowest acknowledgement of {worst['client']} took {duration(worst['max_us'])}{usual}."
+    usual = f"; before any fault 99 % came within {rounded_duration(before['p99_us'])}" if before else ""
+    return f"The slowest acknowledgement of {worst['client']} took {rounded_duration(worst['max_us'])}{usual}."
 
 
 def _how_long(story: SessionStory, us: int) -> str:
-    return "" if story.timeless else f"for {duration(us)} "
+    return "" if story.timeless else f"for {rounded_duration(us)} "
 
 
 def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], int, int, Row] | None:
@@ -460,7 +602,7 @@ def _controllers(story: SessionStory) -> str:
     found = story.tables["controllers"]
     told = [f"{row['node']} at {instant(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
-    return f"The controller changed {several(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
+    return f"The controller changed {counted(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
 
 
 def _elections(story: SessionStory) -> str:
@@ -469,8 +611,8 @@ def _elections(story: SessionStory) -> str:
     if not clean + unclean + offline:
         return ""
     bad = f"{unclean:,} unclean" if unclean else "none unclean"
-    nobody = f"; {several(offline, 'time')} nobody could be elected" if offline else ""
-    return f"{_capital(several(clean, 'clean election'))}, {bad}{nobody}."
+    nobody = f"; {counted(offline, 'time')} nobody could be elected" if offline else ""
+    return f"{_capital(counted(clean, 'clean election'))}, {bad}{nobody}."
 
 
 def _capital(text: str) -> str:

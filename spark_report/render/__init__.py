@@ -3,8 +3,7 @@
 tables: findings about faults and partitions as small tables of text. client_tables: those about clients.
 sections: which tables a session shows in which order, its key figures, and the comparison of sessions.
 charts: latency and lag charts, charts around faults, and the timeline with its lanes, as figures.
-downsampling: joins neighbours where a lane has very many shapes.
-svg: draws a figure as inline SVG.
+svg: draws a figure as inline SVG; joins neighbours where a lane has very many shapes.
 html: the page that needs nothing else, and its part for each partition.
 text: the report in a terminal and as Markdown.
 output: writes files in a staging directory and renames them into place.

@@ -9,9 +9,10 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
 from playbooks.text import printable
 from spark_report.model import report
-from spark_report.model.format import acks, duration, instant, is_own, number, several, share
+from spark_report.model.format import acks, is_own, share
 from spark_report.model.report import Row, SessionStory
 
 CALM: Final = "#56B4E9"
@@ -55,7 +56,7 @@ class Axis:
         """An interval in words."""
         if self.timeless:
             return f"events {max(0, row['began_seq'])} to {row['ended_seq']}"
-        length = duration(row["ended_us"] - row["began_us"])
+        length = rounded_duration(row["ended_us"] - row["began_us"])
         until = "to the end" if row["open"] else f"to {instant(row['ended_us'])}"
         return f"{instant(row['began_us'])} {until} ({length})"
 
@@ -101,7 +102,7 @@ def decades(least: float, most: float, margin: float = 1.0) -> Figure:
     return {
         "range": [math.log10(low), math.log10(high)],
         "tickvals": shown,
-        "ticktext": [duration(round(mark)) for mark in shown],
+        "ticktext": [rounded_duration(round(mark)) for mark in shown],
     }
 
 
@@ -123,7 +124,7 @@ def lag_chart(story: SessionStory) -> Figure | None:
             "x": [min((row["bin_began_us"] + row["bin_us"]) / _SECOND, axis.end) for row in by_group[name]],
             "y": [row["position_lag"] for row in by_group[name]],
             "line": {"color": LINES[place % len(LINES)], "width": 2},
-            "says": [f"{several(row['position_lag'], 'record')} behind" for row in by_group[name]],
+            "says": [f"{counted(row['position_lag'], 'record')} behind" for row in by_group[name]],
         }
         for place, name in enumerate(shown)
     ]
@@ -151,7 +152,7 @@ def _latency_lines(name: str, colour: str, found: list[Row]) -> list[Figure]:
 
     def latencies(column: str, which: str, stroke: Figure) -> Figure:
         values = line(column)
-        says = ["" if value is None else duration(round(value)) for value in values]
+        says = ["" if value is None else rounded_duration(round(value)) for value in values]
         return {**own, "y": values, "says": says, "name": f"{name}, {which}", "legend": f"{name}, {which}",
                 "line": stroke}  # fmt: skip
 
@@ -266,7 +267,7 @@ def latency_around_faults(story: SessionStory) -> Figure | None:
         "type": "log",
         **decades(min(values), max(values), margin=1.35),
     }
-    return _around_faults_figure(rows, axis, lambda value: duration(round(value)))
+    return _around_faults_figure(rows, axis, lambda value: rounded_duration(round(value)))
 
 
 def charted_faults(story: SessionStory) -> list[Row]:
@@ -279,7 +280,7 @@ def charted_faults(story: SessionStory) -> list[Row]:
 def uncharted_faults(story: SessionStory) -> str:
     """What to say of faults without rows; empty where all have some."""
     more = len(story.tables["faults"]) - MOST_FAULTS_CHARTED
-    return f" {several(more, 'fault')} that passed sooner are in the tables." if more > 0 else ""
+    return f" {counted(more, 'fault')} that passed sooner are in the tables." if more > 0 else ""
 
 
 def _around_faults_figure(
@@ -529,7 +530,7 @@ def _service_bars(place: int, partition: str, story: SessionStory, axis: Axis) -
             "y": [place] * len(lost),
             "marker": {"symbol": "x", "size": 12, "color": ALARM},
             "hovertext": [
-                f"{several(row['count'], 'record')} {row['fate']}<br>{wrapped(row['cause'])}" for row in lost
+                f"{counted(row['count'], 'record')} {row['fate']}<br>{wrapped(row['cause'])}" for row in lost
             ],
         }
     )
@@ -543,7 +544,7 @@ def _hw_line(place: int, partition: str, found: list[Row], axis: Axis) -> Figure
     if x[-1] < axis.end:
         x, values = [*x, axis.end], [*values, values[-1]]
     line = _line(place, [min(at, axis.end) for at in x], values, LINES[0])
-    return {**line, "name": f"{chart_text(partition)}: HW", "says": [number(value) for value in line["values"]]}
+    return {**line, "name": f"{chart_text(partition)}: HW", "says": [thousands(value) for value in line["values"]]}
 
 
 def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
@@ -559,7 +560,7 @@ def _lag_lines(place: int, by_group: dict[str, list[Row]]) -> list[Figure]:
         for number_, (name, found) in enumerate(by_group.items())
     }
     return [
-        {**line, "name": chart_text(name), "says": [f"{several(lag, 'record')} behind" for lag in line["values"]]}
+        {**line, "name": chart_text(name), "says": [f"{counted(lag, 'record')} behind" for lag in line["values"]]}
         for name, line in lines.items()
     ]
 

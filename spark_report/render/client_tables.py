@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from spark_report.model.format import duration, number
+from cluster_model.util.quantities import rounded_duration, thousands
 from spark_report.model.report import Row, SessionStory
 from spark_report.render.tables import Columns, View, number_in, timed_view
 
@@ -61,7 +61,7 @@ def producers_short(story: SessionStory) -> View:
 def _committed(row: Row) -> str:
     """``21 of 22``, in transactions; nothing where there were none."""
     begun = row["transactions"]
-    return f"{number(row['transactions_committed'])} of {number(begun)}" if begun else ""
+    return f"{thousands(row['transactions_committed'])} of {thousands(begun)}" if begun else ""
 
 
 def _seen(story: SessionStory, names: dict[str, str], table: str = "producers") -> dict[str, str]:
@@ -78,7 +78,7 @@ def groups(story: SessionStory) -> View:
         "read again": number_in("reread"),
         "lag": lambda row: lags.get(row["group_id"], ""),
         "rebalances": number_in("rebalances"),
-        "partitions idle": lambda row: duration(row["idle_us"]) if row["idle_us"] else "0",
+        "partitions idle": lambda row: rounded_duration(row["idle_us"]) if row["idle_us"] else "0",
         "commits": number_in("commits"),
         "not committed": number_in("failed_commits"),
         "handler failed": number_in("handler_failed"),
@@ -141,7 +141,7 @@ def _lags(story: SessionStory) -> dict[str, str]:
     told = story.recorded.result.get("clients")
     found = told.get("groups") if isinstance(told, dict) else None
     return {
-        name: "-" if group["lag"] is None else number(group["lag"])
+        name: "-" if group["lag"] is None else thousands(group["lag"])
         for name, group in (found.items() if isinstance(found, dict) else ())
         if isinstance(group, dict) and "lag" in group and (group["lag"] is None or type(group["lag"]) is int)
     }

@@ -12,9 +12,10 @@ from typing import Any, Final, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from cluster_model.util.quantities import counted, rounded_duration, thousands
 from playbooks.text import printable
 from spark_report.model.comparison import compare
-from spark_report.model.format import duration, is_own, number, several, share
+from spark_report.model.format import is_own, share
 from spark_report.model.report import (
     ReportStory,
     Row,
@@ -27,7 +28,6 @@ from spark_report.model.report import (
     tone,
 )
 from spark_report.render import charts, tables
-from spark_report.render.downsampling import MOST_SHAPES
 from spark_report.render.sections import (
     MOST_SESSIONS,
     ReportSection,
@@ -40,7 +40,7 @@ from spark_report.render.sections import (
     sections,
     shown_sessions,
 )
-from spark_report.render.svg import svg
+from spark_report.render.svg import MOST_SHAPES, svg
 from spark_report.render.tables import View
 
 # One partition after the other: its lanes, and every table that speaks of it.
@@ -84,15 +84,15 @@ def _partition(name: str, story: SessionStory, shapes: int) -> Partition:
     whole = next(iter(story.tables["partitions"]), None)
     said = []
     if lost:
-        said.append(f"{several(lost, 'record')} lost")
+        said.append(f"{counted(lost, 'record')} lost")
     if out:
-        said.append(f"{duration(out)} without a leader")
+        said.append(f"{rounded_duration(out)} without a leader")
     if whole and whole["under_min_isr_us"]:
-        said.append(f"{duration(whole['under_min_isr_us'])} under min.insync.replicas")
+        said.append(f"{rounded_duration(whole['under_min_isr_us'])} under min.insync.replicas")
     if whole and whole["under_replicated_us"]:
-        said.append(f"{duration(whole['under_replicated_us'])} under-replicated")
+        said.append(f"{rounded_duration(whole['under_replicated_us'])} under-replicated")
     if not said and len(story.tables["partition_states"]) > 1:
-        said.append(several(len(story.tables["partition_states"]) - 1, "change"))
+        said.append(counted(len(story.tables["partition_states"]) - 1, "change"))
     tone: Tone = "alarm" if lost or out else "warning" if said else "calm"
     views = (
         tables.losses(story),
@@ -113,13 +113,13 @@ def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...
         return ()
     served = next((row["availability"] for row in story.tables["availability"] if row["scope"] == "partition"), None)
     minimum = "not known" if whole["min_isr"] is None else whole["min_isr"]
-    elections = f"{number(whole['elections_clean'])} clean, {number(whole['elections_unclean'])} unclean"
+    elections = f"{thousands(whole['elections_clean'])} clean, {thousands(whole['elections_unclean'])} unclean"
     found = [
         ("replicas", f"{whole['replication']}, min.insync.replicas {minimum}"),
         ("available", "" if served is None or story.timeless else share(served)),
         ("leader epochs", f"{whole['epochs']}, the last {whole['last_epoch']}"),
         ("elections", elections),
-        ("ISR", f"{number(whole['isr_shrinks'])} shrinks, {number(whole['isr_expands'])} expands"),
+        ("ISR", f"{thousands(whole['isr_shrinks'])} shrinks, {thousands(whole['isr_expands'])} expands"),
         ("HW stalls", _stalls(whole)),
     ]
     return tuple((label, value) for label, value in found if value)
@@ -128,7 +128,7 @@ def _facts(story: SessionStory, whole: Row | None) -> tuple[tuple[str, str], ...
 def _stalls(whole: Row) -> str:
     if not whole["hw_stalls"]:
         return ""
-    return f"{number(whole['hw_stalls'])}, the longest {duration(whole['longest_hw_stall_us'])}"
+    return f"{thousands(whole['hw_stalls'])}, the longest {rounded_duration(whole['longest_hw_stall_us'])}"
 
 
 class Detail(NamedTuple):

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
-from spark_report.model.format import duration, instant, number, of_users, several, share
-from spark_report.model.report import ReportStory, Row, SessionStory, Tone, tone
-from spark_report.model.settings import AS_WRITTEN, SEED, SettingDifference
+from spark_report.model.format import of_users, share
+from spark_report.model.report import AS_WRITTEN, SEED, ReportStory, Row, SessionStory, SettingDifference, Tone, tone
 from spark_report.render import client_tables, tables
 from spark_report.render.tables import View, letters, view
 
@@ -299,10 +299,10 @@ def _lost(story: SessionStory) -> KeyFigure:
     acked = story.counts.get("acked", 0)
     committed = sum(row["count"] for row in story.lost if row["committed"])
     were = "was" if committed == 1 else "were"
-    note = f"of {number(acked)} acknowledged" + (f"; {number(committed)} {were} committed" if committed else "")
+    note = f"of {thousands(acked)} acknowledged" + (f"; {thousands(committed)} {were} committed" if committed else "")
     if story.loss_expected:
-        return KeyFigure("records lost", number(lost), f"{note}; as expected: {story.held}", "warning", "losses")
-    return KeyFigure("records lost", number(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
+        return KeyFigure("records lost", thousands(lost), f"{note}; as expected: {story.held}", "warning", "losses")
+    return KeyFigure("records lost", thousands(lost), note, "alarm" if lost else "calm", "losses" if lost else "ledger")
 
 
 def _outage(story: SessionStory) -> KeyFigure:
@@ -311,7 +311,7 @@ def _outage(story: SessionStory) -> KeyFigure:
     if worst is None:
         return KeyFigure("longest without a leader", "none", "every partition had a serving leader", "calm", "timeline")
     note = f"{worst['partition']}{', still open' if worst['open'] else ''}; {_worst_share(story, worst['partition'])}"
-    return KeyFigure("longest without a leader", duration(worst["duration_us"]), note, "alarm", "timeline")
+    return KeyFigure("longest without a leader", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
 def _worst_share(story: SessionStory, named: str) -> str:
@@ -329,7 +329,7 @@ def _client(story: SessionStory) -> KeyFigure | None:
     if worst is None:
         return None
     note = f"{worst['client']} to {worst['partition']}"
-    return KeyFigure("longest client outage", duration(worst["duration_us"]), note, "alarm", "timeline")
+    return KeyFigure("longest client outage", rounded_duration(worst["duration_us"]), note, "alarm", "timeline")
 
 
 def _slow(story: SessionStory) -> KeyFigure | None:
@@ -341,10 +341,10 @@ def _slow(story: SessionStory) -> KeyFigure | None:
         return None
     worst = {phase: max(row["p99_us"] for row in found) for phase, found in by_phase.items()}
     if "during" not in worst:
-        return KeyFigure("99 % acknowledged within", duration(worst["all"]), "whole session", "calm", "latency")
-    before = f"before them {duration(worst['before'])}" if "before" in worst else "nothing to compare with"
+        return KeyFigure("99 % acknowledged within", rounded_duration(worst["all"]), "whole session", "calm", "latency")
+    before = f"before them {rounded_duration(worst['before'])}" if "before" in worst else "nothing to compare with"
     slower = worst["during"] > 10 * worst.get("before", worst["during"])
-    value = duration(worst["during"])
+    value = rounded_duration(worst["during"])
     worry: Tone = "warning" if slower else "calm"
     return KeyFigure("99 % acknowledged within", value, f"during faults; {before}", worry, "latency")
 
@@ -354,16 +354,18 @@ def _recovery(story: SessionStory) -> KeyFigure | None:
     if found is None:
         return None
     left = found["unrecovered_faults"]
-    note = f"mean time to recover; {several(found['faults'], 'fault')}"
+    note = f"mean time to recover; {counted(found['faults'], 'fault')}"
     if left:
-        note += f", {number(left)} not recovered"
+        note += f", {thousands(left)} not recovered"
     if found["mttd_us"] is not None:
-        note += f"; detected after {duration(found['mttd_us'])}"
+        note += f"; detected after {rounded_duration(found['mttd_us'])}"
     if found["mttr_us"] is None:
         worry: Tone
         value, worry = ("never", "warning") if left else ("nothing to recover", "calm")
         return KeyFigure("recovery", value, note.partition("; ")[2], worry, "recovery")
-    return KeyFigure("recovery (MTTR)", duration(found["mttr_us"]), note, "warning" if left else "calm", "recovery")
+    return KeyFigure(
+        "recovery (MTTR)", rounded_duration(found["mttr_us"]), note, "warning" if left else "calm", "recovery"
+    )
 
 
 def _alarm(story: SessionStory) -> KeyFigure:
@@ -371,11 +373,11 @@ def _alarm(story: SessionStory) -> KeyFigure:
     pages = [row for row in fired if row["severity"] == "page"]
     if not pages:
         worry: Tone = "warning" if story.lost else "calm"
-        return KeyFigure("alerts that page", "none", f"{several(len(fired), 'warning')} fired", worry, "alerts")
+        return KeyFigure("alerts that page", "none", f"{counted(len(fired), 'warning')} fired", worry, "alerts")
     first = min(pages, key=lambda row: row["fired_us"])
     return KeyFigure(
         "alerts that page",
-        number(len(pages)),
+        thousands(len(pages)),
         f"first {first['alert']} at {instant(first['fired_us'])}",
         "warning",
         "alerts",

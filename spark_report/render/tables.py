@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
 from spark_report.model import report
-from spark_report.model.format import acks, duration, folded, instant, number, of_users, several, share, signed
+from spark_report.model.format import acks, folded, of_users, share, signed
 from spark_report.model.report import ReportStory, Row, SessionStory
 from spark_report.render.charts import shown_partitions
 
@@ -90,7 +91,7 @@ def timed_view(story: SessionStory, name: str, title: str, columns: Columns, num
 
 def number_in(column: str) -> Callable[[Row], str]:
     """The number in a column of a row, for people."""
-    return lambda row: number(row[column])
+    return lambda row: thousands(row[column])
 
 
 def letters(story: ReportStory) -> dict[str, str]:
@@ -110,8 +111,8 @@ def overview(story: ReportStory, *, short: bool = False) -> View:
         "session": lambda one: one.recorded.start.playbook if short else one.name,
         **({} if short else settings_column(story)),
         "verdict": lambda one: verdict(one, short=short),
-        "lost": lambda one: number(sum(row["count"] for row in one.lost)),
-        "acked": lambda one: number(one.counts.get("acked", 0)),
+        "lost": lambda one: thousands(sum(row["count"] for row in one.lost)),
+        "acked": lambda one: thousands(one.counts.get("acked", 0)),
         "out of service": _out_of_service,
         "profile": lambda one: one.recorded.start.profile,
         "unclean": lambda one: one.counts.get("elections_unclean", 0),
@@ -150,7 +151,7 @@ def losses(story: SessionStory) -> View:
     columns: dict[str, Callable[[Row], Any]] = {
         "partition": lambda row: row["partition"],
         "client": lambda row: row["client"],
-        "records": lambda row: number(row["count"]),
+        "records": lambda row: thousands(row["count"]),
         "offsets": _offsets,
         "acks": lambda row: acks(row["acks"]),
         "committed": lambda row: "yes" if row["committed"] else "no",
@@ -188,7 +189,7 @@ def remedies(story: SessionStory) -> View:
         "finding": lambda row: row["kind"],
         "change": lambda row: row["remedy"],
         "result": lambda row: row["effect"],
-        "left": lambda row: f"{number(row['remaining'])} of {number(row['before'])}" if _tried(row) else "",
+        "left": lambda row: f"{thousands(row['remaining'])} of {thousands(row['before'])}" if _tried(row) else "",
         "rejected": lambda row: signed(row["price_rejected"] or 0) if _tried(row) else "",
         "out of service": lambda row: _longer(row["price_unavailable_us"] or 0) if _tried(row) else "",
         "seeds": lambda row: f"{row['seeds_kept']} of {row['seeds']}" if row["seeds"] else "",
@@ -204,7 +205,7 @@ def _tried(row: Row) -> bool:
 
 def _longer(us: int) -> str:
     """A change of a time without service; less than a tenth of a second is chance."""
-    return "±0" if abs(us) < _CHANCE_US else f"{'+' if us > 0 else '−'}{duration(abs(us))}"
+    return "±0" if abs(us) < _CHANCE_US else f"{'+' if us > 0 else '−'}{rounded_duration(abs(us))}"
 
 
 def ledger(story: SessionStory) -> View:
@@ -230,7 +231,7 @@ def latency(story: SessionStory) -> View:
         "client": lambda row: row["client"],
         "from, to": lambda row: "sent, acknowledged" if row["what"] == "produce" else "appended, read",
         "phase": lambda row: "whole session" if row["phase"] == "all" else f"{row['phase']} faults",
-        "records": lambda row: number(row["records"]),
+        "records": lambda row: thousands(row["records"]),
         **{name: time_of(f"{name}_us") for name in ("p50", "p95", "p99", "max")},
     }
     return view("latency", "Latency", found, columns, "records|p50|p95|p99|max")
@@ -243,7 +244,7 @@ def latency_short(story: SessionStory) -> View:
     def in_phase(phase: str) -> Callable[[Row], str]:
         def value(row: Row) -> str:
             found = by_phase.get((row["what"], row["client"], phase))
-            return duration(found["p99_us"]) if found else ""
+            return rounded_duration(found["p99_us"]) if found else ""
 
         return value
 
@@ -422,7 +423,7 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
         ("seed", str(start.seed)),
         ("set", ", ".join(f"{path}={value}" for path, value in start.settings.items())),
         ("virtual time", lasted),
-        ("events", number(story.counts["events"])),
+        ("events", thousands(story.counts["events"])),
         ("recorded", start.wall_start),
         ("digest", manifest.digest if manifest else ""),
         ("session", story.session_id),
@@ -435,17 +436,17 @@ def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
 def _out_of_service(story: SessionStory) -> str:
     spans = story.unavailable("client")
     if story.timeless:
-        return several(len(spans), "interval") if spans else ""
-    return duration(sum(row["duration_us"] for row in spans))
+        return counted(len(spans), "interval") if spans else ""
+    return rounded_duration(sum(row["duration_us"] for row in spans))
 
 
 def _optional(value: int | None) -> str:
-    return "" if value is None else number(value)
+    return "" if value is None else thousands(value)
 
 
 def time_of(column: str) -> Callable[[Row], str]:
     """A column as a length of time."""
-    return lambda row: duration(row[column])
+    return lambda row: rounded_duration(row[column])
 
 
 def _offsets(row: Row) -> str:
@@ -474,7 +475,7 @@ def length(story: SessionStory, row: Row) -> str:
     """How long an interval was."""
     if story.timeless:
         return f"{row['ended_seq'] - max(0, row['began_seq'])} events"
-    lasted = duration(row["ended_us"] - row["began_us"])
+    lasted = rounded_duration(row["ended_us"] - row["began_us"])
     return f"{lasted}, open" if row["open"] else lasted
 
 
@@ -490,11 +491,11 @@ def fault_times(story: SessionStory) -> View:
         "fault": lambda row: row["fault"],
         "on": lambda row: row["target"],
         "from": lambda row: began(story, {**row, "began_seq": 0}),
-        "lasted": lambda row: duration(row["ended_us"] - row["began_us"]) + (", open" if row["open"] else ""),
+        "lasted": lambda row: rounded_duration(row["ended_us"] - row["began_us"]) + (", open" if row["open"] else ""),
         "detected after": _maybe("time_to_detect_us"),
         "detected by": lambda row: row["detected_by"] or "no alert",
         "leader after": _maybe("time_to_elect_us"),
-        "partitions out": lambda row: number(row["partitions_out"] or 0),
+        "partitions out": lambda row: thousands(row["partitions_out"] or 0),
         "service restored after": _restored,
         "fully recovered after": lambda row: (
             "not by the end" if row["unrecovered"] else _maybe("time_to_recover_us")(row)
@@ -523,12 +524,12 @@ def means(story: SessionStory) -> View:
     """Means over kinds of faults."""
     columns: Columns = {
         "over": lambda row: row["fault"] or "all faults",
-        "faults": lambda row: number(row["faults"]),
+        "faults": lambda row: thousands(row["faults"]),
         "mean time to detect": _maybe("mttd_us"),
         "to elect": _maybe("mtte_us"),
         "to recover (MTTR)": _maybe("mttr_us"),
         "service back at the latest (RTO)": _maybe("rto_us"),
-        "not recovered": lambda row: number(row["unrecovered_faults"]),
+        "not recovered": lambda row: thousands(row["unrecovered_faults"]),
     }
     found = sorted(story.tables["fault_means"], key=lambda row: (bool(row["fault"]), row["fault"]))
     kinds = {row["fault"] for row in found} - {""}
@@ -548,7 +549,7 @@ def around_faults(story: SessionStory) -> View:
         for row in story.tables["fault_latency"]:
             what = "99 % acknowledged" if row["what"] == "produce" else "99 % read"
             own = found.setdefault((row["fault_id"], what, row["client"]), {})
-            own[row["phase"]] = duration(row["p99_us"])
+            own[row["phase"]] = rounded_duration(row["p99_us"])
     rows = [
         {"fault": names.get(fault_id, ""), "what": what, "whose": whose, **own}
         for (fault_id, what, whose), own in sorted(found.items(), key=lambda item: item[0][0])
@@ -569,9 +570,11 @@ def availability(story: SessionStory) -> View:
         "seen by": lambda row: "the cluster" if row["scope"] == "partition" else row["client"],
         "acks": lambda row: acks(row["acks"]),
         "available": lambda row: "" if row["availability"] is None else share(row["availability"]),
-        "out of service": lambda row: duration(row["unavailable_us"]) if row["unavailable_us"] else "0",
-        "times": lambda row: number(row["intervals"]),
-        "longest": lambda row: duration(row["longest_unavailable_us"]) if row["longest_unavailable_us"] else "0",
+        "out of service": lambda row: rounded_duration(row["unavailable_us"]) if row["unavailable_us"] else "0",
+        "times": lambda row: thousands(row["intervals"]),
+        "longest": lambda row: (
+            rounded_duration(row["longest_unavailable_us"]) if row["longest_unavailable_us"] else "0"
+        ),
         "at the end": lambda row: "still out" if row["open"] else "",
     }
     found = [] if story.timeless else [row for row in story.tables["availability"] if row["intervals"]]
@@ -587,9 +590,9 @@ def alerts(story: SessionStory) -> View:
         "severity": lambda row: row["severity"] if row["fired"] else "did not fire",
         "fires at": lambda row: "" if row["fired_us"] is None else instant(row["fired_us"]),
         "condition from": lambda row: instant(row["began_us"]),
-        "for": lambda row: duration(row["duration_us"]) if row["duration_us"] else "an instant",
-        "must hold": lambda row: duration(row["for_us"]) if row["for_us"] else "at once",
-        "at most": lambda row: number(row["peak"]),
+        "for": lambda row: rounded_duration(row["duration_us"]) if row["duration_us"] else "an instant",
+        "must hold": lambda row: rounded_duration(row["for_us"]) if row["for_us"] else "at once",
+        "at most": lambda row: thousands(row["peak"]),
         "metric": lambda row: row["metric"],
     }
     return view("alerts", "Alerts that an operator would have had", _alerts(story), columns, _ALERT_NUMBERS)
@@ -610,8 +613,8 @@ def alerts_short(story: SessionStory) -> View:
         "alert": lambda row: row["alert"],
         "severity": lambda row: row["severity"],
         "first at": lambda row: instant(row["fired_us"]),
-        "times": lambda row: number(times[row["alert"]]),
-        "at most": lambda row: number(row["peak"]),
+        "times": lambda row: thousands(times[row["alert"]]),
+        "at most": lambda row: thousands(row["peak"]),
     }
     return view("alerts", "Alerts that fire", list(first.values()), columns, "first at|times|at most")
 
@@ -625,7 +628,7 @@ def anomalies(story: SessionStory) -> View:
     """What clients could see that a log without failures would not show them."""
     columns: Columns = {
         "anomaly": lambda row: row["anomaly"],
-        "found": lambda row: number(row["found"]),
+        "found": lambda row: thousands(row["found"]),
         "may it be": lambda row: "yes" if row["legal"] else "NO",
         "because": lambda row: row["reason"] or ("" if row["legal"] else "nothing in the settings allows it"),
     }
@@ -637,11 +640,11 @@ def position_lag_peaks(story: SessionStory) -> View:
     """The greatest position lag of each group."""
     columns: Columns = {
         "group": lambda row: row["group_id"],
-        "greatest position lag": lambda row: number(row["peak_position_lag"]),
+        "greatest position lag": lambda row: thousands(row["peak_position_lag"]),
         "at": lambda row: instant(row["peak_at_us"]),
-        "usual": lambda row: number(row["usual_position_lag"]),
+        "usual": lambda row: thousands(row["usual_position_lag"]),
         "drained after": lambda row: _maybe("time_to_drain_us")(row) or "not by the end",
-        "at the end": lambda row: number(row["final_position_lag"]),
+        "at the end": lambda row: thousands(row["final_position_lag"]),
     }
     found = [row for row in story.tables["position_lag_peaks"] if row["peak_position_lag"] and not story.timeless]
     return view("position_lag_peaks", "Position lag of groups", found, columns, "|".join(list(columns)[1:]))
@@ -652,9 +655,9 @@ def rebalances(story: SessionStory) -> View:
     columns: Columns = {
         "at": lambda row: when(story, row),
         "group": lambda row: row["group_id"],
-        "members": lambda row: number(row["members"]),
-        "partitions moved": lambda row: number(row["partitions_moved"]),
-        "idle": lambda row: duration(row["time_lost_us"]) if row["time_lost_us"] else "0",
+        "members": lambda row: thousands(row["members"]),
+        "partitions moved": lambda row: thousands(row["partitions_moved"]),
+        "idle": lambda row: rounded_duration(row["time_lost_us"]) if row["time_lost_us"] else "0",
         "because": lambda row: row["detail"] or "",
     }
     numeric = "at|members|partitions moved|idle"
@@ -668,7 +671,7 @@ def failovers(story: SessionStory) -> View:
         "controller": lambda row: row["node"],
         "in place of": lambda row: row["from_node"] or "",
         "epoch": lambda row: row["leader_epoch"],
-        "without one for": lambda row: "" if row["without_us"] is None else duration(row["without_us"]),
+        "without one for": lambda row: "" if row["without_us"] is None else rounded_duration(row["without_us"]),
     }
     numeric = "at|epoch|without one for"
     return view("controller_failovers", "Controller failovers", story.tables["controller_failovers"], columns, numeric)
@@ -688,12 +691,12 @@ def partitions(story: SessionStory) -> View:
 
     columns: Columns = {
         "partition": lambda row: row["partition"],
-        "lost": lambda row: number(lost.get(row["partition"], 0)),
+        "lost": lambda row: thousands(lost.get(row["partition"], 0)),
         "available": lambda row: "" if shares.get(row["partition"]) is None else share(shares[row["partition"]]),
         "under-repl.": _short_time("under_replicated_us"),
         "under min": _short_time("under_min_isr_us"),
-        "elected": lambda row: number(row["elections_clean"] + row["elections_unclean"]),
-        "ISR moves": lambda row: number(row["isr_shrinks"] + row["isr_expands"]),
+        "elected": lambda row: thousands(row["elections_clean"] + row["elections_unclean"]),
+        "ISR moves": lambda row: thousands(row["isr_shrinks"] + row["isr_expands"]),
     }
     found = [] if story.timeless else sorted(story.tables["partitions"], key=bad)
     found = of_users([row for row in found if bad(row) != (0, 1.0, 0)])
@@ -706,7 +709,7 @@ def _short_time(column: str) -> Callable[[Row], str]:
     def shown(row: Row) -> str:
         if row[column] is None:
             return ""
-        return duration(row[column]) if row[column] else "0"
+        return rounded_duration(row[column]) if row[column] else "0"
 
     return shown
 
@@ -756,7 +759,7 @@ def overdue(story: SessionStory) -> View:
         "at": lambda row: when(story, row),
         "promise": lambda row: row["property"],
         "partition": lambda row: row["partition"],
-        "due within": lambda row: duration(row["bound_us"]),
+        "due within": lambda row: rounded_duration(row["bound_us"]),
         "found": lambda row: row["detail"],
         "known": lambda row: row["known"] or "",
     }
@@ -768,8 +771,8 @@ def found_causes(story: SessionStory) -> View:
     columns: Columns = {
         "what": lambda row: row["kind"],
         "by": lambda row: row["cause"],
-        "records": lambda row: number(row["records"]),
-        "committed": lambda row: number(row["committed_records"]),
+        "records": lambda row: thousands(row["records"]),
+        "committed": lambda row: thousands(row["committed_records"]),
         "partitions": lambda row: ", ".join(row["partitions_named"] or ()),
         "cause": lambda row: row["sentence"],
     }
@@ -778,13 +781,13 @@ def found_causes(story: SessionStory) -> View:
 
 def _restored(row: Row) -> str:
     if row["time_to_restore_us"] is not None:
-        return duration(row["time_to_restore_us"])
+        return rounded_duration(row["time_to_restore_us"])
     out = row["partitions_out"] or 0
-    return f"{several(out, 'partition')}: not by the end" if out else "never out"
+    return f"{counted(out, 'partition')}: not by the end" if out else "never out"
 
 
 def _maybe(column: str) -> Callable[[Row], str]:
-    return lambda row: "" if row[column] is None else duration(row[column])
+    return lambda row: "" if row[column] is None else rounded_duration(row[column])
 
 
 def _text(column: str) -> Callable[[Row], str]:

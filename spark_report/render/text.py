@@ -9,9 +9,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from cluster_model.util.quantities import counted
 from playbooks.text import escaped, printable, table_text
 from spark_report.model.comparison import compare
-from spark_report.model.format import several
 from spark_report.model.report import ReportStory, SessionStory, first_reasons, headline, overall, sentences, tone
 from spark_report.render import tables
 from spark_report.render.sections import (
@@ -183,7 +183,7 @@ def markdown_text(story: ReportStory) -> str:
         else:
             left_out += 1
     if left_out:
-        kept.append(f"{several(left_out, 'part')} more are in `report.html`: this would be too long for a comment.\n")
+        kept.append(f"{counted(left_out, 'part')} more are in `report.html`: this would be too long for a comment.\n")
     return "\n".join(kept)
 
 
@@ -254,4 +254,4 @@ def _titled(view: View, most: int) -> str:
 def _markdown_table(view: View, most: int) -> str:
     shown = table_text(view.columns, view.rows[:most], escaped)
     more = view.count - most
-    return f"{shown}\n{several(more, 'row')} more in `tables/{view.name}.parquet`.\n" if more > 0 else shown
+    return f"{shown}\n{counted(more, 'row')} more in `tables/{view.name}.parquet`.\n" if more > 0 else shown

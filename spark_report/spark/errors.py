@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 
 
 class ReportError(CodedError):

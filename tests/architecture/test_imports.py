@@ -19,8 +19,9 @@ BELOW = {
 }
 REPORT_MAY_USE = (
     "cluster_model.protocol.events",
-    "cluster_model.util.coded_error",
-    "cluster_model.util.service_bound",
+    "cluster_model.protocol.errors",
+    "cluster_model.util.latency",
+    "cluster_model.util.quantities",
     "playbooks.results.expected_losses",
     "playbooks.session_format.session_finder",
     "playbooks.session_format.session_files",

@@ -13,8 +13,8 @@ from playbooks.version import VERSION
 from spark_report.input.sessions import look_at
 from spark_report.tables import compute
 from tests.cli.running import Typed
-from tui.cli.runs import lossy_sessions, spark_jobs
-from tui.cli.runs.lossy_sessions import explain_losses
+from tui.cli.runs import spark_jobs
+from tui.cli.runs.spark_jobs import explain_losses
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def test_it_is_asked_once_and_again_if_the_answer_is_of_another_trace(
     lossy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr(lossy_sessions, "_explain", lambda path: asked.append(path) is None)
+    monkeypatch.setattr(spark_jobs, "_explain", lambda path: asked.append(path) is None)
     (lossy / session_files.WHY).write_text(json.dumps({"digest": "other"}), encoding="utf-8")
     assert look_at(lossy).why == {}
     explain_losses([str(lossy), str(lossy.parent), str(lossy / "..") + f"/{lossy.name}"], wanted=None)
@@ -91,7 +91,7 @@ def test_it_is_asked_again_if_the_answer_cannot_be_read_or_is_of_another_version
     lossy: Path, kept: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[Path] = []
-    monkeypatch.setattr(lossy_sessions, "_explain", lambda path: asked.append(path) is None)
+    monkeypatch.setattr(spark_jobs, "_explain", lambda path: asked.append(path) is None)
     manifest = read_manifest(lossy)
     assert manifest is not None
     older = {"of before": {"version": "0.0.1"}, "of no version": {}}
@@ -106,7 +106,7 @@ def test_of_several_one_short_one_is_asked_unless_all_are_wanted(
     lossy: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], snapshot: SnapshotAssertion
 ) -> None:
     asked: list[str] = []
-    monkeypatch.setattr(lossy_sessions, "_explain", lambda path: asked.append(path.name) is None)
+    monkeypatch.setattr(spark_jobs, "_explain", lambda path: asked.append(path.name) is None)
     twin = lossy.with_name("session_id=twin")
     twin.mkdir()
     for file in lossy.iterdir():
@@ -116,7 +116,7 @@ def test_of_several_one_short_one_is_asked_unless_all_are_wanted(
     assert capsys.readouterr().err.replace(lossy.name, "SESSION") == snapshot
     explain_losses([str(lossy.parent)], wanted=True)
     assert asked == [lossy.name, lossy.name, twin.name]
-    monkeypatch.setattr(lossy_sessions, "MOST_EVENTS", 1)
+    monkeypatch.setattr(spark_jobs, "MOST_EVENTS", 1)
     explain_losses([str(lossy.parent)], wanted=None)
     assert len(asked) == 3
 
@@ -131,7 +131,7 @@ def test_one_that_cannot_be_explained_does_not_keep_the_next_from_it(
         asked.append(path.name)
         return path.name != names[0]
 
-    monkeypatch.setattr(lossy_sessions, "_explain", fail_the_first)
+    monkeypatch.setattr(spark_jobs, "_explain", fail_the_first)
     for name in names:
         twin = lossy.with_name(name)
         twin.mkdir()

@@ -8,7 +8,7 @@ from cluster_model.broker.partition.fetch_sessions import SessionCache
 from cluster_model.broker.partition.partition import BrokerMetadata, Replica
 from cluster_model.broker.purgatory import Deletions, Purgatory
 from cluster_model.broker.request_handler import RequestHandler
-from cluster_model.connections.blocking_connection import Connector
+from cluster_model.connections.process_connections import Connector
 from cluster_model.kernel.process import Connected
 from cluster_model.kernel.rng import Stream
 from cluster_model.log.batch_store import Lineages

@@ -11,7 +11,7 @@ from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import ProcessState
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.control_plane_settings import QuorumConfig
+from cluster_model.protocol.configs import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 

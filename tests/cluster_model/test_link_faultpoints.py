@@ -9,9 +9,9 @@ import pytest
 import cluster_model
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.cluster import Cluster
+from cluster_model.faultpoints import ENTRY, ENVELOPE, MESSAGE_KINDS, QUESTIONS, kind_of, size_of
 from cluster_model.kernel.link import ANSWER, OTHER, REQUEST, STRICT_ANSWER
 from cluster_model.kernel.process import DISCONNECTED, HANDSHAKES
-from cluster_model.link_faultpoints import ENTRY, ENVELOPE, KINDS, QUESTIONS, kind_of, size_of
 from cluster_model.protocol.messages import FetchResponse, MetadataRequest, MetadataResponse, ProduceRequest
 from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
 from cluster_model.zookeeper import messages as zookeeper
@@ -74,7 +74,7 @@ def test_whatever_a_cluster_sends_is_known_and_has_a_size(
             records = sum(slice_bytes(cluster.lineages[data.partition], data.records) for data in message.partitions)
             assert size == ENVELOPE + ENTRY * len(message.partitions) + records
         sizes.setdefault(type(message).__name__, []).append(size)
-        if type(message) not in KINDS:
+        if type(message) not in MESSAGE_KINDS:
             others[type(message).__name__] = None
         deliver(target, payload)
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import READ_COMMITTED, READ_UNCOMMITTED, FetchRequest, ListOffsetsRequest

@@ -7,10 +7,11 @@ from typing import Any
 from cluster_model.clients.producer.transactional_producer import TransactionalProducer
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, RecordsAborted, RecordsAcked, RecordsRead
 from cluster_model.spec.cluster_spec import (
+    TRANSACTIONS,
     BrokerSpec,
     ClusterSpec,
     GroupSpec,
@@ -18,8 +19,8 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TopicSpec,
     TransactionPlan,
+    coordinator_partition,
 )
-from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
 
 SECOND = 1_000_000
 MS = 1_000

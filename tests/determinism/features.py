@@ -8,6 +8,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel.link import INTO, OUT, Shape
 from cluster_model.protocol.admin_messages import DeleteTopicsRequest
 from cluster_model.spec.cluster_spec import (
+    OFFSETS,
     BrokerSpec,
     ClusterSpec,
     GroupSpec,
@@ -16,7 +17,6 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TopicSpec,
 )
-from cluster_model.spec.internal_topics import OFFSETS
 from tests.support.releases import those_of
 
 MS = 1_000

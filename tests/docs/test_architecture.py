@@ -118,25 +118,73 @@ def test_a_function_that_is_named_is_in_its_file(name: str, path: str) -> None:
     assert name in defined(located(path))
 
 
-def called(work: Any) -> set[tuple[str, str]]:
-    """(function, file) of all that is called meanwhile, files as the page names them."""
-    seen: dict[Any, None] = {}
+CALLS = [
+    ("Producer._make", "Destinations.next"),
+    ("Producer._make", "Accumulator.add"),
+    ("Producer._make", "Sender.pump_one"),
+    ("Sender.pump_one", "NodeContext.send"),
+    ("NodeContext.send", "Wire.arrival"),
+    ("RequestHandler.produce", "Leadership.append"),
+    ("Leadership.append", "judge"),
+    ("Leadership.append", "ReplicaLog.append_batch"),
+    ("serve_fetch", "Leadership.book"),
+    ("Leadership.book", "Leadership.maybe_advance_hw"),
+    ("Leadership.maybe_advance_hw", "Leadership._settled"),
+    ("RequestHandler.answer_waiting", "NodeContext.send"),
+    ("Sender.answered", "Ledger.acked"),
+    ("Ledger.leader_changed", "sentence"),
+    ("Session._collect", "Recorder.write"),
+    ("conclude_session", "Casebook.findings"),
+    ("conclude_session", "seal"),
+    ("Session.act", "Recorder.action"),
+    ("Session.act", "perform"),
+    ("Session._take", "take"),
+    ("take", "perform"),
+    ("perform", "FaultBoard.inject"),
+    ("FaultBoard.inject", "with_defaults"),
+    ("FaultBoard.inject", "resolve"),
+    ("FaultBoard.inject", "Crash.apply"),
+    ("Crash.apply", "Lives.crash"),
+    ("Lives.crash", "Network.crash"),
+    ("FaultBoard.heal", "ProcessStop.heal"),
+]
+"""Function of the page, and the function that it calls, at once or by way of functions that are not named here."""
+BEFORE = [
+    ("judge", "ReplicaLog.append_batch"),
+    ("with_defaults", "resolve"),
+    ("resolve", "Crash.apply"),
+    ("Casebook.findings", "seal"),
+    ("Session._take", "Recorder.action"),
+]
+"""What the session of this test calls for the first time before the other."""
+
+
+def called(work: Any) -> tuple[dict[tuple[str, str], int], set[tuple[str, str]]]:
+    """(function, file) → number of its first call, files as the page names them; (caller, callee) for :data:`CALLS`."""
+    seen: dict[Any, int] = {}
+    calls: set[tuple[str, str]] = set()
+    inner = {callee for _caller, callee in CALLS}
 
     def note(frame: FrameType, what: str, _value: object) -> None:
         if what == "call":
-            seen[frame.f_code] = None
+            seen.setdefault(frame.f_code, len(seen))
+            callee = frame.f_code.co_qualname
+            outer = frame.f_back if callee in inner else None
+            while outer is not None:
+                calls.add((outer.f_code.co_qualname, callee))
+                outer = outer.f_back
 
     sys.setprofile(note)
     try:
         work()
     finally:
         sys.setprofile(None)
-    found = set()
-    for code in seen:
+    found: dict[tuple[str, str], int] = {}
+    for code, first in seen.items():
         path = Path(code.co_filename)
         if path.is_relative_to(ROOT):
-            found.add((code.co_qualname, path.relative_to(ROOT).as_posix().removeprefix("cluster_model/")))
-    return found
+            found[code.co_qualname, path.relative_to(ROOT).as_posix().removeprefix("cluster_model/")] = first
+    return found, calls
 
 
 @pytest.mark.slow
@@ -162,7 +210,12 @@ def test_a_session_with_a_crash_goes_this_way(tmp_path: Path) -> None:
         if not path.startswith(elsewhere) and ("." in name or name.islower())
     }
     assert len(expected) > 25
-    assert expected - called(work) == set()
+    found, calls = called(work)
+    assert expected - set(found) == set()
+    assert [pair for pair in CALLS if pair not in calls] == []
+    first = {name: found[name, path] for name, path in expected}
+    assert [pair for pair in BEFORE if first[pair[0]] >= first[pair[1]]] == []
+    assert {name for pair in CALLS for name in pair} <= {name for name, _path in expected}
 
 
 def test_what_is_not_there_would_be_found() -> None:

@@ -1,5 +1,6 @@
 """The recipes for those who add something do what they say: taken from the page, put into a copy, looked for there."""
 
+import dataclasses
 import importlib
 import json
 import os
@@ -15,7 +16,9 @@ from typing import TYPE_CHECKING
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
+from faults.declarations.fault import Fault
 from tests.architecture.tree import ROOMS
+from tests.cluster_model.protocol.test_versions import REVIEWED
 from tests.support.playbooks import CLUSTER
 
 if TYPE_CHECKING:
@@ -47,11 +50,14 @@ expect:
 LOOK = """
 import asyncio
 from cluster_model.checker.root_cause.findings import BY_CODE
+from cluster_model.protocol.config_defs import check
+from cluster_model.protocol.configs import BrokerConfig
 from cluster_model.protocol.versions import Profile
 from docs.generate.__main__ import page_text
 from docs.generate.screenshots import staged
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import load
+from tui.viewmodel.help import MODES
 
 assert "Every append takes a little longer." in page_text("faults")
 assert "leader-named" in page_text("invariants")
@@ -59,6 +65,10 @@ assert "#hums) | A disk that hummed. |" in page_text("report-tables")
 assert "cosmic-ray" in page_text("causes") and BY_CODE["unexplained"].meaning == "what is known does not tell"
 assert "`hums_along` | 4.0+" in page_text("fidelity")
 assert [Profile.of(each).hums_along for each in ("3.9", "4.0")] == [False, True]
+assert "`queued.max.requests`" in page_text("configs") and "`queued.max.requests`" in page_text("defaults")
+told = {"queued.max.requests": check("broker", "queued.max.requests", 7)}
+assert [BrokerConfig.of(Profile.of("4.0"), each).queued_requests for each in ({}, told)] == [500, 7]
+assert "hum" in MODES
 
 session = start_session(load("hums.yaml"))
 assert session.finish().verdict == "pass"
@@ -80,7 +90,10 @@ def changed(text: str, change: str) -> str:
     lines = change.splitlines()
     before = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "-"))
     after = "".join(f"{line[1:]}\n" for line in lines if line[:1] in (" ", "+"))
-    assert text.count(before) == 1, f"fits {text.count(before)} times:\n{before}"
+    assert text.count(before) == 1, (
+        f"a diff of docs/contributing.md fits {text.count(before)} times, allowed is once; "
+        f"write the lines on the page as the file has them now:\n{before}"
+    )
     return text.replace(before, after)
 
 
@@ -93,6 +106,41 @@ def test_every_change_fits(path: str, change: str) -> None:
 def test_modules_of_the_recipes_exist_and_new_ones_lie_in_packages_that_do() -> None:
     assert [path for path, text in FILES if (ROOT / path).exists() == text.startswith('"""')] == []
     assert [path for path, _text in FILES if not (ROOT / path).parent.joinpath("__init__.py").exists()] == []
+
+
+def test_every_file_that_the_page_names_is_there() -> None:
+    added = {path for path, _text in FILES}
+    paths = re.findall(r"`((?:[a-z_]+/)+(?:[a-z_-]+\.[a-z.]+)?)`", PAGE)
+    assert len(paths) > 25
+    assert [path for path in paths if path not in added and not (ROOT / path).exists()] == []
+
+
+def test_every_test_that_the_page_names_is_there() -> None:
+    names = set(re.findall(r"`(test_\w+)`", PAGE))
+    found = {
+        name for path in (ROOT / "tests").rglob("test_*.py") for name in re.findall(r"def (test_\w+)", path.read_text())
+    }
+    assert names
+    assert names <= found
+
+
+def test_the_recipe_of_a_release_names_every_table_that_is_compared_with_one() -> None:
+    recipe = PAGE.partition("\n## A Kafka release\n")[2].partition("\n## ")[0]
+    assert set(re.findall(r"^\| `(.*?)` \|", recipe, re.MULTILINE)) == set(REVIEWED)
+
+
+def test_the_page_has_every_field_of_a_fault_that_its_tests_look_at() -> None:
+    """But for those whose default will do."""
+    recipe = PAGE.partition("\n## A fault\n")[2].partition("\n## ")[0]
+    told = {name for row in re.findall(r"^\| (.*?) \|", recipe, re.MULTILINE) for name in re.findall(r"`(\w+)`", row)}
+    needed = {each.name for each in dataclasses.fields(Fault) if each.default is dataclasses.MISSING}
+    assert needed - {"lasting"} <= told <= {each.name for each in dataclasses.fields(Fault)}
+
+
+def test_commands_of_the_page_are_targets_of_make() -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    assert set(re.findall(r"`make ([a-z-]+)`", PAGE)) <= targets
 
 
 def test_there_is_a_recipe_for_each_kind(snapshot: SnapshotAssertion) -> None:
@@ -112,6 +160,9 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
             file.write(text)
     for path, change in CHANGES:
         target = here / path
+        if not target.exists():  # a file of the tests, of which nothing else is copied
+            target.parent.mkdir(parents=True)
+            shutil.copy(ROOT / path, target)
         target.write_text(changed(target.read_text(encoding="utf-8"), change), encoding="utf-8")
     (here / "hums.yaml").write_text(HUMS)
     return here

@@ -38,6 +38,8 @@ def test_every_test_of_an_area_is_there(area: Area) -> None:
 
 def test_every_rule_belongs_to_one_area() -> None:
     named = [name for area in AREAS for name in area.flags]
+    missing = [name for name in FLAG_BY_NAME if name not in named]
+    assert missing == [], "name it among the flags of its area in cluster_model/fidelity.py"
     assert sorted(named) == sorted(FLAG_BY_NAME)
 
 

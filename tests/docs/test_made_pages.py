@@ -1,6 +1,7 @@
 """Pages that are made from the program are the ones that it makes, and leave nothing out."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,13 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.config_defs import SCOPES
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS
-from docs.generate import __main__ as pages
-from docs.generate.__main__ import PAGES, PICTURES, main, page_text
+from docs.generate.__main__ import ALL, PAGES, PICTURES, SCHEMA, generated_files, main, page_text, write_all
 from docs.generate.command_pages import command_page, config_page
 from playbooks.errors import BAD_INPUT, OK
 from tui.cli.main import app
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 
 
 @pytest.mark.parametrize("name", ["commands", "configs", "defaults"])
@@ -29,7 +30,27 @@ def test_without_a_page_the_command_lists_each_with_its_file(capsys: pytest.Capt
     assert main([]) == OK
     rows = [line.split(maxsplit=1) for line in capsys.readouterr().out.splitlines()]
     assert rows[: len(PAGES)] == [[page, f"docs/reference/{page}.md"] for page in sorted(PAGES)]
-    assert [name for name, _takes in rows[len(PAGES) :]] == list(PICTURES)
+    assert [name for name, _takes in rows[len(PAGES) :]] == [*PICTURES, ALL]
+
+
+@pytest.mark.slow
+def test_one_command_writes_all_that_is_out_of_date_and_nothing_else(tmp_path: Path) -> None:
+    for path in generated_files():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / path, tmp_path / path)
+    assert write_all(tmp_path) == []
+    for path, right, wrong in (
+        ("docs/reference/faults.md", "# Faults\n", "# Fault\n"),
+        ("docs/reference/tui-keys.md", "| `space` |", "| `x` |"),
+        (SCHEMA, '"$schema"', '"schema"'),
+    ):
+        text = (tmp_path / path).read_text(encoding="utf-8")
+        assert right in text
+        (tmp_path / path).write_text(text.replace(right, wrong, 1), encoding="utf-8")
+    (tmp_path / "docs/reference/keys-steps.md").unlink()
+    changed = ["docs/reference/faults.md", "docs/reference/keys-steps.md", "docs/reference/tui-keys.md", SCHEMA]
+    assert sorted(write_all(tmp_path)) == changed
+    assert [path for path in generated_files() if (tmp_path / path).read_bytes() != (ROOT / path).read_bytes()] == []
 
 
 @pytest.mark.parametrize(
@@ -46,22 +67,6 @@ def test_what_cannot_be_printed_is_one_line_of_error(
     (line,) = err.splitlines()
     assert err == f"{line}\n"
     assert line == snapshot
-
-
-def test_pages_are_written_into_their_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pages, "REFERENCE", tmp_path)
-    (tmp_path / "glossary.md").write_text("old", encoding="utf-8")
-    assert main(["--write", "glossary", "manual-steps"]) == OK
-    assert capsys.readouterr().out.splitlines() == [
-        str(tmp_path / f"{name}.md") for name in ("glossary", "manual-steps")
-    ]
-    assert (tmp_path / "glossary.md").read_text(encoding="utf-8") == page_text("glossary")
-    assert main(["--write", "glossary"]) == OK
-    assert capsys.readouterr().out == ""
-    assert main(["--write", "glossary", "weather"]) == BAD_INPUT
-    assert "weather" in capsys.readouterr().err
 
 
 def test_a_picture_that_is_unknown_draws_none(

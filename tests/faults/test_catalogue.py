@@ -10,10 +10,21 @@ from rich.cells import cell_len
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.versions import Version
-from faults.catalogue import CATALOGUE, nearest
-from faults.declarations.fault import ACCEPTS, FAMILIES, NUMERIC, Alias, Behaviour, Fault, Param
+from faults.catalogue import CATALOGUE, FAULT_LETTERS, check_declarations, nearest
+from faults.declarations.fault import (
+    ACCEPTS,
+    FAMILIES,
+    NUMERIC,
+    Alias,
+    Behaviour,
+    DeclarationError,
+    Fault,
+    Param,
+    table,
+)
 from faults.declarations.operation import OPERATIONS, Operation, nearest_operation
-from faults.declarations.target_language import SelectorError, parse
+from faults.declarations.targets import SelectorError, parse
+from faults.operations.runner import PROCEDURES
 from tui.terminal.glyphs import ASCII
 from tui.terminal.theme import ROLES
 
@@ -44,6 +55,85 @@ def test_letters_and_titles_are_used_once() -> None:
     assert len({fault.title for fault in CATALOGUE.values()}) == len(CATALOGUE)
     assert len({each.letter for each in OPERATIONS.values()}) == len(OPERATIONS)
     assert len({each.title for each in OPERATIONS.values()}) == len(OPERATIONS)
+
+
+FREE = next(letter for letter in reversed(FAULT_LETTERS) if letter not in {each.letter for each in CATALOGUE.values()})
+NEW = dataclasses.replace(CATALOGUE["loss"], name="new_fault", letter=FREE, title="new fault", aliases=())
+"""A fault that somebody adds to the catalogue."""
+MISTAKES: list[tuple[dict[str, Any], list[str]]] = [
+    ({"letter": "c"}, ["new_fault", "crash", "'c'", FREE]),
+    ({"letter": ""}, ["new_fault", "''", FREE]),
+    ({"letter": "cc"}, ["new_fault", "'cc'", FREE]),
+    ({"letter": "é"}, ["new_fault", "'é'", FREE]),
+    ({"name": "crash"}, ["crash", "new fault"]),
+    ({"name": "elect_leaders"}, ["elect_leaders", "new fault"]),
+    ({"title": "crash"}, ["new_fault", "crash"]),
+    ({"aliases": (Alias("packet_loss"),)}, ["packet_loss", "loss", "new_fault"]),
+    ({"aliases": (Alias("crash"),)}, ["crash", "new_fault"]),
+    ({"aliases": (Alias("netem_duplicate", "links"),)}, ["new_fault", "'links'", "brokers"]),
+    ({"family": "network"}, ["new_fault", "'network'", "links"]),
+    ({"accepts": "links"}, ["new_fault", "'links'", "brokers"]),
+    ({"params": (Param("percent", "percentage", "Packets."),)}, ["new_fault", "percent", "'percentage'", "size"]),  # type: ignore[arg-type]
+]
+
+
+@pytest.mark.parametrize(("change", "named"), MISTAKES)
+def test_a_declaration_that_contradicts_the_others_is_refused_in_one_line(
+    change: dict[str, Any], named: list[str]
+) -> None:
+    """Where the catalogue is imported: what is found, the two that are in each other's way, and what is allowed."""
+    added = dataclasses.replace(NEW, **change)
+    with pytest.raises(DeclarationError) as caught:
+        check_declarations([*CATALOGUE.values(), added], [*OPERATIONS.values()])
+    (line,) = str(caught.value).splitlines()
+    assert [each for each in named if each not in line] == []
+
+
+def test_letters_that_are_taken_are_not_among_the_free_ones(snapshot: SnapshotAssertion) -> None:
+    faults = [CATALOGUE["crash"], CATALOGUE["loss"], dataclasses.replace(NEW, letter="k")]
+    with pytest.raises(DeclarationError) as caught:
+        check_declarations(faults, [])
+    assert str(caught.value) == snapshot
+    free = str(caught.value).partition("free are ")[2].split(", ")
+    assert free == [letter for letter in FAULT_LETTERS if letter not in "ck"]
+
+
+def test_a_new_declaration_is_taken_and_several_mistakes_have_a_line_each() -> None:
+    check_declarations([*CATALOGUE.values(), NEW], [*OPERATIONS.values()])
+    twice = dataclasses.replace(OPERATIONS["create_topic"], name="make_topic", aliases=())
+    with pytest.raises(DeclarationError) as caught:
+        check_declarations([dataclasses.replace(NEW, family="network")], [OPERATIONS["create_topic"], twice])
+    assert len(str(caught.value).splitlines()) == 3  # the family, and the title and the letter of the operation
+
+
+def test_one_table_has_no_name_twice() -> None:
+    assert table(NEW) == {"new_fault": NEW}
+    with pytest.raises(DeclarationError, match=r"new_fault.*new fault"):
+        table(NEW, dataclasses.replace(NEW, letter="Z"))
+
+
+WANTED = {
+    "name": "a name in lower case, as in Python",
+    "letter": "one letter or digit of ASCII",
+    "title": "words",
+    "family": "one of FAMILIES",
+    "summary": "a sentence with a full stop",
+    "params": "no parameter twice",
+    "accepts": "one of ACCEPTS",
+    "heals": "what healing does, without a full stop; nothing where 'lasting' is False",
+    "glyph": "one character, one cell wide: ASCII, or with a stand-in in ASCII of tui/terminal/glyphs.py",
+    "colour": "a role of tui/terminal/theme.py",
+    "cause": "words without a full stop",
+    "may_break": "words without a full stop",
+    "behaviour": "a Behaviour that has its own heal() where 'lasting' is True, and none where it is False",
+    "usual_for_us": "-1, or a time where 'lasting' is True",
+    "target": "a selector, or nothing",
+    "example": "a selector, or nothing",
+    "mode": "kraft, zookeeper or nothing",
+    "aliases": "names in lower case, with one of ACCEPTS or nothing",
+    "at_least": "1, or more with a 'target'",
+}
+"""What each field of a fault has to be, for the message of a red test."""
 
 
 def wanting(fault: Fault) -> list[str]:
@@ -92,12 +182,13 @@ def is_target(text: str) -> bool:
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_every_field_of_a_fault_is_filled(fault: Fault) -> None:
-    assert wanting(fault) == []
+    mistakes = [f"{name}: found {getattr(fault, name)!r}, allowed is {WANTED[name]}" for name in wanting(fault)]
+    assert mistakes == []
 
 
 def test_every_field_there_is_is_looked_at() -> None:
     fields = {each.name for each in dataclasses.fields(Fault)}
-    assert fields - {"lasting"} == {name for name, _wrong in WRONG}
+    assert fields - {"lasting"} == {name for name, _wrong in WRONG} == set(WANTED)
 
 
 class NothingToHeal(Behaviour):
@@ -189,6 +280,10 @@ def test_a_misspelt_fault_gets_a_hint(typed: str, meant: str, snapshot: Snapshot
     assert bool(hint) == bool(meant)
     assert meant in re.findall(r"\w+", hint) or not meant
     assert hint == snapshot
+
+
+def test_each_operation_has_a_procedure() -> None:
+    assert {*PROCEDURES, "cancel"} == {*OPERATIONS}
 
 
 @pytest.mark.parametrize("operation", [pytest.param(each, id=name) for name, each in OPERATIONS.items()])

@@ -6,10 +6,8 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.group_messages import JoinGroupRequest
 from cluster_model.protocol.messages import InitProducerIdRequest
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
-from faults.declarations.target_language import SelectorError
-from faults.declarations.targets import resolve
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, BrokerSpec, ClusterSpec, TopicSpec
+from faults.declarations.targets import SelectorError, resolve
 
 
 def test_their_coordinators(snapshot: SnapshotAssertion) -> None:

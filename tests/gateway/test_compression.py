@@ -8,8 +8,7 @@ from aiokafka.record.memory_records import MemoryRecords
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.handlers.configs import BOOLEAN, DEFAULT, OWN, STRING
 from gateway.protocol import api_versions as api
-from gateway.protocol.compression import NONE, UnreadableError, packed, unpacked
-from gateway.protocol.record_batches import OVERHEAD, read_head, recompressed
+from gateway.protocol.record_batches import NONE, OVERHEAD, UnreadableError, packed, read_head, recompressed, unpacked
 from tests.gateway.hosting import playbook
 from tests.gateway.test_admin_wire import TOPIC, create
 from tests.gateway.test_batches import built, with_codec

@@ -4,7 +4,7 @@ import pytest
 
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
-from gateway.protocol.older_errors import NEWER, as_known
+from gateway.protocol.api_versions import NEWER, as_known
 from tests.gateway.test_transactions_wire import Shop
 
 CASES = [

@@ -9,9 +9,8 @@ from crc32c import crc32c
 
 from cluster_model.protocol.errors import KafkaError as E
 from gateway.protocol import api_versions as api
-from gateway.protocol import compression
-from gateway.protocol.compression import UnreadableError
-from gateway.protocol.record_times import MOST_RECORDS, record_at
+from gateway.protocol import record_batches
+from gateway.protocol.record_batches import MOST_RECORDS, UnreadableError, record_at
 from tests.gateway.hosting import playbook
 from tests.gateway.test_batches import changed
 from tests.gateway.wire import BEGAN_MS, Wire
@@ -52,7 +51,7 @@ class TestRecordAt:
             record_at(data[:70], 1_011)
 
     def test_what_grows_too_large_is_not_unpacked(self, codec: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(compression, "MOST", 1_000)
+        monkeypatch.setattr(record_batches, "MOST", 1_000)
         if not codec:
             assert record_at(built(codec), 1_011) == (3, 1_030)
             return

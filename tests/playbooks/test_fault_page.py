@@ -48,7 +48,7 @@ def loaded(fault: Fault) -> Step:
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.partition("-")[0] == "faults"])
 def test_the_page_is_what_the_catalogue_says(page: str) -> None:
-    """Write it anew: ``python -m docs.generate --write``."""
+    """Write it anew: ``make pages``."""
     assert (PUBLISHED / f"{page}.md").read_text(encoding="utf-8") == page_text(page)
 
 

@@ -155,7 +155,7 @@ def test_every_word_of_the_vocabulary_is_used() -> None:
 
 
 def test_the_pages_are_what_the_files_say() -> None:
-    """Write them anew: ``python -m docs.generate --write``."""
+    """Write them anew: ``make pages``."""
     folder = Path(__file__).parents[2] / "docs" / "reference"
     assert {name: (folder / f"{name}.md").read_text(encoding="utf-8") for name in printed()} == printed()
 

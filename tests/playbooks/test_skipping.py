@@ -19,7 +19,7 @@ from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
-from tui.cli.runs.dry_run import foretold_lines
+from tui.cli.runs.narration import foretold_lines
 from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import junit
 from tui.output.result import skip_words

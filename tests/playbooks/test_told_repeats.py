@@ -45,6 +45,20 @@ steps:
   - {at: 10s, inject: duplicate_responses, target: broker(1), for: 200ms}
 """
 
+FOUR_LOST_ACKS = """
+floodmark: 1
+name: four-lost-acks
+seed: 146607542727832
+cluster: {kafka: "3.9", brokers: 1}
+topics:
+  - {name: orders, replication: 1}
+clients: {producers: [{name: checkout, topic: orders, rate: 4/s, config: {enable.idempotence: false}}]}
+settle: 1s
+steps:
+  - {at: 0s, inject: lost_ack, target: client(checkout), count: 4, for: 600ms}
+"""
+"""A record goes out beside one that was refused before, and is then refused more often."""
+
 OVER_TWO_CONNECTIONS = """
 floodmark: 1
 name: over-two-connections
@@ -69,6 +83,11 @@ steps:
 )
 def test_the_last_refusal_of_every_batch_is_known(source: str, causes: set[str]) -> None:
     assert {each.cause for each in finished(source).findings} == causes
+
+
+def test_a_record_that_was_refused_more_often_than_its_neighbour_knows_each_time() -> None:
+    found = {(each.kind, each.cause) for each in finished(FOUR_LOST_ACKS).findings}
+    assert found == {("duplicate", NO_IDEMPOTENCE)}
 
 
 def test_a_leader_knows_five_batches_again_and_two_connections_carry_more(snapshot: SnapshotAssertion) -> None:

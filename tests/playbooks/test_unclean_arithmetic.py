@@ -73,7 +73,9 @@ def test_whoever_waits_for_all_loses_three(kafka: str) -> None:
     """With acks=all alone the five that one broker took would have been refused."""
     strict = bundled().replace("names: [f, g, h, i, j], acks: 1}", "names: [f, g, h, i, j], acks: all}")
     strict = strict.replace(
-        "    event: acks=1 does, on one copy\n    then: {1: {leo: 10}, 2: {leo: 5}, 3: {leo: 2}}\n", ""
+        "    event: acks=1 is still acknowledged, with a single copy\n"
+        "    then: {1: {leo: 10}, 2: {leo: 5}, 3: {leo: 2}}\n",
+        "",
     )
     result = run(strict, kafka)
     assert lost(result) == {-1: 3}

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.checker.liveness import disturbances
-from cluster_model.checker.liveness.disturbances import Weather
+from cluster_model.checker.liveness import deadlines
+from cluster_model.checker.liveness.deadlines import Weather
 from cluster_model.protocol.events import IsrChanged
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
@@ -70,5 +70,5 @@ def test_a_checker_that_forgets_former_controllers_is_too_strict(monkeypatch: py
 
 
 def test_a_checker_that_takes_no_note_of_power_losses_is_too_strict(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(disturbances, "POWER_LOSS", "never")
+    monkeypatch.setattr(deadlines, "POWER_LOSS", "never")
     assert "isr-rejoined" in finished(FETCHED_FROM_THE_DEAD)[1]

@@ -440,9 +440,17 @@ def without_conflicts(
     """What of it can be had, and why not the rest.
 
     Giving an action its own keys back can bring the next conflict, so this goes on until there is none.
+
+    Raises:
+        ValueError: two actions of one scope are declared with one key, which nobody has changed.
     """
     kept, told = dict(wanted), list[Conflict]()
     while (found := next(_conflicts(kept, keys), None)) is not None:
+        if found.id not in kept:
+            raise ValueError(
+                f"found the key {shown(found.key)!r} in the declarations of {found.other} and {found.id}, which are "
+                "keys of one place; allowed is one that no other has there (tui/keybindings)"
+            )
         told.append(found)
         del kept[found.id]
     return kept, told

@@ -22,10 +22,10 @@ from cluster_model.protocol.events import (
     StepTaken,
     describe,
 )
-from playbooks.engine.expectations import NEVER_ASKED, seconds
+from cluster_model.util.quantities import compact_duration, counted, time_in_seconds
+from playbooks.engine.expectations import NEVER_ASKED
 from playbooks.engine.manual_session import ShowResult, TraceRow, TraceTable
 from playbooks.engine.step_scheduler import State, show_rows
-from playbooks.errors import counted
 from playbooks.model import Playbook, step_name
 from playbooks.results.client_stats import (
     Clients,
@@ -40,7 +40,6 @@ from playbooks.results.outages import outage_words
 from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.units import duration_text
 from tui.output.console import say, say_parts, table
-from tui.terminal.format import duration
 
 # Records that were lost or damaged, by producer and partition: a small table, empty when all is well.
 
@@ -95,7 +94,7 @@ P99: Final = "p99"
 """Latency that 99 % of records did not exceed: from send to acknowledgement, and from append to hand-out."""
 POSITION_LAG: Final = "position lag"
 """What the members have not been handed yet; left out where every group has committed, and so has a lag."""
-TIMES: Final[dict[str, Callable[[int], str]]] = {"idle": seconds, P99: duration}
+TIMES: Final[dict[str, Callable[[int], str]]] = {"idle": time_in_seconds, P99: compact_duration}
 """Columns that are times."""
 
 PRODUCER: Final[Columns[ProducerSummary]] = {
@@ -526,7 +525,8 @@ def print_anomalies(console: Console, anomalies: Sequence[AnomalyReport]) -> Non
 def illegal_lines(anomalies: Sequence[AnomalyReport]) -> list[str]:
     """Each that must not be, with an example: ``lost-write (8) of checkout at orders-0: ...``."""
     return [
-        f"{each.name} ({each.found}){_where(each)} at {seconds(each.examples[0].at_us)}: {each.examples[0].words}"
+        f"{each.name} ({each.found}){_where(each)} at {time_in_seconds(each.examples[0].at_us)}: "
+        f"{each.examples[0].words}"
         for each in anomalies
         if not each.legal
     ]
@@ -595,7 +595,7 @@ def _lines(links: Sequence[ChainEvent], width: int, *, timed: bool) -> list[str]
 
 
 def _link_line(link: ChainEvent, *, timed: bool) -> str:
-    when = f"{seconds(link.at_us):>9}  " if timed else ""
+    when = f"{time_in_seconds(link.at_us):>9}  " if timed else ""
     return f"{_INDENT}  {when}{link.words}"
 
 
@@ -641,7 +641,7 @@ def print_result(console: Console, result: SessionResult) -> None:
     print_verdict(console, result)
     if result.session:
         say(console, f"session  {result.session}")
-    took = f", {seconds(result.virtual_us)} of cluster time" if result.virtual_us else ""
+    took = f", {time_in_seconds(result.virtual_us)} of cluster time" if result.virtual_us else ""
     say(console, f"digest   {result.digest}  ({result.events} events{took})")
 
 
@@ -688,7 +688,7 @@ def violation_lines(result: SessionResult) -> list[tuple[str, str]]:
     for violation in sorted(result.violations, key=lambda violation: bool(violation.known)):
         cause = f" ({violation.cause})" if violation.cause and violation.cause not in told else ""
         where = f"{violation.partition}: " if violation.partition else ""
-        when = f" at {seconds(violation.at_us)}" if result.virtual_us else ""
+        when = f" at {time_in_seconds(violation.at_us)}" if result.virtual_us else ""
         known = f" ({violation.known})" if violation.known else ""
         line = f"{violation.invariant}{when}: {where}{violation.detail}{cause}{known}"
         lines.append((KNOWN if violation.known else "broken", line))
@@ -731,14 +731,14 @@ def guard_lines(acted: Sequence[GuardActed]) -> list[str]:
     lines = []
     for each in acted[:REFUSALS_SHOWN]:
         what = f" {each.fault} on {each.target}" if each.fault else ""
-        lines.append(f"{seconds(each.at_us)} {each.rule} {each.detail}{what}: {each.cause}")
+        lines.append(f"{time_in_seconds(each.at_us)} {each.rule} {each.detail}{what}: {each.cause}")
     rest = len(acted) - REFUSALS_SHOWN
     return [*lines, f"and {rest} more"] if rest > 0 else lines
 
 
 def skip_words(skipped: Sequence[FaultSkipped]) -> str:
     """Faults that found nobody: ``1 fault without a target: crash on leader(orders-0) at 5.000s``."""
-    told = [f"{each.fault} on {each.target} at {seconds(each.at_us)}" for each in skipped[:REFUSALS_SHOWN]]
+    told = [f"{each.fault} on {each.target} at {time_in_seconds(each.at_us)}" for each in skipped[:REFUSALS_SHOWN]]
     rest = [f"and {len(skipped) - REFUSALS_SHOWN} more"] if len(skipped) > REFUSALS_SHOWN else []
     return f"{counted(len(skipped), 'fault')} without a target: {', '.join([*told, *rest])}"
 
@@ -762,7 +762,7 @@ def print_events(console: Console, events: Sequence[Event], *, everything: bool)
     """One line per event; the ones that come with every batch only when asked for."""
     for event in events:
         if everything or event.kind not in DATA_KINDS:
-            say(console, f"{seconds(event.values()[0]):>12}  {describe(event)}")
+            say(console, f"{time_in_seconds(event.values()[0]):>12}  {describe(event)}")
 
 
 def print_shown(console: Console, shown: ShowResult) -> None:

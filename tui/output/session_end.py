@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from contextlib import suppress
 
+from cluster_model.util.quantities import clock, compact_duration
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.recording.recorder import Recorder, RecordingError
@@ -11,7 +12,6 @@ from playbooks.text import printable
 from playbooks.timetravel.branches import Branch, Branches
 from tui.output.command_end import keep
 from tui.output.console import ProgressLine, complain, people, say, say_lines
-from tui.terminal.format import clock, duration
 
 
 def seal_all(branches: Branches) -> int:
@@ -79,7 +79,7 @@ def torn(branch: Branch) -> str:
     session, path = branch.live, printable(str(branch.recorder.path)) if branch.recorder is not None else ""
     return (
         f"{session.playbook.name}, seed {session.cluster.seed}: no verdict, not sealed,"
-        f" {duration(session.cluster.now_us)} of cluster time\n"
+        f" {compact_duration(session.cluster.now_us)} of cluster time\n"
         f"session  {path}\n"
         f"report   floodmark report {path}\n"
         f"recover  floodmark recover {path}"
@@ -91,7 +91,7 @@ def seal(session: Session, which: str = "the session") -> SessionResult:
     with ProgressLine(people()) as telling:
         session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
-            telling.tell(lambda: f"settling and sealing {which}, at {duration(session.cluster.now_us)}")
+            telling.tell(lambda: f"settling and sealing {which}, at {compact_duration(session.cluster.now_us)}")
         return session.finish()
 
 
@@ -116,7 +116,7 @@ def farewell(result: SessionResult, branch: str = "") -> str:
     return (
         f"{which}"
         f"{printable(result.playbook)}, seed {result.seed}: {result.verdict}{why}, {lost} of {ledger.acked}{broken},"
-        f" {duration(result.virtual_us)} of cluster time\n"
+        f" {compact_duration(result.virtual_us)} of cluster time\n"
         f"session  {session}\n"
         f"report   floodmark report {session}\n"
         f"export   floodmark export {session}"

@@ -14,7 +14,7 @@ from textual.style import Style
 from textual.widgets import Input, Static
 from textual.worker import Worker
 
-from playbooks.errors import counted
+from cluster_model.util.quantities import compact_duration, counted
 from playbooks.recording.recorder import Recorder
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import WHEEL, Reachable
@@ -29,7 +29,6 @@ from tui.session.background_tasks import (
 )
 from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
-from tui.terminal.format import duration
 from tui.terminal.theme import Look
 from tui.viewmodel import finding_page
 from tui.viewmodel.row import LabelPosition
@@ -341,7 +340,7 @@ class AskScreen(ModalScreen[None], Reachable):
     def on_mount(self) -> None:
         """Ready to be typed at."""
         session = self._bridge.session
-        then = f"about {duration(session.cluster.now_us)}, the instant on the screen, and not about the present"
+        then = f"about {compact_duration(session.cluster.now_us)}, the instant on the screen, and not about the present"
         self._show([*[(then, "warning")] * session.in_past, (HINT, "text"), (ASK_KEYS_HELP, "quiet")])
         self._prompt.focus()
 
@@ -353,7 +352,7 @@ class AskScreen(ModalScreen[None], Reachable):
 
     async def _ask(self, text: str) -> None:
         at_us = self._bridge.session.cluster.now_us
-        self._tell(f"asking about {duration(at_us)}")
+        self._tell(f"asking about {compact_duration(at_us)}")
         reply = await put_question(text, self._path, at_us, self._recorder, self._tell)
         self._answer(at_us, reply)
 
@@ -362,7 +361,7 @@ class AskScreen(ModalScreen[None], Reachable):
 
     def _answer(self, at_us: int, reply: QuestionReply) -> None:
         first, *rest = reply.lines
-        lines = [(f"at {duration(at_us)}: {first}", reply.role), *((line, "text") for line in rest)]
+        lines = [(f"at {compact_duration(at_us)}: {first}", reply.role), *((line, "text") for line in rest)]
         self._show([*lines, (ASK_KEYS_HELP, "quiet")])
 
     def action_leave(self) -> None:

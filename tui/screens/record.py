@@ -10,7 +10,7 @@ from textual.screen import ModalScreen
 from textual.style import Style
 from textual.widgets import Static
 
-from playbooks.model.record_peek import peek
+from playbooks.model.record_contents import peek
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import Reachable
 from tui.session.session_controller import SimBridge

@@ -20,8 +20,7 @@ from tui.session import settings_changes
 from tui.session.session_controller import SimBridge
 from tui.session.settings_changes import SettingsHolder
 from tui.settings.schema import OPTIONS, Option, Settings, Value
-from tui.settings.settings_edit import SettingsWriteError, write
-from tui.settings.settings_file import SettingsFile, read_settings
+from tui.settings.settings_file import SettingsFile, SettingsWriteError, read_settings, write
 from tui.terminal import glyphs
 from tui.terminal.format import speed, wrap
 from tui.terminal.frame_clock import faster, slower

@@ -13,13 +13,14 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 
 from cluster_model.observation import ClusterView
+from cluster_model.util.quantities import clock
 from playbooks.timetravel.branches import Branch
 from tui.keybindings.keymap import KEYS, KeyBinding, key_of, word_of
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ChoiceScreen, LiveScreen, ModeScreen, Piece, Reachable, led_by
 from tui.session.session_controller import Companion, SimBridge
 from tui.terminal import glyphs
-from tui.terminal.format import InstantError, clock, instant_us
+from tui.terminal.format import InstantError, instant_us
 from tui.terminal.theme import Look
 from tui.viewmodel import log_view
 from tui.viewmodel.row import LabelPosition

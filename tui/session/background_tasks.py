@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.checker.root_cause import Finding, RecordBlock, lineage_of
 from cluster_model.protocol.errors import ModelError
 from playbooks.errors import BAD_INPUT, FAILED, OK
-from playbooks.model.record_peek import Peekable, Peeked, peek
+from playbooks.model.record_contents import Peekable, Peeked, peek
 from playbooks.recording.reader import CutError, RecordedSession, cut_name, cut_out
 from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.session_format.session_files import DIRECTORY_PREFIX

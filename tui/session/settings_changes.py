@@ -5,8 +5,7 @@ from typing import NamedTuple, Protocol, cast
 
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings, Value, written
-from tui.settings.settings_edit import SettingsWriteError, write
-from tui.settings.settings_file import read_settings
+from tui.settings.settings_file import SettingsWriteError, read_settings, write
 from tui.terminal.frame_clock import frame_s
 from tui.terminal.glyphs import choose
 from tui.terminal.theme import Look, ThemeName

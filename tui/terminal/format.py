@@ -1,67 +1,24 @@
 """Times, numbers, names and values of configurations as text, at widths that do not jump; and typed times."""
 
 import re
-from collections.abc import Sequence
 from typing import Final
 
 from cluster_model.protocol.config_defs import INT_MAX, ConfigKey
+from cluster_model.util.quantities import clock, compact_count, compact_duration
 from faults.catalogue import CATALOGUE
 from faults.declarations import NUMERIC, Param
 from playbooks.model import value_text
 from playbooks.units import UnitError, duration_us
 
 
-def clock(at_us: int) -> str:
-    """Virtual time as ``mm:ss.mmm``, with hours in front from the first hour on."""
-    seconds, micros = divmod(max(at_us, 0), 1_000_000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    text = f"{minutes:02d}:{seconds:02d}.{micros // 1000:03d}"
-    return f"{hours}:{text}" if hours else text
-
-
-def duration(span_us: int) -> str:
-    """A length of time in the unit that fits: ``4ms``, ``18.2s``, ``3m05s``."""
-    if span_us < 1_000_000:
-        return f"{span_us // 1000}ms" if span_us >= 1000 else f"{span_us}us"
-    seconds = span_us / 1_000_000
-    if seconds < 100:
-        return f"{seconds:.1f}s"
-    minutes, rest = divmod(int(seconds), 60)
-    return f"{minutes}m{rest:02d}s"
-
-
-def count(number: int) -> str:
-    """A number of at most five cells: ``999``, ``12345``, ``123k``, ``45M``."""
-    if abs(number) < 100_000:
-        return str(number)
-    if abs(number) < 10_000_000:
-        return f"{number // 1000}k"
-    return f"{number // 1_000_000}M"
-
-
 def records(number: int, kind: str = "") -> str:
     """``1 record``, ``204 acked records``."""
-    return f"{count(number)} {f'{kind} ' if kind else ''}record{'' if number == 1 else 's'}"
+    return f"{compact_count(number)} {f'{kind} ' if kind else ''}record{'' if number == 1 else 's'}"
 
 
 def speed(value: float) -> str:
-    """A speed factor without its sign: ``0.25``, ``1``, ``312``."""
-    if value >= 10:
-        return f"{value:.0f}"
-    return f"{value:.2f}".rstrip("0").rstrip(".")
-
-
-def names(items: Sequence[str], most: int = 3) -> str:
-    """A few names in full, of more only how many: ``orders-0, orders-3`` or ``orders-0, orders-1 +4``."""
-    if len(items) <= most:
-        return ", ".join(items)
-    return f"{', '.join(items[: most - 1])} +{len(items) - most + 1}"
-
-
-def acks(value: int) -> str:
-    """Kafka's spelling of an acks level."""
-    return "all" if value == -1 else str(value)
+    """A factor of speed without its sign: ``0.25``, ``1``, ``312``."""
+    return f"{value:.0f}" if value >= 10 else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
 def parameters(fault: str, detail: str) -> str:
@@ -83,7 +40,7 @@ def parameters(fault: str, detail: str) -> str:
 
 def _written(param: Param, value: str) -> str:
     if param.type == "duration":
-        return duration(int(value)).replace(".0s", "s")
+        return compact_duration(int(value)).replace(".0s", "s")
     return value_text(param.type, int(value)) if param.type in NUMERIC else value
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 
 from cluster_model.observation import BrokerView, ClusterView, PartitionView, ReplicaView
-from playbooks.errors import counted
-from tui.terminal.format import clock
+from cluster_model.util.quantities import clock, counted
 from tui.viewmodel.partition_matrix import lags_of
 from tui.viewmodel.row import Row
 

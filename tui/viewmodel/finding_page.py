@@ -21,10 +21,10 @@ from cluster_model.checker.root_cause import (
     ChainEvent,
     Finding,
 )
-from playbooks.errors import counted
-from playbooks.model.record_peek import Peeked
+from cluster_model.util.quantities import acks_text, alternatives, clock, compact_duration, counted, few_names
+from playbooks.model.record_contents import Peeked
 from tui.terminal import glyphs
-from tui.terminal.format import acks, clock, duration, names, wrap
+from tui.terminal.format import wrap
 from tui.viewmodel.partition_history import InvariantBreach, PartitionStatus
 from tui.viewmodel.row import Row
 
@@ -237,7 +237,7 @@ def _caption(finding: Finding, link: ChainEvent, standing: PartitionStatus, *, l
     if kind == "leader_elected":
         return "a clean election" if standing.clean else "an unclean election"
     if kind == "records_acked":
-        levels = ", ".join(dict.fromkeys("all" if place.acks < 0 else str(place.acks) for place in finding.places))
+        levels = ", ".join(dict.fromkeys(acks_text(place.acks) for place in finding.places))
         return f"acks={levels}"
     if last and finding.kind == LOST:
         return "no copy is left" if kind != ENDS else "not with the leader"
@@ -383,7 +383,7 @@ def headline(finding: Finding) -> tuple[str, str]:
     told = words.format(
         count=f"{finding.count:,}",
         records="record" if one else "records",
-        where=names(finding.partitions, 2),
+        where=few_names(finding.partitions, 2),
         are="is" if one else "are",
         were="was" if one else "were",
         stand="stands" if one else "stand",
@@ -480,7 +480,7 @@ def _records(case: FindingPage) -> list[str]:
         epoch = f", epoch {place.leader_epoch}" if place.leader_epoch >= 0 else ""
         whose = f" of {place.client}" if place.client else ""
         where = f"{place.partition} {span}{epoch}" if span else f"{place.partition}, at no offset"
-        texts.append(f"{where}: {counted(place.count, 'record')}{whose}, acks={acks(place.acks)}")
+        texts.append(f"{where}: {counted(place.count, 'record')}{whose}, acks={acks_text(place.acks)}")
         found = peeked.get((place.partition, place.log_offset, place.leader_epoch))
         if found is not None:
             texts.append(_contents(found, several=place.count > 1))
@@ -510,7 +510,7 @@ def _seen(case: FindingPage) -> str:
     committed = finding.committed
     if finding.kind in (LOST, MISSING) and not committed:
         return "nobody could: they were never below the high watermark"
-    groups = f"group{'s' if len(case.readers) > 1 else ''} {names(case.readers)}" if case.readers else "no group"
+    groups = f"group{'s' if len(case.readers) > 1 else ''} {few_names(case.readers)}" if case.readers else "no group"
     if finding.kind not in (LOST, MISSING):
         return f"{groups} so far"
     could = "all of them" if committed == finding.count else f"{committed:,} of them"
@@ -610,14 +610,14 @@ def _remedy(remedy: Mapping[str, Any]) -> tuple[str, str]:
 def _span(us: int) -> str:
     if abs(us) < CHANCE_US:
         return "0"
-    return f"{'+' if us > 0 else glyphs.MINUS}{duration(abs(us))}"
+    return f"{'+' if us > 0 else glyphs.MINUS}{compact_duration(abs(us))}"
 
 
 def _no_return(found: Mapping[str, Any] | None) -> list[str]:
     if found is None:
         return []
     kind = found["kind"]
-    actions = _listed([each["words"] for each in found["actions"]])
+    actions = alternatives(each["words"] for each in found["actions"])
     if kind == "unplaced":
         return ["point of no return: the acknowledgement itself, for no broker ever had them"]
     if kind == "acknowledgement":
@@ -629,14 +629,9 @@ def _no_return(found: Mapping[str, Any] | None) -> list[str]:
         texts.append(f"until then {actions} would have kept it")
     clean = found.get("without_unclean")
     if clean is not None and clean["kind"] == "event":
-        kept = _listed([each["words"] for each in clean["actions"]])
+        kept = alternatives(each["words"] for each in clean["actions"])
         until = f"; until then {kept} would have kept it" if kept else ""
         texts.append(f"without an unclean election: {clock(clean['at_us'])}, {clean['words']}{until}")
     if found["acked_us"] >= 0:
         texts.append(f"the first of them was acknowledged at {clock(found['acked_us'])}")
     return texts
-
-
-def _listed(words: Sequence[str]) -> str:
-    found = list(dict.fromkeys(words))
-    return found[0] if len(found) == 1 else f"{'; '.join(found[:-1])}; or {found[-1]}" if found else ""

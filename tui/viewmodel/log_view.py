@@ -15,9 +15,9 @@ from cluster_model.observation import (
     PartitionView,
     ReplicaView,
 )
-from playbooks.errors import counted
+from cluster_model.util.quantities import clock, compact_count, compact_duration, counted
 from tui.terminal import glyphs
-from tui.terminal.format import clock, count, duration, records
+from tui.terminal.format import records
 from tui.terminal.theme import EPOCHS, Over
 from tui.viewmodel.partition_history import ReplicaTruncation
 from tui.viewmodel.partition_matrix import STATUS, conditions
@@ -687,15 +687,15 @@ def _note(lane: LaneView, log: LogView, shape: LaneColumns) -> str:
     distance = ""
     if lane.broker != log.leader and log.leader in ends and lane.leo != ends[log.leader]:
         behind = ends[log.leader] - lane.leo
-        distance = f" {glyphs.MINUS}{count(behind)}" if behind > 0 else f" +{count(-behind)}"
+        distance = f" {glyphs.MINUS}{compact_count(behind)}" if behind > 0 else f" +{compact_count(-behind)}"
     note = f"LEO {lane.leo}{distance}"
     return note if shape.note < 36 else f"{note.ljust(14)} HW {lane.hw}"
 
 
 def _odd(lane: LaneView, sight: MicroscopeInput) -> str:
-    odd = [f"{glyphs.DIVERGED}{count(lane.diverged)}"] if lane.diverged else []
+    odd = [f"{glyphs.DIVERGED}{compact_count(lane.diverged)}"] if lane.diverged else []
     if lane.lost:
-        odd.append(f"{glyphs.LOST}{count(lane.lost)}")
+        odd.append(f"{glyphs.LOST}{compact_count(lane.lost)}")
     partition = sight.partition
     odd += [
         f"{glyphs.STALE}{f'b{each.leader}' if each.leader >= 0 else 'none'} e{each.leader_epoch}"
@@ -791,7 +791,7 @@ def _fetch_row(wire: FetchWire, state: BrokerState, partition: PartitionView, no
     if wire.leader >= 0 and wire.leader != partition.leader:
         who = f"{who}{glyphs.ARROW}b{wire.leader}"
     sign, words, role = _told(wire, state, now_us)
-    age = duration(now_us - wire.sent_us) if wire.sent_us >= 0 else ""
+    age = compact_duration(now_us - wire.sent_us) if wire.sent_us >= 0 else ""
     return Row(
         ((f"{who} ", "strong"), (sign, role), (words, "text" if role == "calm" else role)),
         (f" {age}" if age else "", "quiet"),
@@ -804,7 +804,7 @@ def _told(wire: FetchWire, state: BrokerState, now_us: int) -> tuple[str, str, s
     if wire.state == "none":
         return "", f"is {state}" if state in _STANDING else "fetches nothing", "down" if state == "down" else "warning"
     if wire.state == "pauses":
-        return "", f"backs off for {duration(max(0, wire.until_us - now_us))} more", "warning"
+        return "", f"backs off for {compact_duration(max(0, wire.until_us - now_us))} more", "warning"
     question = _question(wire)
     told = {
         "request": (asks, f"{question} on its way", "calm"),
@@ -833,4 +833,4 @@ def _reply(wire: FetchWire) -> str:
         return f"answer: {wire.question}"
     if wire.records < 0:
         return f"nothing new{f' at {wire.offset}' if wire.offset >= 0 else ''}"
-    return f"{count(wire.records)} record{'' if wire.records == 1 else 's'} from {wire.offset}, HW {wire.hw}"
+    return f"{compact_count(wire.records)} record{'' if wire.records == 1 else 's'} from {wire.offset}, HW {wire.hw}"

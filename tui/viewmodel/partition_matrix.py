@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from cluster_model.observation import BrokerView, ClusterView, GroupView, PartitionView, ReplicaView
+from cluster_model.util.quantities import compact_count
 from playbooks.text import fits
 from tui.terminal import glyphs
-from tui.terminal.format import count
 
 # Old metadata of brokers: marks behind a broker's name, and what it believes.
 
@@ -17,7 +17,7 @@ def marks(broker: BrokerView, room: int) -> str:
     """What stands behind a broker's name in ``room`` cells: fenced, leaving, so many stale partitions."""
     signs = glyphs.FENCED if broker.fenced else ""
     signs += glyphs.LEAVING if broker.shutting_down else ""
-    stale = f"{glyphs.STALE}{count(broker.stale)}" if broker.stale else ""
+    stale = f"{glyphs.STALE}{compact_count(broker.stale)}" if broker.stale else ""
     choices = (f" {signs}{stale}", f"{signs}{stale}", f" {signs}{stale[:1]}", f"{signs}{stale[:1]}")
     if not signs and not stale:
         return ""
@@ -122,7 +122,7 @@ def heat_role(behind: int) -> str:
 
 def heat_text(behind: int) -> str:
     """So many records, with the bar of their step."""
-    return f"{BARS[heat_step(behind)]}-{count(behind)}" if behind > 0 else f"{BARS[0]}="
+    return f"{BARS[heat_step(behind)]}-{compact_count(behind)}" if behind > 0 else f"{BARS[0]}="
 
 
 def heat_legend(width: int) -> tuple[tuple[str, str], ...]:
@@ -315,10 +315,10 @@ def lag_text(group: GroupView, number: Callable[[int], str] = str) -> str:
 def replica_text(replica: ReplicaView, leader: int) -> str:
     """The LEO of the leader, dead or alive, for others how far from it: ``=``, ``-87`` or ``+3``."""
     if replica.broker == leader:
-        return count(replica.leo)
+        return compact_count(replica.leo)
     if replica.behind == 0:
         return "="
-    return f"-{count(replica.behind)}" if replica.behind > 0 else f"+{count(-replica.behind)}"
+    return f"-{compact_count(replica.behind)}" if replica.behind > 0 else f"+{compact_count(-replica.behind)}"
 
 
 def _broker(broker: BrokerView, width: int) -> MatrixCell:
@@ -349,10 +349,10 @@ def _row(
         isr=_isr(partition.isr),
         isr_role="alarm" if partition.under_min_isr else "warning" if partition.under_replicated else "quiet",
         cells=tuple((_heat if heat else _cell)(held.get(each.id), partition) for each in brokers),
-        hw=count(partition.hw),
-        lag=count(lag) if lag is not None else "–",
+        hw=compact_count(partition.hw),
+        lag=compact_count(lag) if lag is not None else "–",
         lag_role=_lag_role(lag, heat=heat),
-        lost=f"{glyphs.LOST}{count(partition.missing)}" if partition.missing else "",
+        lost=f"{glyphs.LOST}{compact_count(partition.missing)}" if partition.missing else "",
         cursor=cursor,
     )
 

@@ -8,13 +8,13 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, Literal
 
+from cluster_model.util.quantities import clock, compact_duration
 from playbooks.engine.expectations import ExpectationMonitor, explain, holds
 from playbooks.library.index import Shelved, heading
 from playbooks.model import Expectation, Playbook, Step, step_of, step_words
 from playbooks.session_format import session_files
 from playbooks.units import duration_text
 from tui.terminal import glyphs
-from tui.terminal.format import clock, duration
 from tui.viewmodel.row import Row, first_shown
 
 _BODY: Final = ("stepping:", "cluster:", "topics:")
@@ -120,7 +120,7 @@ def told(playbook: Playbook, progress: PlaybookProgress) -> str:
 
 
 def _when(step: Step, progress: PlaybookProgress) -> str:
-    left = f"in {duration(max(0, progress.due_us - progress.now_us))}"
+    left = f"in {compact_duration(max(0, progress.due_us - progress.now_us))}"
     if step.trigger.kind != "when":
         return f"at {clock(progress.due_us)}, {left}"
     asked = f"waits for {step.trigger.condition.text if step.trigger.condition else ''}"
@@ -371,7 +371,7 @@ def about_session(known: Card) -> tuple[Row, ...]:
     if known.problem:
         return (Row(((known.playbook, "strong"),)), Row(((known.problem, "warning"),)))
     glyph, role = VERDICTS.get(known.verdict, (glyphs.NOTHING, "quiet"))
-    lasted = f", {duration(known.virtual_us)} of cluster time" if known.virtual_us >= 0 else ""
+    lasted = f", {compact_duration(known.virtual_us)} of cluster time" if known.virtual_us >= 0 else ""
     return (
         Row(((known.title or known.playbook, "strong"),)),
         Row(((f"{glyph} {known.verdict or TORN}", role), (lasted, "text"))),
@@ -417,6 +417,6 @@ def _acted(line: str) -> str:
         found = json.loads(line)
         more = (found["name"], found["target"]) if found["verb"] in ("inject", "heal", "admin") else ()
         words = " ".join(filter(None, (found["verb"].replace("_", " "), *more)))
-        return f"  {duration(int(found['at_us'])):>8}  {words}"
+        return f"  {compact_duration(int(found['at_us'])):>8}  {words}"
     except (ValueError, KeyError, TypeError, AttributeError):
         return ""

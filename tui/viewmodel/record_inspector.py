@@ -6,11 +6,11 @@ from typing import Final, NamedTuple
 
 from cluster_model.inspection.log_inspector import Inspected, RecordCopy
 from cluster_model.observation import ClusterView, GroupView
-from playbooks.errors import counted, listed
-from playbooks.model.record_peek import Peeked
+from cluster_model.util.quantities import acks_text, clock, counted, listed
+from playbooks.model.record_contents import Peeked
 from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
-from tui.terminal.format import acks, clock, wrap
+from tui.terminal.format import wrap
 from tui.viewmodel.row import Row
 
 # One record in words: what the command line prints of it, and the screen shows.
@@ -41,7 +41,7 @@ def rows(peeked: Peeked) -> tuple[tuple[str, str], ...]:
     identity = f", producer id {record.producer_id}" if record.producer_id >= 0 else ""
     size = f"{size_text(peeked.record_bytes)}, in " if peeked.record_bytes >= 0 else ""
     batch = f"a batch of {counted(record.batch_records, 'record')}, {size_text(record.batch_bytes)}"
-    acks = "all" if record.acks < 0 else str(record.acks)
+    acks = acks_text(record.acks)
     time = f"{duration_text(record.timestamp_us)}, " if record.timestamp_us >= 0 else ""
     return (
         ("producer", f"{producer}{numbered}{identity}"),
@@ -169,7 +169,7 @@ def _record(seen: InspectedRecord, place: RecordPosition, read: OffsetReaders, w
         rows.append(_line("marker", known.kind))
     rows.append(_line("producer", _cut(_producer(seen), room)))
     rows.append(_line("batch", _cut(_batch(seen), room)))
-    rows.append(_line("appended", f"{clock(record.appended_us)} by b{record.broker}, acks={acks(record.acks)}"))
+    rows.append(_line("appended", f"{clock(record.appended_us)} by b{record.broker}, acks={acks_text(record.acks)}"))
     rows.append(_acked(seen))
     rows += _where(known, width)
     rows += _wrapped("read by", _read(read, place), width)

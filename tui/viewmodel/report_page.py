@@ -5,9 +5,9 @@ from typing import Final, NamedTuple
 from cluster_model.checker.root_cause import Finding
 from cluster_model.observation import BookView
 from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import clock, compact_count, counted, short_seconds
 from playbooks.engine.session_runner import SoFar, is_open
-from playbooks.errors import counted
-from playbooks.results.outages import OutageSummary, outage_words, short_seconds
+from playbooks.results.outages import OutageSummary, outage_words
 from playbooks.results.result import ExpectationResult, SessionResult
 from tui.output.result import (
     KNOWN,
@@ -23,7 +23,7 @@ from tui.output.result import (
     violation_lines,
 )
 from tui.terminal import glyphs
-from tui.terminal.format import clock, count, records, wrap
+from tui.terminal.format import records, wrap
 from tui.viewmodel.finding_page import headline, said
 from tui.viewmodel.row import Row
 
@@ -136,7 +136,7 @@ def _book(book: BookView, width: int) -> Row:
     pieces = [(name.ljust(_NAME), "text")]
     for _head, term, role in _COLUMNS:
         number = getattr(book, term)
-        pieces.append((count(number).rjust(_CELL), role if number else "quiet"))
+        pieces.append((compact_count(number).rjust(_CELL), role if number else "quiet"))
     if width >= WIDE and book.acked_lost:
         pieces.append((f"  {numbers(book)}", "quiet"))
     return Row(tuple(pieces))

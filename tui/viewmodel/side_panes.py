@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.clients.consumer.record_handler import SUFFIX
 from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
+from cluster_model.util.quantities import acks_text, compact_count, compact_duration
 from faults.declarations import Action
 from playbooks.model import words
 from playbooks.results.client_stats import (
@@ -22,7 +23,7 @@ from playbooks.results.client_stats import (
 )
 from playbooks.text import fits
 from tui.terminal import glyphs
-from tui.terminal.format import acks, count, duration, parameters
+from tui.terminal.format import parameters
 from tui.viewmodel.partition_matrix import BROKER_STATUS, STATUS, beliefs, conditions, lag_text
 from tui.viewmodel.row import HEAL, Row
 
@@ -60,7 +61,7 @@ def faults(
         for action in queued
     ]
     for fault in reversed(view.faults):
-        left = "" if fault.until_us < 0 else f" {duration(max(0, fault.until_us - view.now_us))}"
+        left = "" if fault.until_us < 0 else f" {compact_duration(max(0, fault.until_us - view.now_us))}"
         pieces: tuple[tuple[str, str], ...] = (
             (f"{glyphs.MORE_BELOW} ", "warning"),
             (f"{fault.name.replace('_', ' ')} ", "warning"),
@@ -74,7 +75,7 @@ def faults(
         rows.append(
             Row(
                 ((f"{glyphs.MORE_RIGHT} ", "calm"), (f"{operation.name.replace('_', ' ')} ", "calm"), (told, "quiet")),
-                (f" {duration(view.now_us - operation.since_us)}", "text"),
+                (f" {compact_duration(view.now_us - operation.since_us)}", "text"),
             )
         )
     if len(rows) > most > 0:
@@ -105,7 +106,15 @@ def replica(view: ClusterView, partition: int, broker: int) -> tuple[Row, ...]:
     believed = f"b{held.believed_leader}" if held.believed_leader >= 0 else "nobody"
     rows += [
         Row(((f"{glyph} {word} ", role), (home.name, "text")), _epochs(home)),
-        Row((("LEO ", "quiet"), (count(held.leo), "text"), ("  HW ", "quiet"), (count(held.hw), "text")), registered),
+        Row(
+            (
+                ("LEO ", "quiet"),
+                (compact_count(held.leo), "text"),
+                ("  HW ", "quiet"),
+                (compact_count(held.hw), "text"),
+            ),
+            registered,
+        ),
         Row((("epochs ", "quiet"), (epochs, "text"))),
     ]
     if node.state == "down":
@@ -163,24 +172,24 @@ def _producer_pieces(
         (
             (f"{glyph} ", role),
             (producer.name, "strong"),
-            (f" acks={acks(producer.acks)}" if state == "up" else f" {state}", "quiet" if state == "up" else role),
+            (f" acks={acks_text(producer.acks)}" if state == "up" else f" {state}", "quiet" if state == "up" else role),
         ),
         (per_second if state == "up" else "", "text"),
     )
-    told = [(f"  sent {count(producer.sent)} acked {count(producer.acked)}", "text")]
+    told = [(f"  sent {compact_count(producer.sent)} acked {compact_count(producer.acked)}", "text")]
     if producer.failed:
-        told.append((f" failed {count(producer.failed)}", "warning"))
+        told.append((f" failed {compact_count(producer.failed)}", "warning"))
     if producer.unknown:
-        told.append((f" unknown {count(producer.unknown)}", "warning"))
+        told.append((f" unknown {compact_count(producer.unknown)}", "warning"))
     if producer.queued:
-        told.append((f" queued {count(producer.queued)}", "quiet"))
+        told.append((f" queued {compact_count(producer.queued)}", "quiet"))
     retries = 0 if book is None else book.retries
     if producer.unconnected and state == "up":
         broker, connection = producer.unconnected[0]
         return [head, Row(tuple(told)), Row(((f"  b{broker} ", "text"), (connection, "warning")))]
     if not (retries or producer.refused):
         return [head, Row(tuple(told)), Row((("  no error", "quiet"),))]
-    tried = f"  retries {count(retries)} " if retries else f"  refused {count(producer.refused)} "
+    tried = f"  retries {compact_count(retries)} " if retries else f"  refused {compact_count(producer.refused)} "
     return [head, Row(tuple(told)), Row(((tried, "quiet"), (producer.last_error, "warning")))]
 
 
@@ -195,7 +204,7 @@ def _group_pieces(
     pieces = (
         (f"{glyph} ", shown),
         (group.name, "strong"),
-        (f" {lag_text(group, count)}", "warning" if behind else "text"),
+        (f" {lag_text(group, compact_count)}", "warning" if behind else "text"),
     )
     head = Row(
         (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
@@ -286,7 +295,7 @@ def build(clients: Clients, view: ClusterView, rates: dict[str, float], width: i
     places: list[ClientPosition] = []
     if clients.producers:
         rows.append(_head("producer", columns.producer, columns))
-        levels = {each.name: acks(each.acks) for each in view.producers}
+        levels = {each.name: acks_text(each.acks) for each in view.producers}
         for one in clients.producers:
             told = _producer_rows(one, levels.get(one.name, ""), rates.get(one.name), columns)
             places.append(ClientPosition(one.name, False, len(rows), len(rows) + len(told) - 1))
@@ -352,11 +361,11 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
     if one.failure:
         rows.append(Row((("    ended with ", "quiet"), (one.failure, "alarm"))))
     if one.transactions:
-        told = [transaction_words(one), f"{count(one.aborted)} records aborted" if one.aborted else ""]
+        told = [transaction_words(one), f"{compact_count(one.aborted)} records aborted" if one.aborted else ""]
         wrong = one.transactions_unknown or one.failure
         rows.append(_told([each for each in told if each], "warning" if wrong else "text"))
     stopped = _stopped(one.killed, one.closed)
-    thrown = f"an interceptor threw at {count(one.interceptor_failures)}" if one.interceptor_failures else ""
+    thrown = f"an interceptor threw at {compact_count(one.interceptor_failures)}" if one.interceptor_failures else ""
     rows += [_told([each for each in (stopped, thrown) if each], "warning")] if stopped or thrown else []
     rows += _errors("refused", one.refused, columns) + _errors("gave up", one.errors, columns)
     return rows
@@ -365,7 +374,7 @@ def _producer_rows(one: ProducerSummary, level: str, rate: float | None, columns
 def _latency(what: str, latency: LatencySummary) -> list[Row]:
     """Within which times records were acknowledged, or read."""
     times = {"p50": latency.p50_us, "p95": latency.p95_us, "p99": latency.p99_us, "max": latency.max_us}
-    told = ", ".join(f"{name} {duration(us)}" for name, us in times.items())
+    told = ", ".join(f"{name} {compact_duration(us)}" for name, us in times.items())
     return [Row(((f"    {what} within ", "quiet"), (told, "text")))] if latency.records else []
 
 
@@ -428,7 +437,7 @@ def _errors(what: str, errors: Counts, columns: ClientColumns) -> list[Row]:
     if not errors:
         return []
     most = sorted(errors, key=lambda each: (-each[1], each[0]))[: 2 if columns is NARROW else 4]
-    told = ", ".join(f"{name} {count(times)}" for name, times in most)
+    told = ", ".join(f"{name} {compact_count(times)}" for name, times in most)
     more = f" and {len(errors) - len(most)} kinds more" if len(errors) > len(most) else ""
     return [Row(((f"    {what} ", "quiet"), (told + more, "warning")))]
 
@@ -440,11 +449,11 @@ def _named(columns: ClientColumns, name: str, *, trouble: bool) -> tuple[Piece, 
 
 def _number(columns: ClientColumns, value: int, role: str = "text") -> Piece:
     """A number; what is nought is quiet."""
-    return count(value).rjust(columns.cell), role if value else "quiet"
+    return compact_count(value).rjust(columns.cell), role if value else "quiet"
 
 
 def _time(columns: ClientColumns, span_us: int) -> Piece:
-    return (duration(span_us) if span_us else "0").rjust(columns.cell), "text" if span_us else "quiet"
+    return (compact_duration(span_us) if span_us else "0").rjust(columns.cell), "text" if span_us else "quiet"
 
 
 def _blank(columns: ClientColumns, text: str) -> Piece:

@@ -9,9 +9,10 @@ from rich.cells import cell_len
 
 from cluster_model.controller import ControllerView
 from cluster_model.observation import BrokerView, ClusterView
+from cluster_model.util.quantities import clock, compact_count, few_names
 from playbooks.timetravel.branches import MAIN
 from tui.terminal import glyphs
-from tui.terminal.format import clock, count, names, speed
+from tui.terminal.format import speed
 from tui.terminal.theme import Over
 from tui.viewmodel.animation import Motion
 from tui.viewmodel.row import Row
@@ -203,7 +204,7 @@ def _speed(running: RunStatus, wide: bool) -> str:
 
 def _number(label: str, number: int, role: str, width: int) -> tuple[str, str]:
     """A number in its field; one that is too great for it is told as more than the greatest that fits."""
-    text = count(number)
+    text = compact_count(number)
     if len(text) > width:
         text = f"{'9' * (width - 1)}+"
     return f" {label} {text:<{width}}", role if number else "bar_quiet"
@@ -316,7 +317,7 @@ def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], 
         found.append((f"two lead {split[0]}{more}", "bar_alarm"))
     stale = [f"b{each.id}{' ' if wide else ''}{glyphs.STALE}{each.stale}" for each in view.brokers if each.stale]
     if stale:
-        found.append((f"stale {names(stale)}", "bar_warning"))
+        found.append((f"stale {few_names(stale)}", "bar_warning"))
     for word, those in (
         ("fenced", [each for each in view.brokers if each.fenced]),
         ("leaving", [each for each in view.brokers if each.shutting_down]),
@@ -328,7 +329,7 @@ def troubles(view: ClusterView, *, wide: bool = True) -> tuple[tuple[str, str], 
 
 
 def _ids(brokers: Sequence[BrokerView]) -> str:
-    return names([f"b{each.id}" for each in brokers], 6)
+    return few_names([f"b{each.id}" for each in brokers], 6)
 
 
 def rows(view: ClusterView) -> tuple[Row, ...]:
@@ -350,7 +351,7 @@ def _log(node: ControllerView) -> str:
     if node.end >> _ZXID_EPOCH:
         counter = (1 << _ZXID_EPOCH) - 1
         return f"zxid {node.end >> _ZXID_EPOCH}:{node.end & counter} committed {max(node.committed, 0) & counter}"
-    return f"log {count(node.end)} committed {count(max(node.committed, 0))}"
+    return f"log {compact_count(node.end)} committed {compact_count(max(node.committed, 0))}"
 
 
 def _state(node: ControllerView) -> str:

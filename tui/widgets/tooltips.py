@@ -14,11 +14,11 @@ from cluster_model.observation import (
     ReplicaView,
     fetch_wires,
 )
+from cluster_model.util.quantities import acks_text, clock
 from tui.session.session_controller import SimBridge
-from tui.terminal.format import acks, clock
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
-from tui.viewmodel.timeline import mark_detail, timeline_rows
+from tui.viewmodel.timeline import span, timeline_rows
 from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.viewmodel.timeline.timeline_rows import LABEL, LaneColumn, TimelineView
@@ -178,8 +178,8 @@ def who(name: str, view: ClusterView) -> str:
     for producer in view.producers:
         if producer.name == name:
             told = (
-                f"{name} acks={acks(producer.acks)} on {producer.topic}: sent {producer.sent}, acked {producer.acked},"
-                f" failed {producer.failed}, unknown {producer.unknown}\n"
+                f"{name} acks={acks_text(producer.acks)} on {producer.topic}: sent {producer.sent}, "
+                f"acked {producer.acked}, failed {producer.failed}, unknown {producer.unknown}\n"
                 f"{producer.queued} records wait, {producer.in_flight} batches in flight"
             )
             return told + (f"\n{producer.refused} refused, last {producer.last_error}" if producer.refused else "")
@@ -305,12 +305,12 @@ def of_timeline(
 
 
 def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
-    happened = bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+    happened = bridge.happened(stop.first_us, stop.last_us, span.EVENTS_READ)
     feed = Feed()
-    feed.take(mark_detail.of_stop(happened, stop))
+    feed.take(span.of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
     lines = [f"{clock(stop.first_us)}{until}, {stop.times} event{'' if stop.times == 1 else 's'}"]
-    return "\n".join([*lines, *(line.text for line in feed.lines(mark_detail.EVENTS_READ)[:EVENTS])])
+    return "\n".join([*lines, *(line.text for line in feed.lines(span.EVENTS_READ)[:EVENTS])])
 
 
 def _rail(rail: Rail) -> str:

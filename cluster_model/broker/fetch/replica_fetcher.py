@@ -16,7 +16,7 @@ from cluster_model.broker.fetch.replication_quota import Throttle, slice_bytes
 from cluster_model.broker.partition.fetch_sessions import FULL, SessionHandle
 from cluster_model.broker.partition.partition import GO_ON, BrokerMetadata, FetcherAction, FollowerState, Replica
 from cluster_model.broker.partition.replication_rules import Seek
-from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.kernel.node_context import Alarm
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.protocol.configs import BrokerConfig

@@ -2,8 +2,8 @@
 
 partition: a replica with its log, its leadership and its following.
 replication_rules: pure rules of ISR, high watermark and truncation, and of a follower that is out of range.
-append_validation: what a leader refuses before it appends.
-producer_state: the last batches of idempotent producers (ProducerStateManager).
+append_validation: what a leader refuses before it appends, by the last batches of idempotent producers
+(ProducerStateManager).
 fetch_sessions: incremental fetch sessions of both ends (KIP-227).
 
 It builds on log and kernel and knows no other part of the broker.

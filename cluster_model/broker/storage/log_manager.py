@@ -156,9 +156,9 @@ class LogManager:
         """Go by other settings from here on."""
         self._config = config
 
-    def wake_cleaner(self) -> None:
-        """There may be a first log to clean."""
-        if self._ticks and not self._cleans and is_needed(self._replicas.values(), self._config):
+    def wake_cleaner(self, changed: Iterable[Replica]) -> None:
+        """There may be a first log to clean among those that are new or have other settings."""
+        if self._ticks and not self._cleans and is_needed(changed, self._config):
             self._cleans = True
             self._port.timer(self._config.cleaner_backoff_us, "cleaner")
 
@@ -189,7 +189,7 @@ class LogManager:
         if self._config.flush_check_us < NEVER:
             self._port.timer(self._config.task_delay_us, "flush")
         self._ticks = True
-        self.wake_cleaner()
+        self.wake_cleaner(self._replicas.values())
 
     def on_timer(self, name: str) -> dict[str, None]:
         """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""

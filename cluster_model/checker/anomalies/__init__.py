@@ -1,15 +1,14 @@
 """Anomalies in what clients saw, in the manner of Jepsen's checkers.
 
 operations: the language of a history; anomaly_case: anomalies found, counted by client and key.
-history_builder: a history from events, the final read, and the verdict on the clients.
-history_checker: applies the rules to operations.
+history_checker: builds the history from events, and takes each operation of it in once.
 index: what is known of each key.
 rules, order_rules and cycles: the anomalies.
-client_settings: which settings allow which anomaly; definitions: every anomaly by name, with its rule.
+definitions: every anomaly by name, with its rule, and which settings allow it.
 """
 
 from cluster_model.checker.anomalies.definitions import KINDS
-from cluster_model.checker.anomalies.history_builder import AnomalyReport
+from cluster_model.checker.anomalies.history_checker import AnomalyReport
 
 __all__ = [
     "KINDS",

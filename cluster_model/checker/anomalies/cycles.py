@@ -16,7 +16,7 @@ from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
 from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, values_between
 from cluster_model.checker.anomalies.operations import COMMITTED, INFO, Op, ReadOperation, Send
 from cluster_model.checker.anomalies.order_rules import client_of
-from cluster_model.util.ranges import Spans
+from cluster_model.util.ranges import RangeSet
 
 # Strongly connected components of a directed graph, and a shortest cycle through one of a set of edges.
 
@@ -244,9 +244,9 @@ def _written_by(writers: _Writers, where: tuple[str, str], sequence: int, count:
 
 def _joined(sends: tuple[Send, ...]) -> tuple[Send, ...]:
     """The same values in as few ranges as there can be; where they stand does not matter."""
-    spans: dict[tuple[str, str], Spans] = {}
+    spans: dict[tuple[str, str], RangeSet] = {}
     for send in sends:
-        spans.setdefault((send.key, send.client), Spans()).add(send.sequence, send.sequence + send.size)
+        spans.setdefault((send.key, send.client), RangeSet()).add(send.sequence, send.sequence + send.size)
     return tuple(Send(*who, start, end - start) for who, each in spans.items() for start, end in each.ranges())
 
 

@@ -1,15 +1,23 @@
-"""Takes a history in, each operation once, and tells which anomalies are in it.
+"""Builds the history of what applications were told and read, and checks it for anomalies.
 
-What depends on what somebody will be told later, such as whether a write is lost, is decided at the end; until then the
-history is kept as ranges. There are two ways in: :meth:`Anomalies.take` for operations of the language, and the
-methods behind it for who has their parts one by one and would rather not make any objects.
+A *process* is one life of a client: the next one after a crash has another number. What a poll returned is every
+hand-out of one consumer at one instant, up to whatever its application was told in between. A hand-out is a poll that
+was ok when the application got it, also if a transaction of which it was part came to nothing. Every record sent
+outside of a transaction is an operation by itself; a transaction is one from its beginning until its end was told, and
+with the records that its application was handed for it where a consumer writes what it reads.
+
+An application that goes back by itself, to process again what it could not, seeks: nothing that it is handed then is
+out of order, or a second time.
 """
 
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Final, NamedTuple, Protocol
 
+from cluster_model.broker.partition.partition import Replica
 from cluster_model.checker.anomalies import rules
-from cluster_model.checker.anomalies.anomaly_case import AnomalyCase, AnomalyCounter
+from cluster_model.checker.anomalies.anomaly_case import EXAMPLES, AnomalyCase, AnomalyCounter, Example
 from cluster_model.checker.anomalies.cycles import Cycles
+from cluster_model.checker.anomalies.definitions import KINDS, ClientSettings, InForce
 from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, Undecided
 from cluster_model.checker.anomalies.operations import (
     ASSIGN,
@@ -20,15 +28,48 @@ from cluster_model.checker.anomalies.operations import (
     OK,
     SUBSCRIBE,
     TXN,
+    WIRE,
     Begin,
     Empty,
     Op,
     Payload,
     ReadOperation,
+    Run,
     Send,
 )
 from cluster_model.checker.anomalies.order_rules import Gaps, Lags, PollOrder, RealtimeOrder, SendOrder
 from cluster_model.checker.anomalies.rules import Consumed, GroupChecks
+from cluster_model.checker.invariants.base import Excuses
+from cluster_model.observation.cluster_state import World
+from cluster_model.protocol.events import (
+    NodeUp,
+    OffsetsCommitted,
+    PartitionDeleted,
+    PartitionsAssigned,
+    PartitionsLost,
+    PartitionsRevoked,
+    RecordsAbandoned,
+    RecordsAborted,
+    RecordsAcked,
+    RecordsFailed,
+    RecordsRead,
+    RecordsSent,
+    RecordsUnknown,
+    TraceEvent,
+    TransactionAborted,
+    TransactionBegun,
+    TransactionCommitted,
+    TransactionUnknown,
+)
+from cluster_model.protocol.records import ABORT, TRANSACTIONAL
+from cluster_model.util.ranges import subtract
+
+# Takes a history in, each operation once, and tells which anomalies are in it.
+#
+# What depends on what somebody will be told later, such as whether a write is lost, is decided at the end; until then
+# the history is kept as ranges. There are two ways in: :meth:`Anomalies.take` for operations of the language, and the
+# methods behind it for who has their parts one by one and would rather not make any objects.
+
 
 Reader = tuple[str, str]
 """(process, how it reads): ``assign`` or ``subscribe``, and ``committed`` behind it if it reads committed data only."""
@@ -230,3 +271,399 @@ def _find_in(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """What of one key can be told at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
         find(facts, tally, now)
+
+
+# Builds the history of what applications were told and read, and has it checked for anomalies.
+
+
+OUTPUT: Final = ".output"
+"""Behind a member's name: the producer that writes what it reads."""
+
+
+class _OpenTransaction:
+    """A transaction that has not come to its end."""
+
+    __slots__ = ("began_us", "number", "reads", "sends")
+
+    def __init__(self, number: int, began_us: int, reads: tuple[ReadOperation, ...]) -> None:
+        self.number = number
+        self.began_us = began_us
+        self.reads = reads
+        self.sends: list[Send] = []
+
+
+class HistoryBuilder:
+    """Takes trace events for :class:`Anomalies`."""
+
+    __slots__ = (
+        "_at", "_copiers", "_lives", "_manner_of", "_newest_stint", "_number", "_open", "_processes", "_readers",
+        "_reads", "_started", "anomalies",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        anomalies: Anomalies,
+        manner_of: Callable[[str, str], str],
+        copiers: frozenset[str],
+        newest_stint: Callable[[str], int],
+    ) -> None:
+        """``manner_of`` tells how a client reads as a member of a group, ``copiers`` which write what they read.
+
+        ``newest_stint`` tells how many stints a partition has had.
+        """
+        self.anomalies = anomalies
+        self._manner_of = manner_of
+        self._copiers = copiers
+        self._newest_stint = newest_stint
+        self._lives: dict[str, int] = {}
+        self._processes: dict[str, str] = {}
+        """Client → the name of its present process, made when it is asked for."""
+        self._readers: dict[str, Reader] = {}
+        """Client → its present process, and how that reads."""
+        self._at: dict[str, int] = {}
+        """Client → when the hand-out at hand was."""
+        self._reads: dict[str, list[ReadOperation]] = {}
+        """Of members that write what they read: that hand-out."""
+        self._open: dict[str, _OpenTransaction] = {}
+        self._number = 0
+        self._started: dict[str, int] = {}
+        """Partition that was deleted → the first stint of the one that has its name now."""
+
+    def process(self, client: str) -> str:
+        """The present process of a client."""
+        name = self._processes.get(client)
+        if name is None:
+            name = self._processes[client] = f"{client}#{self._lives.get(client, 0)}"
+        return name
+
+    # -- producers
+
+    def sent(self, event: RecordsSent) -> None:
+        """An application sends records; without a number they never got to a partition."""
+        if event.sequence >= 0:
+            anomalies, client, key = self.anomalies, event.client, event.partition
+            anomalies.facts.key(key).sends(client, event.sequence, event.count)
+            anomalies.realtime.sent(client, key, event.sequence)
+
+    def acked(self, event: RecordsAcked) -> None:
+        """Its send was ok; of a transaction this is heard together with its commit."""
+        client, key, sequence, count, stint = event.client, event.partition, event.sequence, event.count, event.stint
+        anomalies = self.anomalies
+        if stint >= 0:
+            if stint < self._started.get(key, 0):
+                return
+            anomalies.realtime.acknowledged(client, key, sequence, count, event.log_offset, event.at_us)
+        else:
+            anomalies.realtime.ended(client, key, sequence, count)
+        operation, offset = -1, event.log_offset
+        txn = self._open.get(client) if self._open else None
+        if txn is not None:
+            operation = txn.number
+            txn.sends.append(Send(key, client, sequence, count, stint, offset))
+        process = self._processes.get(client) or self.process(client)
+        anomalies.acked(process, key, client, sequence, count, stint, offset, operation, event.at_us)
+
+    def failed(self, event: RecordsFailed) -> None:
+        """It certainly was not."""
+        self._ended(FAIL, event)
+
+    def aborted(self, event: RecordsAborted) -> None:
+        """It went with its transaction."""
+        self._ended(FAIL, event)
+
+    def unknown(self, event: RecordsUnknown) -> None:
+        """Nobody can tell."""
+        self._ended(INFO, event)
+
+    def _ended(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
+        if event.sequence < 0:
+            return
+        client, key = event.client, event.partition
+        send = Send(key, client, event.sequence, event.count)
+        self.anomalies.realtime.ended(client, key, event.sequence, event.count)
+        txn = self._open.get(client)
+        if txn is not None:
+            txn.sends.append(send)
+        self.anomalies.ended(outcome, self.process(client), send, -1 if txn is None else txn.number)
+
+    def _begun(self, event: TransactionBegun) -> None:
+        self._number += 1
+        reads = tuple(self._reads.pop(event.client.removesuffix(OUTPUT), ()))
+        self._open[event.client] = _OpenTransaction(self._number, event.at_us, reads)
+
+    def _over(self, client: str, outcome: str, now: int) -> None:
+        txn = self._open.pop(client, None)
+        if txn is None or not (txn.sends or txn.reads):
+            return
+        reader = self._readers.get(client.removesuffix(OUTPUT), ("", ""))
+        op = Op(self.process(client), outcome, TXN, tuple(txn.sends), txn.reads, invoked_us=txn.began_us, time_us=now)
+        self.anomalies.transaction(op, reader[1])
+
+    # -- consumers
+
+    def read(self, event: RecordsRead) -> None:
+        """An application was handed records."""
+        client, key, now = event.client, event.partition, event.at_us
+        reader = self._readers.get(client)
+        if reader is None:
+            reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
+        stint, start, end = event.stint, event.log_offset, event.end_offset
+        # The broker's answers to a real client are polls of their own: several of its processes may have one name.
+        fresh = self._at.get(client) != now or reader[1].startswith(WIRE)
+        if fresh:
+            self._at[client] = now
+            self.anomalies.polls.begin(reader[0])
+        if self._copiers and client in self._copiers:
+            if fresh:
+                self._reads[client] = []
+            self._reads.setdefault(client, []).append(ReadOperation(key, stint, start, end))
+        if stint >= self._started.get(key, 0):
+            self.anomalies.polled(reader, key, stint, start, end, now, now)
+
+    def abandoned(self, event: RecordsAbandoned) -> None:
+        """An application will not process what it was handed; if it lives, it asks for it again."""
+        process = self.process(event.client)
+        end = event.log_offset + event.count
+        self._at.pop(event.client, None)
+        self.anomalies.polls.sought(process, event.partition)
+        self.anomalies.consumed.given_back(process, event.partition, event.log_offset, end)
+
+    def committed(self, event: OffsetsCommitted) -> None:
+        """A commit was accepted."""
+        self.anomalies.groups.committed(event.group_id, event.client, event.partition, event.log_offset, event.at_us)
+
+    # -- all others
+
+    def observe(self, event: TraceEvent) -> None:
+        """Hear a rare event."""
+        if isinstance(event, RecordsFailed):
+            self.failed(event)
+        elif isinstance(event, RecordsUnknown):
+            self.unknown(event)
+        elif isinstance(event, TransactionBegun):
+            self._begun(event)
+        elif isinstance(event, TransactionCommitted):
+            self._over(event.client, OK, event.at_us)
+        elif isinstance(event, TransactionUnknown):
+            self._over(event.client, INFO, event.at_us)
+        elif isinstance(event, TransactionAborted):
+            self._over(event.client, FAIL, event.at_us)
+        elif isinstance(event, NodeUp):
+            self._up(event)
+        elif isinstance(event, PartitionDeleted):
+            self.anomalies.deleted(event.partition, event.at_us)
+            self._started[event.partition] = self._newest_stint(event.partition)
+        elif isinstance(event, PartitionsAssigned | PartitionsRevoked | PartitionsLost):
+            self._moved(event)
+
+    def _up(self, event: NodeUp) -> None:
+        """A client's process starts once more."""
+        if event.broker < 0:
+            client = event.node
+            self.anomalies.over(self.process(client))
+            self._lives[client] = self._lives.get(client, 0) + 1
+            self._processes.clear()
+            self._open.pop(client, None)
+            self._readers.pop(client, None)
+            self._at.pop(client, None)
+            self._reads.pop(client, None)
+            if client in self._copiers:
+                output = f"{client}{OUTPUT}"
+                self._lives[output] = self._lives.get(output, 0) + 1
+                self._open.pop(output, None)
+
+    def _moved(self, event: PartitionsAssigned | PartitionsRevoked | PartitionsLost) -> None:
+        """Partitions came or went: what is handed out from here on is of another poll."""
+        self._at.pop(event.client, None)
+        words, _, names = event.detail.rpartition(": ")
+        generation = int(words.rpartition(" ")[2]) if words else -1
+        groups, process = self.anomalies.groups, self.process(event.client)
+        for key in names.split(", "):
+            if not isinstance(event, PartitionsAssigned):
+                groups.gave_up(event.group_id, process, key)
+            elif generation >= 0:
+                groups.owns(event.group_id, process, key, generation, event.at_us)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state, the anomalies' included."""
+        transactions = [
+            (client, each.number, each.began_us, each.reads, tuple(each.sends)) for client, each in self._open.items()
+        ]
+        return (
+            self.anomalies.save(), tuple(self._lives.items()), tuple(self._readers.items()), tuple(self._at.items()),
+            tuple([(client, tuple(reads)) for client, reads in self._reads.items()]), tuple(transactions),
+            self._number, tuple(self._started.items()),
+        )  # fmt: skip
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        anomalies, lives, readers, at, reads, transactions, self._number, started = saved
+        self.anomalies.load(anomalies)
+        self._processes = {}
+        self._lives, self._readers, self._at, self._started = dict(lives), dict(readers), dict(at), dict(started)
+        self._reads = {client: list(each) for client, each in reads}
+        self._open = {}
+        for client, number, began_us, txn_reads, sends in transactions:
+            self._open[client] = _OpenTransaction(number, began_us, txn_reads)
+            self._open[client].sends = list(sends)
+
+
+# The read at the end of a session: what a fresh client would be served that reads every partition from its beginning.
+#
+# Without it nobody could tell what is lost behind the last record that anybody read. It is an ok poll of a new
+# process: of the leader's log from its start to its high watermark, without markers, aborted data and batches that
+# are damaged. Behind the last stable offset somebody has to read uncommitted data. A partition without a leader
+# serves nobody.
+
+
+class Served(NamedTuple):
+    """A part of what the last read is served; of a partition of which there is nothing one without a stint."""
+
+    partition: str
+    caught_up: bool
+    """Whether the read comes to the end of the leader's log."""
+    log_start: int
+    stint: int = -1
+    log_offset: int = -1
+    end_offset: int = -1
+
+
+def served_by(world: World, key: str) -> list[Served]:
+    """All parts of a partition, ascending; those that touch are one."""
+    leader = world.true_leader(key)
+    if leader is None or not world.is_up(leader.broker):
+        return [Served(key, caught_up=False, log_start=0)]
+    caught_up, start = leader.hw == leader.log.leo, leader.log.log_start
+    parts: list[Served] = []
+    for _key, stint, low, high in served(leader):
+        touches = parts and (parts[-1].stint, parts[-1].end_offset) == (stint, low)
+        first = parts.pop().log_offset if touches else low
+        parts.append(Served(key, caught_up, start, stint, first, high))
+    return parts or [Served(key, caught_up, start)]
+
+
+def read_all(world: World, anomalies: Anomalies, now: int) -> None:
+    """Read every partition that clients have named."""
+    for key in tuple(anomalies.facts.keys):
+        facts = anomalies.facts.key(key)
+        leader = world.true_leader(key) if key in world.records else None
+        facts.led = leader is not None and world.is_up(leader.broker)
+        facts.caught_up = facts.led and leader is not None and leader.hw == leader.log.leo
+        if leader is None or not world.is_up(leader.broker):
+            continue
+        facts.start = leader.log.log_start
+        for read in served(leader):
+            facts.observe(*read[1:])
+            facts.returned(*read[1:])
+
+
+def served(leader: Replica) -> Iterator[ReadOperation]:
+    """What a leader serves, a part per stint and hole."""
+    log, key = leader.log, leader.partition
+    transactional = log.lineages.any_transactional(log.extents)
+    damaged = [(each.start, each.end) for each in leader.damages]
+    if not transactional:
+        for index, (first, stint) in enumerate(log.extents):
+            end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
+            low, high = max(first, log.log_start), min(end, leader.hw)
+            if low < high:
+                yield from (ReadOperation(key, stint, *part) for part in subtract([(low, high)], damaged))
+        return
+    for lineage, batch, start, end in log.batches_between(log.log_start, leader.hw):
+        if batch.kind >= ABORT or (batch.kind == TRANSACTIONAL and log.transactions.is_aborted(batch)):
+            continue
+        yield from (ReadOperation(key, lineage.id, *part) for part in subtract([(start, end)], damaged))
+
+
+# The checker of client-side anomalies: takes a history from the trace and gives the verdict on it.
+
+
+NO_CLIENTS: Final = ClientSettings()
+
+
+class AnomalyReport(NamedTuple):
+    """An anomaly that was found at clients and partitions for which the verdict is the same."""
+
+    name: str
+    found: int
+    """How often: the anomaly's rule says of what."""
+    legal: bool
+    reason: str
+    """Why it is legal, in one phrase; empty if it is not."""
+    where: tuple[tuple[str, str], ...]
+    """(client, partition) of each, either empty where it names none."""
+    examples: tuple[Example, ...]
+
+
+class AnomalyChecker:
+    """Listens on behalf of the clients."""
+
+    __slots__ = ("_world", "in_force", "listening")
+
+    def __init__(
+        self, world: World, clients: ClientSettings, excuses: Excuses, undone: Callable[[str | None], int]
+    ) -> None:
+        """``excuses`` and ``undone`` are for the verdict only: nothing is found by them."""
+        self._world = world
+        anomalies = Anomalies(self._payload, self.empty, self._begin)
+        self.listening = HistoryBuilder(
+            anomalies, lambda client, group: clients.readers.get(client) or clients.groups.get(group, ASSIGN),
+            clients.copiers,
+            lambda key: len(world.lineages[key].by_id) if key in world.lineages else 0,
+        )  # fmt: skip
+        self.in_force = InForce(world, clients, anomalies.facts, excuses, undone)
+
+    def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
+        """What records hold that were read or acknowledged: that is never looked up of any others."""
+        return self._world.lineages[key].by_id[strand].runs(start, end)
+
+    def empty(self, key: str, strand: int, start: int, end: int) -> bool:
+        """Whether there are only markers at ``[start, end)`` of a strand."""
+        return self._world.lineages[key].by_id[strand].markers_only(start, end)
+
+    def _begin(self, key: str, strand: int) -> int:
+        """Where a strand begins, as the epoch cache of any log with it says."""
+        return self._world.lineages[key].by_id[strand].start
+
+    def observe(self, event: TraceEvent) -> None:
+        """Hear a rare event."""
+        self.listening.observe(event)
+        self.in_force.observe(event)
+
+    def close(self, now: int) -> None:
+        """The session is over: the last read, and what had to wait for it."""
+        read_all(self._world, self.listening.anomalies, now)
+        self.listening.anomalies.close(now)
+
+    def found(self, now: int) -> tuple[AnomalyReport, ...]:
+        """What was found, illegal first; before the end only what does not depend on it."""
+        merged: dict[tuple[str, str], list[AnomalyCase]] = {}
+        for case in self.listening.anomalies.cases(now):
+            merged.setdefault((case.name, KINDS[case.name].excuse(case, self.in_force)), []).append(case)
+        seen = [
+            AnomalyReport(
+                name, sum(case.found for case in cases), bool(why), why,
+                tuple(dict.fromkeys((case.who, case.key) for case in cases)),
+                tuple([example for case in cases for example in case.examples])[:EXAMPLES],
+            )
+            for (name, why), cases in merged.items()
+        ]  # fmt: skip
+        order = list(KINDS)
+        return tuple(sorted(seen, key=lambda each: (each.legal, order.index(each.name))))
+
+    def count(self, now: int, name: str = "") -> int:
+        """How often the named anomaly was found, legal or not; without a name all that are not legal."""
+        cases = self.listening.anomalies.cases(now)
+        if name:
+            return sum(case.found for case in cases if case.name == name)
+        return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.in_force))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return (self.listening.save(), self.in_force.save())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        listening, in_force = saved
+        self.listening.load(listening)
+        self.in_force.load(in_force)

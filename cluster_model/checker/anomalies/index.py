@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Empty, Payload, Run, Send
-from cluster_model.util.ranges import Range, Spans, load_all, put, save_all
+from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all
 
 UNKNOWN: Final = 1 << 62
 """The start of a strand whose start is not known."""
@@ -38,29 +38,29 @@ class KeyFacts:
         self.key = key
         self.payload = payload
         self.empty = empty
-        self.sent: dict[str, Spans] = {}
+        self.sent: dict[str, RangeSet] = {}
         """Client → values that it has sent, whatever came of it ..."""
-        self.again: dict[str, Spans] = {}
+        self.again: dict[str, RangeSet] = {}
         """... and sent again under the same numbers, so that no failure says what became of them."""
-        self.promised: dict[str, Spans] = {}
+        self.promised: dict[str, RangeSet] = {}
         """Client → values of sends of which nobody can tell, and which are committed."""
-        self.ended: dict[str, dict[str, Spans]] = {OK: {}, INFO: {}, FAIL: {}}
+        self.ended: dict[str, dict[str, RangeSet]] = {OK: {}, INFO: {}, FAIL: {}}
         """Type → client → values whose sends ended so."""
-        self.log: dict[int, Spans] = {}
+        self.log: dict[int, RangeSet] = {}
         """Strand → offsets seen in it."""
-        self.read: dict[int, Spans] = {}
+        self.read: dict[int, RangeSet] = {}
         """... by a poll that was ok."""
-        self.read_committed: dict[int, Spans] = {}
+        self.read_committed: dict[int, RangeSet] = {}
         """... and that of a process which reads committed data only."""
-        self.seen = Spans()
+        self.seen = RangeSet()
         """Offsets of the log."""
-        self.contested = Spans()
+        self.contested = RangeSet()
         """Offsets that were seen in more than one strand."""
-        self.log_values: dict[str, Spans] = {}
+        self.log_values: dict[str, RangeSet] = {}
         """Client → values in the log, as far as they are looked up ..."""
-        self.doubles: dict[str, Spans] = {}
+        self.doubles: dict[str, RangeSet] = {}
         """... of which were come upon a second time."""
-        self.values: dict[str, Spans] = {}
+        self.values: dict[str, RangeSet] = {}
         """Client → values that a poll that was ok has returned, as far as they are looked up."""
         self.start = 0
         """Where the key begins now: what was below has been deleted on purpose."""
@@ -76,7 +76,7 @@ class KeyFacts:
         """A client sends values."""
         spans = self.sent.get(client)
         if spans is None:
-            spans = self.sent[client] = Spans()
+            spans = self.sent[client] = RangeSet()
         end, ends = sequence + count, spans.ends
         if ends and ends[-1] == sequence:
             ends[-1] = end
@@ -100,7 +100,7 @@ class KeyFacts:
         """``[start, end)`` of a strand is part of the log."""
         spans = self.log.get(strand)
         if spans is None:
-            spans = self.log[strand] = Spans()
+            spans = self.log[strand] = RangeSet()
         elif spans.ends[-1] == start:
             seen = self.seen.ends
             if seen and seen[-1] == start:
@@ -124,15 +124,15 @@ class KeyFacts:
         for low, high in fresh:
             _queue(waiting, strand, low, high)
 
-    def _bridged(self, spans: Spans, strand: int, start: int, end: int) -> Range:
+    def _bridged(self, spans: RangeSet, strand: int, start: int, end: int) -> Range:
         """With the markers next to it, so that they leave no holes: nobody is ever handed those."""
         return spans.bridged(start, end, lambda low, high: self.empty(self.key, strand, low, high))
 
-    def put(self, into: dict[int, Spans], strand: int, start: int, end: int) -> list[Range]:
+    def put(self, into: dict[int, RangeSet], strand: int, start: int, end: int) -> list[Range]:
         """Add ``[start, end)`` to what is known of a strand, and the markers next to it; what of it is new."""
         spans = into.get(strand)
         if spans is None:
-            spans = into[strand] = Spans()
+            spans = into[strand] = RangeSet()
         elif spans.ends and spans.ends[-1] != start:
             start, end = self._bridged(spans, strand, start, end)
         return spans.add(start, end)
@@ -177,12 +177,12 @@ class KeyFacts:
                 end = sequence + count
                 known = self.log_values.get(client)
                 if known is None:
-                    known = self.log_values[client] = Spans()
+                    known = self.log_values[client] = RangeSet()
                 added = known.add(sequence, end)
                 if added != [(sequence, end)]:
-                    again = Spans()
+                    again = RangeSet()
                     again.add(sequence, end)
-                    new = Spans()
+                    new = RangeSet()
                     for part in added:
                         new.add(*part)
                     for low, high in again.minus(new):
@@ -197,7 +197,7 @@ class KeyFacts:
         """Strands of the log, ascending."""
         return sorted(self.log)
 
-    def places(self, wanted: dict[str, Spans], among: dict[int, Spans] | None = None) -> Iterator[ValueExtent]:
+    def places(self, wanted: dict[str, RangeSet], among: dict[int, RangeSet] | None = None) -> Iterator[ValueExtent]:
         """Where values stand in the log, or in another part of the strands, by strand and offset."""
         if not wanted:
             return
@@ -227,7 +227,7 @@ class KeyFacts:
         self.sent, self.log, self.read = load_all(sent), load_all(log), load_all(read)
         self.read_committed, self.again, self.promised = load_all(read_committed), load_all(again), load_all(promised)
         self.ended = {outcome: load_all(spans) for outcome, spans in ended}
-        self.seen, self.contested = Spans.loaded(seen), Spans.loaded(contested)
+        self.seen, self.contested = RangeSet.loaded(seen), RangeSet.loaded(contested)
         self.log_values, self.doubles, self.values = load_all(log_values), load_all(doubles), load_all(values)
         self._fresh_log, self._fresh_read = list(map(list, fresh)), list(map(list, unread))
 
@@ -258,7 +258,7 @@ def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = 
     """
     oldest, newest = (0, UNKNOWN) if strands is None else strands
     shared = end if strands is None else min(end, facts.begin(facts.key, newest))
-    taken = Spans()
+    taken = RangeSet()
     for strand in reversed(facts.strands):
         if oldest <= strand <= newest:
             for low, high in facts.log[strand].within(start, end if strand == newest else shared):
@@ -279,7 +279,7 @@ def _queue(waiting: list[list[int]], strand: int, start: int, end: int) -> None:
         waiting.append([strand, start, end])
 
 
-def _picked(run: Run, strand: int, wanted: dict[str, Spans]) -> Iterator[ValueExtent]:
+def _picked(run: Run, strand: int, wanted: dict[str, RangeSet]) -> Iterator[ValueExtent]:
     offset, client, sequence, count = run
     spans = wanted.get(client)
     if spans is not None:

@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple
 from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
 from cluster_model.checker.anomalies.index import KeyIndex, seen_between, values_between
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, Send
-from cluster_model.util.ranges import Range, Spans, union
+from cluster_model.util.ranges import Range, RangeSet, union
 
 # Steps over offsets that nobody has seen so far: whether they skip anything is known when somebody sees some of them.
 #
@@ -349,7 +349,7 @@ class SendOrder:
         """Where values are of which nobody told: they were read there, or some of the operation's were."""
         send = each.send
         facts = self._facts.key(send.key)
-        wanted = Spans()
+        wanted = RangeSet()
         wanted.add(send.sequence, send.sequence + send.size)
         at: dict[int, int] = {}
         for place in facts.places({send.client: wanted}):
@@ -497,7 +497,7 @@ class _Way:
     def __init__(self) -> None:
         self.waiting: deque[tuple[int, int]] = deque()
         """(first sequence, highest offset when it was sent), for sends of which not all have ended."""
-        self.ended = Spans()
+        self.ended = RangeSet()
 
 
 class RealtimeOrder:
@@ -581,4 +581,4 @@ class RealtimeOrder:
         for who, waiting, ended in ways:
             way = self._ways[who] = _Way()
             way.waiting.extend(waiting)
-            way.ended = Spans.loaded(ended)
+            way.ended = RangeSet.loaded(ended)

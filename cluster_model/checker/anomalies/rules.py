@@ -6,7 +6,7 @@ from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
 from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, ValueExtent
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, OK, Op, Payload
 from cluster_model.checker.anomalies.order_rules import client_of
-from cluster_model.util.ranges import Range, Spans, load_all, put, put_at, save_all
+from cluster_model.util.ranges import Range, RangeSet, load_all, put, put_at, save_all
 
 CONSUME_DUP: Final = "consume-dup"
 
@@ -21,8 +21,8 @@ class Consumed:
 
     def __init__(self, facts: KeyIndex) -> None:
         self._facts = facts
-        self._once: dict[_Who, dict[int, Spans]] = {}
-        self._again: dict[_Who, dict[int, Spans]] = {}
+        self._once: dict[_Who, dict[int, RangeSet]] = {}
+        self._again: dict[_Who, dict[int, RangeSet]] = {}
 
     def polled(self, process: str, key: str, strand: int, start: int, end: int) -> None:
         """A process was returned ``[start, end)`` of a strand."""
@@ -31,7 +31,7 @@ class Consumed:
             by_strand = self._once[process, key] = {}
         spans = by_strand.get(strand)
         if spans is None:
-            spans = by_strand[strand] = Spans()
+            spans = by_strand[strand] = RangeSet()
         elif spans.ends and spans.ends[-1] == start:
             spans.ends[-1] = end
             return
@@ -45,8 +45,8 @@ class Consumed:
     def given_back(self, process: str, key: str, start: int, end: int) -> None:
         """The application has not processed these, and asks for them again."""
         for strand, spans in self._once.get((process, key), {}).items():
-            left = Spans()
-            gone = Spans()
+            left = RangeSet()
+            gone = RangeSet()
             gone.add(start, end)
             for part in spans.minus(gone):
                 left.add(*part)
@@ -66,7 +66,7 @@ class Consumed:
                         for run in self._facts.key(key).payload(key, strand, low, high):
                             self._tell(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
 
-    def _by_value(self, who: _Who, again: dict[int, Spans], tally: AnomalyCounter, now: int) -> None:
+    def _by_value(self, who: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
         """Where a value may stand in several places, each counts once."""
         process, key = who
         facts = self._facts.key(key)
@@ -127,13 +127,13 @@ ABORTED_READ: Final = "G1a"
 
 def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values, by the client that sent them; those that a reader of committed data was handed apart."""
-    found: dict[str, Spans] = {}
+    found: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
         again = facts.again.get(client)
         for start, end in failed.common(facts.values.get(client)):
             for low, high in again.without(start, end) if again else [(start, end)]:
                 put(found, client, low, high)
-    committed: dict[str, Spans] = {}
+    committed: dict[str, RangeSet] = {}
     if facts.read_committed:
         for place in facts.places(found, facts.read_committed):
             put(committed, place.client, place.sequence, place.sequence + place.size)
@@ -375,7 +375,7 @@ PRECOMMITTED_READ: Final = "precommitted-read"
 def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: AnomalyCounter) -> None:
     """Count values of one operation, by its client."""
     for key in dict.fromkeys(send.key for send in op.sends):
-        found: dict[str, Spans] = {}
+        found: dict[str, RangeSet] = {}
         for read in op.reads:
             if read.key != key:
                 continue
@@ -384,7 +384,7 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
                     low = max(sequence, send.sequence)
                     high = min(sequence + count, send.sequence + send.size)
                     if (send.key, send.client) == (key, client) and low < high:
-                        found.setdefault(client, Spans()).add(low, high)
+                        found.setdefault(client, RangeSet()).add(low, high)
         for spans in found.values():
             words = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
             example = Example(op.time_us, -1, -1, words)
@@ -397,26 +397,18 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
 UNSEEN: Final = "unseen"
 
 
-def unread(facts: KeyFacts) -> dict[str, Spans]:
+def unread(facts: KeyFacts) -> dict[str, RangeSet]:
     """Client → values whose send was ok and that nobody read; not those that were deleted on purpose."""
-    found: dict[str, Spans] = {}
+    found: dict[str, RangeSet] = {}
     for client, sent in facts.ended[OK].items():
         for start, end in sent.minus(facts.values.get(client)):
-            found.setdefault(client, Spans()).add(start, end)
+            found.setdefault(client, RangeSet()).add(start, end)
     if facts.start and found:
         for place in list(facts.places(found)):
             gone = min(place.size, facts.start - place.offset)
             if gone > 0:
-                found[place.client] = _less(found[place.client], place.sequence, place.sequence + gone)
+                found[place.client].remove(place.sequence, place.sequence + gone)
     return found
-
-
-def _less(spans: Spans, start: int, end: int) -> Spans:
-    left, out = Spans(), Spans()
-    out.add(start, end)
-    for part in spans.minus(out):
-        left.add(*part)
-    return left
 
 
 def find_unseen_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:

@@ -18,7 +18,7 @@ from cluster_model.protocol.events import (
     RecordsRead,
     TraceEvent,
 )
-from cluster_model.util.ranges import Range, Spans, length, load_all, save_all, subtract, union
+from cluster_model.util.ranges import Range, RangeSet, length, load_all, save_all, subtract, union
 
 _Key = tuple[str, str]
 """(group, partition)."""
@@ -70,7 +70,7 @@ class ReaderEvents:
         self._commits: dict[_Key, OffsetsCommitted] = {}
         self._expired: dict[_Key, OffsetsExpired] = {}
         """Committed offsets that have gone, until something is committed there once more."""
-        self._handed: dict[_Key, dict[int, Spans]] = {}
+        self._handed: dict[_Key, dict[int, RangeSet]] = {}
         """→ stint → offsets: which records, not only which places."""
         self.changes = 0
         """Grows with every hand-out and everything left behind, rewinds or not."""
@@ -100,7 +100,7 @@ class ReaderEvents:
             stints = self._handed[key] = {}
         handed = stints.get(event.stint)
         if handed is None:
-            handed = stints[event.stint] = Spans()
+            handed = stints[event.stint] = RangeSet()
         start, end, ends = event.log_offset, event.end_offset, handed.ends
         if ends and ends[-1] == start:
             ends[-1] = end
@@ -241,9 +241,9 @@ class Readings:
         self._empty = empty
         self._read: dict[str, int] = {}
         """Group → records, each hand-out counted."""
-        self._handed: dict[tuple[str, str], Spans] = {}
+        self._handed: dict[tuple[str, str], RangeSet] = {}
         """By the offsets alone, whatever stood there."""
-        self._records: dict[tuple[str, str], dict[int, Spans]] = {}
+        self._records: dict[tuple[str, str], dict[int, RangeSet]] = {}
         """→ stint → offsets: which records."""
         self._again: dict[str, tuple[int, int]] = {}
         """Group → records handed out again, and offsets passed over of partitions that have been deleted since."""
@@ -256,14 +256,14 @@ class Readings:
         key = (group, event.partition)
         ranges = self._handed.get(key)
         if ranges is None:
-            ranges = self._handed[key] = Spans()
+            ranges = self._handed[key] = RangeSet()
             self._records[key] = {}
         start, end = event.log_offset, event.log_offset + event.count
         if self._abandoned and key in self._abandoned:
             self._take_up(key, start, end)
         records = self._records[key].get(event.stint)
         if records is None:
-            records = self._records[key][event.stint] = Spans()
+            records = self._records[key][event.stint] = RangeSet()
         if not records.extend(start, end):  # nearly always: the next ones
             repeated = event.count - length(records.add(start, end))
             if repeated:
@@ -273,7 +273,7 @@ class Readings:
             bridges = ranges.ends and event.stint >= 0
             ranges.add(*(self._bridged(ranges, event) if bridges else (start, end)))
 
-    def _bridged(self, ranges: Spans, event: RecordsRead) -> Range:
+    def _bridged(self, ranges: RangeSet, event: RecordsRead) -> Range:
         """With the markers next to it: nobody is ever handed those."""
         empty = self._empty
         key, stint = event.partition, event.stint

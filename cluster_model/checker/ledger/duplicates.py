@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-from cluster_model.broker.partition.producer_state import REMEMBERED
+from cluster_model.broker.partition.append_validation import REMEMBERED
 from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.replica_log import ReplicaLog
@@ -293,7 +293,7 @@ class Again(NamedTuple):
     last_us: int
     broker: int
     refusals: tuple[Refusals, ...]
-    """Of the first of them, in order; empty: it was never refused."""
+    """Of all of them, in order; empty: they were never refused."""
 
     def refused_since(self, at_us: int) -> Refusal | None:
         """The answer of the attempt that wrote them at a time, None where that is not known to have been refused."""
@@ -350,7 +350,8 @@ class Attempts:
         known = self._again.get(key, ())
         last = known[-1] if known else None
         if last is not None and last.end == fresh.sequence and _alike(last, fresh):
-            self._again[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us))
+            refusals = tuple(map(_together, last.refusals, fresh.refusals))
+            self._again[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, refusals=refusals))
         else:
             self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
 
@@ -400,6 +401,13 @@ class Attempts:
 def _ends(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
     """The first and the last of them."""
     return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
+
+
+def _together(one: Refusals, other: Refusals) -> Refusals:
+    """Equal refusals of two batches, with the times of both."""
+    if one.times == other.times:
+        return one
+    return one._replace(times=_ends(tuple(sorted({*one.times, *other.times})), TIMES_KEPT))
 
 
 def _alike(one: Again, other: Again) -> bool:

@@ -19,7 +19,7 @@ from cluster_model.broker.partition.replication_rules import EPOCH_UNKNOWN
 from cluster_model.broker.storage.log_manager import whole
 from cluster_model.broker.topic_configs import topic_of
 from cluster_model.checker.history.partition_history import ClusterHistory
-from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, RangeSet, Vouched
+from cluster_model.checker.ledger.ack_evidence import AckedRecords, Exposed, Vouched
 from cluster_model.checker.ledger.delivery_tracker import ABORTED, ACKED, FAILED, UNKNOWN, DeliveryTracker
 from cluster_model.checker.ledger.duplicates import Repeats
 from cluster_model.log.batch_store import Lineage
@@ -44,7 +44,8 @@ from cluster_model.protocol.events import (
     Truncated,
 )
 from cluster_model.protocol.records import CORRUPT_BATCH
-from cluster_model.util.ranges import Range, length, subtract, union
+from cluster_model.util.quantities import acks_text
+from cluster_model.util.ranges import Range, RangeSet, length, subtract, union
 
 # Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
 
@@ -118,7 +119,7 @@ def _vouched(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, 
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
     return (
         f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
-        f"{lineage.epoch} with acks={'all' if run.acks < 0 else run.acks} and ISR {sorted(isr)}"
+        f"{lineage.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
     )
 
 

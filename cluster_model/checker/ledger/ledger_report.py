@@ -7,7 +7,7 @@ change.
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from cluster_model.checker.anomalies.history_builder import Served, served_by
+from cluster_model.checker.anomalies.history_checker import Served, served_by
 from cluster_model.checker.ledger.delivery_tracker import PartitionDeliveries
 from cluster_model.checker.ledger.ledger import Ledger, MissingRun, runs_of
 from cluster_model.log.batch_store import Lineage

@@ -2,7 +2,7 @@
 
 properties: the properties, with what each sees as pending, and the stalls that Kafka intends.
 liveness_checker: when a pending obligation becomes a violation.
-deadlines: the time limits, from the configuration; disturbances: what disturbs a cluster, and until when.
+deadlines: what disturbs a cluster and until when, and the time limits after that, from the configuration.
 partition_state: the state that properties look at, and what a pending obligation is.
 """
 

@@ -1,23 +1,217 @@
-"""How long each property may take: whole microseconds, from the configuration in force and the version.
+"""When an obligation is due: what disturbs a cluster, when it last did, and how long each property may take after."""
 
-Where several waits can follow one another they are added up, and where a figure is in doubt the greater one is taken:
-an obligation that is met late is worth less than a false alarm.
-"""
-
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from itertools import combinations
+from typing import Any, Final
 
 from cluster_model.kernel.link import GIVEN_UP_US
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import (
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.process import ProcessState
+from cluster_model.protocol.configs import (
     FIRST_REBALANCE_US,
     RECONNECT_MAX_US,
+    BrokerConfig,
     ControllerSettings,
     ControlSettings,
     QuorumConfig,
     ZkSettings,
 )
+from cluster_model.protocol.events import (
+    POWER_LOSS,
+    ControllerChanged,
+    FaultHealed,
+    FaultInjected,
+    NodeDown,
+    NodePaused,
+    NodeResumed,
+    NodeUp,
+    TraceEvent,
+)
 from cluster_model.spec.cluster_spec import ClusterSpec
+
+# What disturbs a cluster, and when it last did: the clock of every obligation starts when that is over.
+#
+# Only what lies between brokers, controllers and ZooKeeper servers counts; clients and their links are none of it. A
+# process that is down does not disturb for good: that it went, and that it came back, is what counts.
+#
+# Most of what disturbs is over when it is over. After some of it peers go on waiting until their own timeouts: what cut
+# a link or lost its messages, a pause and a machine's end told nobody that a connection was dead. Only those are
+# *silent*.
+
+
+Strikes = Callable[[], Iterable[tuple[int, ...]]]
+"""Tells what lasting faults are done to: nodes as ``(node,)``, links as ``(one, other)``."""
+
+LONG_AGO = -(1 << 62)
+
+
+class Weather:
+    """Of one cluster's serving nodes. Times are virtual microseconds."""
+
+    __slots__ = (
+        "_changed", "_doubtful", "_links", "_mended", "_names", "_network", "_offices", "_silent", "_succeeded",
+        "_vanished", "strikes", "unwell",
+    )  # fmt: skip
+
+    def __init__(self, network: Network, nodes: Iterable[int], unwell: Callable[[int], bool]) -> None:
+        """``unwell`` tells whether something other than a pause slows a node down."""
+        self._network = network
+        self._names = {network.processes[node].name: node for node in nodes}
+        self.unwell = unwell
+        self.strikes: Strikes = tuple
+        """Given by who keeps faults; without, what can be seen of them in the cluster is all there is."""
+        self._changed: dict[int, int] = {}
+        """Node → when its process last went or came."""
+        self._mended: dict[int, int] = {}
+        """Node → when anything else was last seen to disturb it."""
+        self._silent: dict[int, int] = {}
+        """Node → when it last stood still, and left its peers waiting without a word."""
+        self._vanished: dict[int, int] = {}
+        """Node → when its machine last went, which tells them nothing either."""
+        self._links: dict[tuple[int, int], int] = {}
+        """The same of links, the smaller node first."""
+        self._offices: dict[int, int] = {}
+        """Node → when it was last seen to be the active controller."""
+        self._doubtful: list[tuple[int, tuple[int, ...]]] = []
+        """(when, nodes) of faults that have just been injected: perhaps they only end processes."""
+        self._succeeded = LONG_AGO
+        """When a controller last took office."""
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        """Brokers and what belongs to the control plane."""
+        return tuple(self._names.values())
+
+    def observe(self, event: TraceEvent) -> None:
+        """A rare event."""
+        if self._doubtful:
+            self._settle()
+        if isinstance(event, NodeDown | NodeUp):
+            if event.node in self._names:
+                self._changed[self._names[event.node]] = event.at_us
+                if isinstance(event, NodeDown) and event.detail == POWER_LOSS:
+                    self._vanished[self._names[event.node]] = event.at_us
+        elif isinstance(event, NodePaused | NodeResumed):
+            if event.node in self._names:
+                self._mended[self._names[event.node]] = self._silent[self._names[event.node]] = event.at_us
+        elif isinstance(event, FaultInjected):
+            self._doubtful.append((event.at_us, self._named(event.target)))
+        elif isinstance(event, FaultHealed):
+            self._shake(event.at_us, [node for node in self._named(event.target) if self.runs(node)])
+        elif isinstance(event, ControllerChanged):
+            self._succeeded = event.at_us
+
+    def _named(self, target: str) -> tuple[int, ...]:
+        return tuple([self._names[name] for name in target.split(", ") if name in self._names])
+
+    def _settle(self) -> None:
+        """Who was struck and still is there was disturbed; whoever is gone has gone, and that is told."""
+        doubtful, self._doubtful = self._doubtful, []
+        for at_us, nodes in doubtful:
+            self._shake(at_us, [node for node in nodes if self.runs(node)])
+
+    def _shake(self, now: int, nodes: Iterable[int]) -> None:
+        for node in nodes:
+            self._mended[node] = max(now, self._mended.get(node, LONG_AGO))
+
+    def link_changed(self, one: int, other: int, now: int) -> None:
+        """Somebody did something to a link, or undid it."""
+        known = self._names.values()
+        if one in known and other in known:
+            self._links[min(one, other), max(one, other)] = now
+
+    def runs(self, node: int) -> bool:
+        """Whether a process is there and handles what comes."""
+        return self._network.processes[node].state is ProcessState.RUNNING
+
+    def hears(self, one: int, other: int) -> bool:
+        """Whether nothing cuts two nodes off from each other."""
+        return not (self._network.is_cut(one, other) or self._network.is_cut(other, one))
+
+    def life_of(self, node: int) -> int:
+        """Which process of a node it is."""
+        return self._network.processes[node].incarnation
+
+    def look(self, now: int) -> None:
+        """Note who is disturbed right now."""
+        if self._doubtful and self._doubtful[0][0] < now:
+            self._settle()
+        processes, known = self._network.processes, self._names.values()
+        for node in known:
+            state = processes[node].state
+            if state is ProcessState.PAUSED:
+                self._mended[node] = self._silent[node] = now
+            elif state is ProcessState.RUNNING and self.unwell(node):
+                self._mended[node] = now
+        for one, other in self._network.disturbed_links():
+            self.link_changed(one, other, now)
+        for struck in self.strikes():
+            if len(struck) > 1:
+                self.link_changed(struck[0], struck[1], now)
+            elif struck[0] in known and self.runs(struck[0]):
+                self._mended[struck[0]] = now
+
+    def in_office(self, node: int, now: int) -> None:
+        """A node is the active controller."""
+        self._offices[node] = now
+
+    def lately_in_office(self, since_us: int) -> tuple[int, ...]:
+        """Who has been the active controller since then: somebody may still wait for its answer."""
+        return tuple([node for node, seen_us in self._offices.items() if seen_us >= since_us])
+
+    def is_disturbed(self, now: int) -> bool:
+        """Whether anything disturbs anybody now, the time of the last look."""
+        return bool(self._doubtful) or any(
+            now in table.values() for table in (self._mended, self._links)
+        )  # fmt: skip
+
+    def is_sound(self, nodes: Iterable[int], now: int) -> bool:
+        """Whether all of them run and nothing disturbs them or the links between them; ``now`` is of the last look."""
+        return all(self.runs(node) for node in nodes) and self._disturbed_us(tuple(nodes)) < now
+
+    def _disturbed_us(self, scope: tuple[int, ...]) -> int:
+        return max(_last(self._mended, scope), self._links_us(scope))
+
+    def _links_us(self, scope: tuple[int, ...]) -> int:
+        if not self._links:
+            return LONG_AGO
+        links = self._links
+        return max([links.get(pair, LONG_AGO) for pair in combinations(sorted(dict.fromkeys(scope)), 2)] or [LONG_AGO])
+
+    def calm_since(self, scope: tuple[int, ...], grace_us: int, *, processes_too: bool) -> int:
+        """Since when nothing has disturbed any of these, ``grace_us`` after what was silent included.
+
+        A controller that takes office starts every clock anew, as does a process that comes or goes. Peers of a
+        machine that went have the grace only if ``processes_too``.
+        """
+        silent = max(self._links_us(scope), _last(self._silent, scope))
+        if processes_too:
+            silent = max(silent, _last(self._vanished, scope))
+        return max(_last(self._mended, scope), silent + grace_us, _last(self._changed, scope), self._succeeded)
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        tables = (self._changed, self._mended, self._silent, self._vanished, self._links, self._offices)
+        return (*[tuple(table.items()) for table in tables], tuple(self._doubtful), self._succeeded)
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`."""
+        changed, mended, silent, vanished, links, offices, doubtful, self._succeeded = saved
+        self._changed, self._mended, self._links = dict(changed), dict(mended), dict(links)
+        self._silent, self._vanished, self._offices = dict(silent), dict(vanished), dict(offices)
+        self._doubtful = list(doubtful)
+
+
+def _last(table: dict[int, int], nodes: tuple[int, ...]) -> int:
+    return max([table.get(node, LONG_AGO) for node in nodes]) if table and nodes else LONG_AGO
+
+
+# How long each property may take: whole microseconds, from the configuration in force and the version.
+#
+# Where several waits can follow one another they are added up, and where a figure is in doubt the greater one is taken:
+# an obligation that is met late is worth less than a false alarm.
+
 
 SECOND: Final = 1_000_000
 ELECTIONS: Final = 5

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.fetch.replication_quota import names_replica
 from cluster_model.broker.partition.partition import Leadership, Replica
-from cluster_model.checker.liveness.deadlines import LivenessDeadlines
-from cluster_model.checker.liveness.disturbances import Weather
+from cluster_model.checker.liveness.deadlines import LivenessDeadlines, Weather
 from cluster_model.controller.cluster_parts import Plane
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.messages import NOBODY, PartitionState

@@ -1,7 +1,7 @@
 """Findings: what went wrong, why, and which events led there.
 
 findings: a finding and the codes of causes; finding_text: its sentences, and similar findings as one.
-loss_causes: which cause the evidence bears out; loss_chain: the chain of events of a loss.
+loss_chain: which cause of a loss the evidence bears out, and its chain of events.
 delivery_findings: records that were skipped, duplicated or in a wrong transaction.
 report: all findings of a cluster.
 

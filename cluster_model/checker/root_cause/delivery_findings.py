@@ -7,10 +7,10 @@ from typing import Final
 from cluster_model.checker.history.fault_history import FaultRecord, about, deed_words
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.consumption import Jump, ReaderEvents, Readings, UnprocessedRecords
+from cluster_model.checker.ledger.delivery_tracker import Transacted
 from cluster_model.checker.ledger.duplicates import Attempts, Refusal, Repeats, outran
-from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause import findings
-from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, RangeExplanation, at, number, offsets
+from cluster_model.checker.root_cause.finding_text import SETTLED, THEM, RangeExplanation, at
 from cluster_model.checker.root_cause.findings import (
     ABANDONED,
     DUPLICATE,
@@ -36,6 +36,7 @@ from cluster_model.protocol.events import (
     RecordsAbandoned,
 )
 from cluster_model.protocol.records import Batch
+from cluster_model.util.quantities import offsets, thousands
 from cluster_model.util.ranges import Range
 
 BY_NUMBER: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
@@ -285,7 +286,7 @@ class ReaderFindings:
 
     def _abandoned(self, group: str, partition: str, left: UnprocessedRecords, offsets: Range) -> RangeExplanation:
         committed = (
-            f"offset {number(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
+            f"offset {thousands(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
         )
         links = [
             ChainEvent(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, beyond {THEM}"),

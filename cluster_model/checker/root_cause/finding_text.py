@@ -15,6 +15,7 @@ from cluster_model.checker.root_cause.findings import (
     Finding,
     RecordBlock,
 )
+from cluster_model.util.quantities import acks_text, brokers, counted, offsets, thousands, whole_milliseconds
 
 # Words and small parts of the text of all findings.
 
@@ -64,37 +65,9 @@ class RangeExplanation:
     group_id: str = ""
 
 
-def number(count: int) -> str:
-    """``1,203``."""
-    return f"{count:,}"
-
-
-def records(count: int) -> str:
-    """``1 record``, ``1,203 records``."""
-    return "1 record" if count == 1 else f"{number(count)} records"
-
-
-def counted(count: int, what: str) -> str:
-    """``1 partition``, ``40 partitions``."""
-    return f"1 {what}" if count == 1 else f"{number(count)} {what}s"
-
-
-def brokers(ids: Iterable[int]) -> str:
-    """``broker 1``, ``brokers 1, 2 and 3``."""
-    found = [str(each) for each in dict.fromkeys(ids)]
-    if len(found) == 1:
-        return f"broker {found[0]}"
-    return f"brokers {', '.join(found[:-1])} and {found[-1]}"
-
-
-def offsets(start: int, end: int) -> str:
-    """``offset 3``, ``offsets 3 to 9``; ``end`` is exclusive."""
-    return f"offset {start}" if end - start == 1 else f"offsets {start} to {end - 1}"
-
-
 def at(at_us: int) -> str:
     """`` at 12.300 s``; nothing where time stands still."""
-    return f" at {at_us // 1_000_000}.{at_us // 1_000 % 1_000:03} s" if at_us > 0 else ""
+    return f" at {whole_milliseconds(at_us)} s" if at_us > 0 else ""
 
 
 def span(first_us: int, last_us: int) -> str:
@@ -104,14 +77,14 @@ def span(first_us: int, last_us: int) -> str:
 
 def acks_words(levels: Iterable[int]) -> str:
     """``acks=all``, ``acks=0 and acks=1``."""
-    return " and ".join(f"acks={'all' if each < 0 else each}" for each in sorted(set(levels), reverse=True))
+    return " and ".join(f"acks={acks_text(each)}" for each in sorted(set(levels), reverse=True))
 
 
 def whose(places: Sequence[RecordBlock]) -> str:
     """`` of clicks``, `` of 3 producers``; nothing where no producer has a name."""
     clients = [each for each in dict.fromkeys(place.client for place in places) if each]
     if len(clients) > 2:
-        return f" of {number(len(clients))} producers"
+        return f" of {thousands(len(clients))} producers"
     return f" of {' and '.join(clients)}" if clients else ""
 
 
@@ -180,14 +153,14 @@ def _held(group: list[RangeExplanation]) -> str:
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
         some = sum(each.place.count for each in group if each.promise is not None and each.promise.holders)
-        return f"others still held {THEM if some == total else f'{number(some)} of them'}"
+        return f"others still held {THEM if some == total else f'{thousands(some)} of them'}"
     counts: dict[int, int] = {}
     for each in group:
         for broker in each.promise.holders if each.promise is not None else ():
             counts[broker] = counts.get(broker, 0) + each.place.count
     whole = [broker for broker in sorted(counts) if counts[broker] == total]
     told = [(brokers(whole), THEM)] if whole else []
-    told += [(f"broker {each}", f"{number(counts[each])} of them") for each in sorted(counts) if each not in whole]
+    told += [(f"broker {each}", f"{thousands(counts[each])} of them") for each in sorted(counts) if each not in whole]
     return " and ".join(f"{who} {'held' if place else 'still held'} {what}" for place, (who, what) in enumerate(told))
 
 
@@ -218,7 +191,7 @@ def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> 
     first = group[0]
     count = sum(place.count for place in places)
     owner = f" that group {first.group_id} was to read" if first.group_id else whose(places)
-    subject = f"{records(count)}{owner}{where(places)}"
+    subject = f"{counted(count, 'record')}{owner}{where(places)}"
     vouched = [each.promise for each in group if each.promise is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
@@ -228,7 +201,7 @@ def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> 
         subject += f" ({vouched[0].names[0]})"
     readable = sum(place.count for place in places if place.committed)
     if 0 < readable < count:
-        subject += f", {number(readable)} of them readable by consumers,"
+        subject += f", {thousands(readable)} of them readable by consumers,"
     acks = acks_words(place.acks for place in places)
     epochs = dict.fromkeys((each.broker, each.epoch) for each in vouched)
     by = brokers(each.broker for each in vouched)
@@ -262,7 +235,7 @@ def _chain(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> tu
     acks = acks_words(place.acks for place in places) + _isrs(vouched, places)
     earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == PROMISE)
     when = span(earliest, max(each.last_us for each in vouched))
-    words = f"{who} wrote {records(count)}{where(places)}{when} and acknowledged {THEM} with {acks}"
+    words = f"{who} wrote {counted(count, 'record')}{where(places)}{when} and acknowledged {THEM} with {acks}"
     links = [
         replace(link, at_us=earliest, words=words) if link.event_kind == PROMISE else link for link in largest.chain
     ]

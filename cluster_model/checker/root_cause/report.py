@@ -8,9 +8,9 @@ from typing import Any
 
 from cluster_model.checker.history.partition_history import ClusterHistory
 from cluster_model.checker.ledger.consumption import ReaderEvents, Readings
+from cluster_model.checker.ledger.delivery_tracker import Transacted
 from cluster_model.checker.ledger.duplicates import Attempts
 from cluster_model.checker.ledger.ledger import Ledger
-from cluster_model.checker.ledger.transaction_outcomes import Transacted
 from cluster_model.checker.root_cause.delivery_findings import ReaderFindings, RepeatFindings, TransactionFindings
 from cluster_model.checker.root_cause.finding_text import RangeExplanation, grouped
 from cluster_model.checker.root_cause.findings import LOST, Finding, RecordBlock

@@ -28,15 +28,12 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.records import ABORT, TRANSACTIONAL, Slice, readable
 from cluster_model.protocol.versions import Profile
+from cluster_model.util.ranges import Range
 
 # Records of a fetch response that the application may see (``CompletedFetch.nextFetchedRecord``, KIP-98).
 #
 # Markers never reach it. A consumer that reads committed data only also leaves out what was aborted: the broker sends
 # it all the same, and says which transactions those are.
-
-
-Range = tuple[int, int]
-"""Offsets ``[start, end)``."""
 
 
 def handed_out(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:

@@ -1,11 +1,9 @@
 """The producer, idempotent and transactional.
 
 producer: its life and its records; config: its settings, with what changes between client releases.
-record_accumulator: batches that wait; sender: the I/O thread and requests in flight.
-sequence_numbers: sequences of an idempotent producer.
+record_accumulator: batches that wait; sender: the I/O thread, requests in flight, and what became of records.
 partitioners and partition_selector: where records go.
-transaction_manager: producer ids and transactions; transactional_producer: the producer that uses it.
-delivery_stats: what became of the records, as the application learns it.
+transaction_manager: producer ids, sequences and transactions; transactional_producer: the producer that uses it.
 application_producers: producers that a consuming application drives.
 """
 

@@ -16,7 +16,7 @@ from cluster_model.protocol.config_defs import (
     PARTITIONER_CLASS,
     ConfigValue,
 )
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.errors import ConfigConflictError
 from cluster_model.protocol.records import Codec, codec_of
 from cluster_model.protocol.versions import ClientProfile, Profile

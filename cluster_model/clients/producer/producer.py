@@ -14,11 +14,10 @@ from typing import Any, Final
 
 from cluster_model.clients.metadata import Metadata
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import DeliveryStats
 from cluster_model.clients.producer.partition_selector import Destinations
 from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.record_accumulator import Accumulator
-from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, IoThread, Sender
+from cluster_model.clients.producer.sender import CALLBACKS, BooksWithCallbacks, DeliveryStats, IoThread, Sender
 from cluster_model.clients.workload import LARGEST, every, pacing_of, sizes_of
 from cluster_model.connections.network_client import READY, NetworkClient
 from cluster_model.kernel.event_loop import Payload

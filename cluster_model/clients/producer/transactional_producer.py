@@ -5,11 +5,10 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.clients.producer import transaction_manager
 from cluster_model.clients.producer.config import ProducerConfig
-from cluster_model.clients.producer.delivery_stats import DIED, DeliveryStats
 from cluster_model.clients.producer.partitioners import NodeLatencies
 from cluster_model.clients.producer.producer import FORCED, FOREVER_US, UNSERIALIZED, Producer, Unconfirmed
 from cluster_model.clients.producer.record_accumulator import Accumulator, Outgoing, SentTogether
-from cluster_model.clients.producer.sender import IoThread, Sender
+from cluster_model.clients.producer.sender import DIED, DeliveryStats, IoThread, Sender
 from cluster_model.clients.producer.transaction_manager import TIMER as TRANSACTION_TIMER
 from cluster_model.clients.producer.transaction_manager import (
     IdRequest,

@@ -33,8 +33,7 @@ from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import EnvelopeResponse
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import ControllerSettings
+from cluster_model.protocol.configs import BrokerConfig, ControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile

@@ -36,7 +36,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
 from cluster_model.protocol.config_defs import MIN_ISR
-from cluster_model.protocol.control_plane_settings import ControllerSettings, QuorumConfig
+from cluster_model.protocol.configs import ControllerSettings, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, ControllerChanged, Event
 from cluster_model.protocol.messages import NOBODY, ApiVersionsRequest, ApiVersionsResponse, PartitionState
@@ -189,7 +189,7 @@ class KraftStatePublisher:
 
     def _created(self, state: PartitionState, now: int) -> None:
         topic = topic_of(state.partition)
-        first = not self._registry.partitions(topic)
+        first = not self._registry.has_topic(topic)
         self._registry.created((state,), dict(self.image.config("topic", topic)) if first else None, now)
 
     def _configured(self, record: ConfigRecord, records: tuple[Record, ...]) -> None:
@@ -198,7 +198,7 @@ class KraftStatePublisher:
         if same[-1] is not record:
             return
         if record.type == "topic":
-            if self._registry.partitions(record.name):
+            if self._registry.has_topic(record.name):
                 self._registry.configure(record.name, dict(self.image.config("topic", record.name)), self._now())
         elif not record.name:
             self._registry.configure_brokers(dict(self.image.config("broker", "")))

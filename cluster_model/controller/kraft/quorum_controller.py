@@ -9,8 +9,12 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from cluster_model.broker.control_plane_client import Handlers
-from cluster_model.controller.kraft.cluster_control_manager import NEVER, ClusterControl, HeartbeatManager
-from cluster_model.controller.kraft.feature_control_manager import FeatureControl
+from cluster_model.controller.kraft.cluster_control_manager import (
+    NEVER,
+    ClusterControl,
+    FeatureControl,
+    HeartbeatManager,
+)
 from cluster_model.controller.kraft.messages import (
     AlterPartitionBatchRequest,
     AlterPartitionBatchResponse,
@@ -49,7 +53,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.control_plane_settings import ControllerSettings
+from cluster_model.protocol.configs import ControllerSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile

@@ -20,8 +20,7 @@ from cluster_model.controller.raft.messages import (
 )
 from cluster_model.controller.raft.raft_log import QuorumLog
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse, QuorumReplica
-from cluster_model.protocol.configs import MS
-from cluster_model.protocol.control_plane_settings import RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
+from cluster_model.protocol.configs import MS, RECONNECT_MAX_US, RECONNECT_US, QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 

@@ -37,7 +37,7 @@ from cluster_model.kernel.long_poll import Exchange
 from cluster_model.kernel.node_context import LateAlarm, NodeContext
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.admin_messages import DescribeQuorumResponse
-from cluster_model.protocol.control_plane_settings import QuorumConfig
+from cluster_model.protocol.configs import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 
 # The quorum as its users see it: a log to append to while leading, and its committed part.

@@ -7,8 +7,8 @@ reassignment and topic_deletion: the two long procedures.
 controller_context, controller_event_queue: the controller's state; its thread and tools.
 controller_channels: requests to brokers; controller_requests: how a broker handles them; messages: both.
 broker_side: a broker's session, registration and controlled shutdown; isr_update: its ISR changes.
-kafka_zk_client: the znodes; zk_admin_manager: topics and configurations changed by administrators;
-  delayed_topic_operations: their answers, until the broker knows of it.
+kafka_zk_client: the znodes; zk_admin_manager: topics and configurations changed by administrators,
+  and their answers, until the broker knows of it.
 
 It builds on zookeeper (the ensemble), controller and controller.rules.
 """

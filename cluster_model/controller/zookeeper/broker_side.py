@@ -11,12 +11,11 @@ from typing import Any, Final, Protocol
 
 from cluster_model.broker.broker import Broker
 from cluster_model.broker.control_plane_client import Handlers, ListenerState
-from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.controller.rules.admin_rules import in_progress
 from cluster_model.controller.zookeeper import kafka_zk_client
 from cluster_model.controller.zookeeper.controller_event_queue import ControllerEventThread, SideEffects, Steps, Task
 from cluster_model.controller.zookeeper.controller_requests import HELD, Obedience
-from cluster_model.controller.zookeeper.delayed_topic_operations import DELAYED, DelayedTopicOperations
 from cluster_model.controller.zookeeper.isr_update import PROPAGATE, IsrProposals, IsrWriter
 from cluster_model.controller.zookeeper.kafka_controller import KafkaController
 from cluster_model.controller.zookeeper.kafka_zk_client import (
@@ -42,7 +41,7 @@ from cluster_model.controller.zookeeper.messages import (
     UpdateMetadataRequest,
     UpdateMetadataResponse,
 )
-from cluster_model.controller.zookeeper.zk_admin_manager import Drawn, TopicRequests
+from cluster_model.controller.zookeeper.zk_admin_manager import DELAYED, DelayedTopicOperations, Drawn, TopicRequests
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.process import Connected, ConnectionRefused
@@ -66,8 +65,7 @@ from cluster_model.protocol.admin_messages import (
     refusal,
 )
 from cluster_model.protocol.config_defs import ConfigValue
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import ControlSettings
+from cluster_model.protocol.configs import BrokerConfig, ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest

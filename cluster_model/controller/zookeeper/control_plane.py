@@ -198,7 +198,7 @@ class ZooKeeperStatePublisher:
             self._topic(topic_at(path), data, operation)
         elif topic_with_config_at(path):
             topic = topic_with_config_at(path)
-            if operation == "set" and self._registry.partitions(topic):
+            if operation == "set" and self._registry.has_topic(topic):
                 self._registry.configure(topic, dict(data), self._now())
         elif path == broker_config_path("") and operation != "delete":
             self._registry.configure_brokers(dict(data))
@@ -216,12 +216,12 @@ class ZooKeeperStatePublisher:
         if partition in self._registry.committed.records:
             self._registry.committed.commit(PartitionChange(state, node.by, node.clean), now)
         else:
-            first = not self._registry.partitions(topic)
+            first = not self._registry.has_topic(topic)
             self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
 
     def _topic(self, topic: str, node: Any, operation: str) -> None:
         if operation == "delete":
-            if self._registry.partitions(topic):
+            if self._registry.has_topic(topic):
                 self._registry.delete(topic, self._now())
         elif operation == "set":
             for number, replicas, adding, removing in node.partitions:

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.controller.zookeeper.controller_context import ControllerContext
 from cluster_model.controller.zookeeper.messages import (
     DELETE_EPOCH,

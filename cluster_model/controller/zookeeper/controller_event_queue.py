@@ -24,8 +24,7 @@ from cluster_model.controller.zookeeper.kafka_zk_client import (
     state_path,
 )
 from cluster_model.kernel.node_context import NodeContext
-from cluster_model.protocol.configs import BrokerConfig, TopicConfig
-from cluster_model.protocol.control_plane_settings import ControlSettings
+from cluster_model.protocol.configs import BrokerConfig, ControlSettings, TopicConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile

@@ -64,8 +64,7 @@ from cluster_model.protocol.admin_messages import (
     ElectLeadersResponse,
     refusal,
 )
-from cluster_model.protocol.configs import BrokerConfig
-from cluster_model.protocol.control_plane_settings import FIRST_REBALANCE_US, ControlSettings
+from cluster_model.protocol.configs import FIRST_REBALANCE_US, BrokerConfig, ControlSettings
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.events import ControllerChanged
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState

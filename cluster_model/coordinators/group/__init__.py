@@ -1,11 +1,10 @@
 """The group coordinator of a broker.
 
-group_coordinator: the requests it answers.
+group_coordinator: the requests it answers, and the internal topic that it has made when it is missing.
 group_metadata: a group, its members, its offsets, its records and its settings.
 group_metadata_manager: all groups of a coordinator, loaded from __consumer_offsets.
-membership, rebalance and offset_commits: the classic protocol.
+membership and offset_commits: the classic protocol, rebalances with the members that cause them.
 consumer_group_manager: groups of the consumer protocol, which consumer_protocol decides about.
-auto_topic_creation: makes a missing internal topic.
 consumer_groups_tool: the tables and resets of kafka-consumer-groups.sh.
 """
 

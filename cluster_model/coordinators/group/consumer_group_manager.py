@@ -20,6 +20,7 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernGroup,
     ModernRecord,
     ModernState,
+    PatternCompiler,
     encode,
     may_commit,
     may_commit_in_transaction,
@@ -34,7 +35,6 @@ from cluster_model.coordinators.group.consumer_protocol.heartbeat import (
     described_in_full,
     preferred,
 )
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler
 from cluster_model.coordinators.group.group_metadata import GroupRecord, GroupState
 from cluster_model.coordinators.group.group_metadata import encode as encode_classic
 from cluster_model.coordinators.group.group_metadata_manager import GroupMetadataManager
@@ -57,7 +57,7 @@ from cluster_model.protocol.group_messages import (
     OffsetFetchRequest,
     TxnOffsetCommitRequest,
 )
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.cluster_spec import OFFSETS
 
 NONE: Final = KafkaError.NONE
 WAKE: Final = "modern groups"

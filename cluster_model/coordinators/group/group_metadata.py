@@ -1,8 +1,7 @@
 """A consumer group at its coordinator (``GroupMetadata``): members, offsets, records and settings. Sans-IO.
 
 Nothing here sends, writes or sets a timer: what is to be done stands in ``effects``, and ``wakes`` says when the group
-wants to be looked at. The rules of joining and rebalancing are in :mod:`cluster_model.coordinators.group.rebalance` and
-:mod:`cluster_model.coordinators.group.membership`.
+wants to be looked at. The rules of joining and rebalancing are in :mod:`cluster_model.coordinators.group.membership`.
 """
 
 import json

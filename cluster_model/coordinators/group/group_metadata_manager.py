@@ -27,14 +27,14 @@ from cluster_model.coordinators.group.group_metadata import (
     encode,
 )
 from cluster_model.coordinators.group.group_metadata import Offsets as GroupOffsets
+from cluster_model.coordinators.group.membership import Rebalancing, join_error
 from cluster_model.coordinators.group.offset_commits import commit_error, store_error
-from cluster_model.coordinators.group.rebalance import Rebalancing, join_error
 from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGroupResponse, TxnOffsetCommitResponse
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
-from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 
 # Loading of a partition of ``__consumer_offsets`` by a new coordinator.
 #

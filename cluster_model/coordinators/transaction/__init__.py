@@ -1,8 +1,7 @@
 """The transaction coordinator of a broker.
 
 transaction_coordinator: the requests it answers, descriptions of transactions included, and its settings.
-transaction_metadata: states and records of a transactional id.
-transaction_state_manager: all ids of a coordinator, loaded from __transaction_state.
+transaction_state_manager: all ids of a coordinator, loaded from __transaction_state, each with its state and records.
 txn_markers: markers on their way to the partitions.
 transaction_verification: a leader's check of a transaction before its first write (KIP-890).
 transactions_tool: the tables and hanging transactions of kafka-transactions.sh.

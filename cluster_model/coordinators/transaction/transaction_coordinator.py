@@ -12,21 +12,19 @@ from typing import Any, Final
 from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.hosted_coordinators import ProducerIds, Tenants
 from cluster_model.connections.process_connections import ProcessConnections
-from cluster_model.coordinators.transaction.transaction_metadata import (
+from cluster_model.coordinators.transaction.transaction_state_manager import (
+    LOADED,
     NO_EPOCH,
     NO_ID,
     PREPARED,
-    TransactionMetadata,
-    Transit,
-    TxnState,
-    TxnValue,
-)
-from cluster_model.coordinators.transaction.transaction_state_manager import (
-    LOADED,
     RETRY,
     After,
     PendingTransition,
+    TransactionMetadata,
     TransactionStateManager,
+    Transit,
+    TxnState,
+    TxnValue,
 )
 from cluster_model.coordinators.transaction.transaction_verification import OVERDUE, Verifier
 from cluster_model.coordinators.transaction.transaction_verification import Write as Checked
@@ -58,7 +56,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersResponse,
 )
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition
 
 # A transaction coordinator's settings in model units (``TransactionStateManagerConfig``).
 

@@ -20,7 +20,7 @@ from cluster_model.protocol.transaction_messages import (
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
 )
-from cluster_model.spec.internal_topics import TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import TRANSACTIONS, coordinator_partition
 
 OVERDUE: Final = "verification"
 Write = ProduceRequest | TxnOffsetCommitRequest

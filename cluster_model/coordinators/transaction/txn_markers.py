@@ -13,7 +13,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import ALL, NOBODY, ProduceRequest
 from cluster_model.protocol.records import ABORT, COMMIT
 from cluster_model.protocol.transaction_messages import TxnMarker, WriteTxnMarkersRequest, WriteTxnMarkersResponse
-from cluster_model.spec.internal_topics import TRANSACTIONS
+from cluster_model.spec.cluster_spec import TRANSACTIONS
 
 AGAIN: Final = "markers"
 RETRY_US: Final = 100_000

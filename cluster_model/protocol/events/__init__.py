@@ -1,8 +1,7 @@
 """Events: what happened, one frozen tuple each. The checker, the recorder, the TUI and the report share them.
 
 base: columns, kinds, and an event as a line of text.
-control_plane: processes, and the state of partitions as the controller decides it.
-logs: replicas, and what happens in their logs.
+cluster: processes, the state of partitions as the controller decides it, replicas, and what happens in their logs.
 clients: producers, consumers, groups and transactions.
 session: faults, steps, operations, guards, verdicts.
 
@@ -50,18 +49,26 @@ from cluster_model.protocol.events.clients import (
     TransactionUnknown,
     TruncationDetected,
 )
-from cluster_model.protocol.events.control_plane import (
+from cluster_model.protocol.events.cluster import (
     CRASH,
     OUT_OF_MEMORY,
     POWER_LOSS,
+    Appended,
     AssignmentChanged,
+    BatchDamaged,
+    BecameFollower,
+    BecameLeader,
     BrokerConfigChanged,
     BrokerFenced,
     BrokerRegistered,
     ControllerChanged,
+    CorruptBatchFound,
     ElrChanged,
+    HwAdvanced,
     IsrChanged,
     LeaderElected,
+    LogCleaned,
+    LogStartMoved,
     NodeDown,
     NodePaused,
     NodeResumed,
@@ -70,20 +77,10 @@ from cluster_model.protocol.events.control_plane import (
     PartitionDeleted,
     PartitionOffline,
     RecoveryChanged,
-    ReplicaDeleted,
-    TopicConfigChanged,
-)
-from cluster_model.protocol.events.logs import (
-    Appended,
-    BatchDamaged,
-    BecameFollower,
-    BecameLeader,
-    CorruptBatchFound,
-    HwAdvanced,
-    LogCleaned,
-    LogStartMoved,
     RecoveryFinished,
+    ReplicaDeleted,
     SegmentRolled,
+    TopicConfigChanged,
     Truncated,
 )
 from cluster_model.protocol.events.session import (

@@ -5,7 +5,8 @@ from collections.abc import Mapping as Table
 from dataclasses import dataclass, field
 from typing import Final
 
-from playbooks.errors import Problem, listed, nearest, shown
+from cluster_model.util.quantities import listed
+from playbooks.errors import Problem, nearest, shown
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, ValueOrigin, found
 
 _HERE: Final = ValueOrigin()

@@ -12,10 +12,11 @@ from cluster_model.checker.liveness import NAMES
 from cluster_model.checker.root_cause import BY_CODE
 from cluster_model.protocol.versions import PROFILE_VERSIONS
 from cluster_model.spec import MAX_BROKER
+from cluster_model.util.quantities import counted, listed
 from faults.catalogue import CATALOGUE
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
-from playbooks.errors import closest, counted, listed, nearest, shown
+from playbooks.errors import closest, nearest, shown
 from playbooks.parser.document.context import Notes, PlaybookNames
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 from playbooks.parser.document.yaml_source import Node, Scalar, Sequence, found, item_key

@@ -15,7 +15,8 @@ from typing import Any, Final
 import yaml
 
 from cluster_model.protocol.config_defs import SCOPES, Scope
-from playbooks.errors import counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, GridAxis
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import BAD, FieldType, Schema

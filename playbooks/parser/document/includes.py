@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Protocol
 
-from playbooks.errors import PlaybookError, Problem, counted, nearest, shown
+from cluster_model.util.quantities import counted
+from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, fragment_names
 from playbooks.library.suffixes import SUFFIXES
 from playbooks.parser.document.context import Notes

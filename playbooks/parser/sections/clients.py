@@ -28,7 +28,8 @@ from cluster_model.spec import (
     ZipfKeys,
     constant,
 )
-from playbooks.errors import counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import nearest, shown
 from playbooks.model.record_contents import FAKER, FIELD_PATTERN, TEMPLATES, RecordFieldError, parse
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (

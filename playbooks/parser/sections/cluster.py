@@ -27,7 +27,8 @@ from cluster_model.spec import (
     ProducerSpec,
     TopicSpec,
 )
-from playbooks.errors import counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import nearest, shown
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (
     BAD,

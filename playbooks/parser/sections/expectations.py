@@ -3,10 +3,10 @@
 from dataclasses import replace
 from typing import Any, Final, cast
 
+from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
 from faults.guardrails import ON_BREACH, REFUSE, Limits
 from playbooks.conditions.condition import Condition
-from playbooks.errors import listed
 from playbooks.model.playbook import Expectation, Guarding, Position, StormRanges
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (

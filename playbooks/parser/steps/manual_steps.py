@@ -6,7 +6,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from cluster_model.manual.verbs import MANUAL_VERBS, ManualParam
-from playbooks.errors import counted, listed, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import shown
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (

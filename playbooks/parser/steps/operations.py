@@ -5,8 +5,9 @@ from typing import Any, Final
 
 from cluster_model.protocol.config_defs import SCOPES, Scope
 from cluster_model.protocol.versions import Profile
+from cluster_model.util.quantities import listed
 from faults.declarations import LISTS, OPERATIONS, Operation, Param, frozen
-from playbooks.errors import listed, shown
+from playbooks.errors import shown
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (
     BAD,

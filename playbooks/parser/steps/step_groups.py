@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from cluster_model.manual.verbs import MANUAL_VERBS
-from playbooks.errors import listed, shown
+from cluster_model.util.quantities import listed
+from playbooks.errors import shown
 from playbooks.model.playbook import Position, Step, Trigger
 from playbooks.parser.document.context import Notes
 from playbooks.parser.document.field_types import (

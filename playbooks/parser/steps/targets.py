@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from cluster_model.clients import NAME as ADMIN
 from cluster_model.external_clients import NAME as OUTSIDE
+from cluster_model.util.quantities import listed
 from faults.declarations import (
     ACCEPTS,
     COMMON,
@@ -19,7 +20,7 @@ from faults.declarations import (
     SelectorError,
     parse,
 )
-from playbooks.errors import listed, shown
+from playbooks.errors import shown
 from playbooks.parser.document.context import Notes, PlaybookNames
 from playbooks.parser.document.field_types import BAD, BrokerId, Fields, FieldType, Schema
 from playbooks.parser.document.yaml_source import Node, Scalar

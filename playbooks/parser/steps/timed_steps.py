@@ -11,11 +11,12 @@ from cluster_model.cluster import Cluster
 from cluster_model.manual.verbs import MANUAL_VERBS
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec import ClusterSpec
+from cluster_model.util.quantities import listed, percent
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, true_name
-from faults.declarations import ACCEPTS, OPERATIONS, OTHER_SIDE, Alias, Param, percent
+from faults.declarations import ACCEPTS, OPERATIONS, OTHER_SIDE, Alias, Param
 from playbooks.conditions.condition import Condition, parse
 from playbooks.conditions.grammar import ConditionError
-from playbooks.errors import PlaybookError, Problem, closest, listed, nearest, shown
+from playbooks.errors import PlaybookError, Problem, closest, nearest, shown
 from playbooks.model.playbook import Position, Step, StepVerb, Trigger
 from playbooks.model.step_text import described
 from playbooks.parser.document.context import Notes, PlaybookNames

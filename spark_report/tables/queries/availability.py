@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Window
 from pyspark.sql import functions as F  # noqa: N812
 
-from cluster_model.util.service_bound import SERVICE_BOUND_US, SLOW_US, USUAL_TIMES
+from cluster_model.util.latency import SERVICE_BOUND_US, SLOW_US, USUAL_TIMES
 from spark_report.tables.queries.progress import with_life
 from spark_report.tables.queries.timeline import (
     SPAN,

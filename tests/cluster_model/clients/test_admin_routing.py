@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.clients.admin_client import AtBroker, Request, timed_out
+from cluster_model.clients.admin_client import AtBroker, Request, route_of
 from cluster_model.protocol.admin_messages import entries_of
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
@@ -228,7 +228,7 @@ REQUESTS: list[Request] = [
 
 @pytest.mark.parametrize("request_", REQUESTS, ids=lambda each: type(each).__name__)
 def test_whatever_is_not_answered_in_time_is_timed_out(request_: Request) -> None:
-    error, entries = entries_of(timed_out(request_))
+    error, entries = entries_of(route_of(request_).timed_out(request_))
     assert E.REQUEST_TIMED_OUT in (error, *(entry.error for entry in entries))
     assert all(entry.error == E.REQUEST_TIMED_OUT for entry in entries)
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cluster_model.connections.blocking_connection import BlockingConnection, Connector
+from cluster_model.connections.process_connections import BlockingConnection, Connector
 from cluster_model.kernel.process import Connected, ConnectionRefused
 from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.configs import BrokerConfig

@@ -15,8 +15,7 @@ from cluster_model.protocol.config_defs import (
     ConfigValue,
     check,
 )
-from cluster_model.protocol.configs import ConsumerConfig
-from cluster_model.protocol.connection_settings import ConnectionSettings
+from cluster_model.protocol.configs import ConnectionSettings, ConsumerConfig
 from cluster_model.protocol.errors import ConfigConflictError, ModelError
 from cluster_model.protocol.records import CODECS, Codec
 from cluster_model.protocol.versions import ClientProfile, Profile

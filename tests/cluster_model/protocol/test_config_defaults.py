@@ -1,6 +1,7 @@
 """The table of defaults by release: held against Kafka's own ``ConfigDef`` objects, and what a release lacks."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -8,12 +9,24 @@ from typing import Final
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.protocol.config_defaults import DEFAULTS, Configured, DefaultScope, check_release, defaults_of
-from cluster_model.protocol.config_defs import SCOPES
+from cluster_model.protocol import config_defs
+from cluster_model.protocol.config_defaults import (
+    COARSER,
+    DEFAULTS,
+    TOPIC_SYNONYMS,
+    Configured,
+    DefaultScope,
+    check_release,
+    defaults_of,
+)
+from cluster_model.protocol.config_defs import SCOPES, ConfigKey, Scope
 from cluster_model.protocol.errors import ConfigConflictError
 from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANSACTION_FEATURE, parse_version
 
+ROOT: Final = Path(__file__).parents[3]
 FILE: Final = Path(__file__).parent / "kafka_config_defs" / "defaults.json"
+COORDINATED: Final = ("offsets.topic.num.partitions", "transaction.state.log.num.partitions")
+"""Read by names that are put together: of either internal topic."""
 
 NOT_IN_CONFIG_DEFS: Final = {"client.version", ELR_FEATURE, TRANSACTION_FEATURE}
 """Of the model alone, and levels of features (``Feature``)."""
@@ -62,9 +75,46 @@ def test_every_default_is_the_one_of_kafkas_config_def(scope: DefaultScope) -> N
                 assert found == as_the_table_has_it(name, told[name]), (line, name)
 
 
+@pytest.mark.parametrize("scope", list(DEFAULTS))
+def test_no_configuration_is_left_out_of_the_comparison(scope: DefaultScope) -> None:
+    assert [name for name in DEFAULTS[scope] if name not in of_kafka()[scope]] == [], (
+        f"add its defaults in each release to {FILE.relative_to(ROOT)}; its package says how they are read from Kafka"
+    )
+
+
 def test_the_releases_compared_are_all_that_can_be_run() -> None:
     releases = of_kafka()["releases"]
-    assert list(releases) == list(PROFILE_VERSIONS)
+    assert list(releases) == list(PROFILE_VERSIONS), f"{FILE.relative_to(ROOT)} is made anew as its package says"
+
+
+def unread(scope: Scope, text: str) -> list[str]:
+    """Configurations of a scope that ``text`` names neither as they are, nor by a constant, nor under a topic's."""
+    constants = {value: name for name, value in vars(config_defs).items() if isinstance(value, str)}
+    beneath = {*TOPIC_SYNONYMS.values(), *(name for each in COARSER.values() for name, _unit in each)}
+    words = set(re.findall(r"\w+", text))
+    return [
+        name
+        for name in SCOPES[scope]
+        if f'"{name}"' not in text
+        and constants.get(name) not in words
+        and not (scope == "broker" and name in {*beneath, *COORDINATED})
+    ]
+
+
+@cache
+def model() -> str:
+    """The source of the model without the declarations of configurations."""
+    declared = ("config_defs.py", "config_defaults.py")
+    paths = [path for path in (ROOT / "cluster_model").rglob("*.py") if path.name not in declared]
+    return "\n".join(path.read_text(encoding="utf-8") for path in paths)
+
+
+@pytest.mark.parametrize("scope", list(SCOPES))
+def test_every_configuration_that_can_be_set_is_read(scope: Scope, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that changes nothing would be accepted and have no effect."""
+    assert unread(scope, model()) == []
+    monkeypatch.setitem(SCOPES[scope], "read.by.nothing", ConfigKey("read.by.nothing", "int", "Nothing."))
+    assert unread(scope, model()) == ["read.by.nothing"]
 
 
 def test_every_configuration_that_can_be_set_has_its_defaults() -> None:

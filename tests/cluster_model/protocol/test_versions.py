@@ -1,5 +1,7 @@
 """Release lines and the rules they follow, against Kafka's own history."""
 
+from pathlib import Path
+
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
@@ -144,6 +146,17 @@ CLIENT_HISTORY = [
 ]
 """The same of clients."""
 
+ROOT = Path(__file__).parents[3]
+REVIEWED = {
+    "cluster_model/protocol/versions.py": "4.1",
+    "cluster_model/protocol/config_defaults.py": "4.1",
+    "cluster_model/protocol/features.py": "4.1",
+    "gateway/protocol/api_versions.py": "4.1",
+    "faults/declarations/operation.py": "4.1",
+    "playbooks/diagnosis/remedies.py": "4.1",
+}
+"""Files that list what a release has → the newest release that they were compared with."""
+
 NOT_FROM_A_KIP = {"keeps_last_isr"}
 
 
@@ -165,6 +178,9 @@ def test_a_rule_of_clients_holds_from_its_first_release_to_its_last_and_in_no_ot
 
 
 def test_every_rule_has_a_history_here() -> None:
+    rows = {flag for flag, _first, _last in (*HISTORY, *CLIENT_HISTORY)} | NOT_FROM_A_KIP
+    missing = [flag.name for flag in (*FLAGS, *CLIENT_FLAGS) if flag.name not in rows]
+    assert missing == [], "add its first and last release to HISTORY, or to CLIENT_HISTORY"
     assert {flag.name for flag in FLAGS} - NOT_FROM_A_KIP == {flag for flag, _first, _last in HISTORY}
     assert [flag.name for flag in CLIENT_FLAGS] == [flag for flag, _first, _last in CLIENT_HISTORY]
 
@@ -212,6 +228,13 @@ def test_the_usual_mode_is_taken_when_none_is_given() -> None:
 
 def test_the_newest_release_is_the_last_of_the_list() -> None:
     assert NEWEST == "4.1"
+
+
+@pytest.mark.parametrize("path", REVIEWED)
+def test_every_table_of_releases_was_compared_with_the_newest_one(path: str) -> None:
+    """A release that is added has what the one before has, until somebody looks: none is forgotten."""
+    assert (ROOT / path).exists()
+    assert REVIEWED[path] == NEWEST, f"compare {path} with Kafka {NEWEST}, then write {NEWEST} beside it in REVIEWED"
 
 
 def test_release_lines_are_listed_oldest_first() -> None:

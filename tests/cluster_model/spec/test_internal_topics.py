@@ -3,10 +3,14 @@ from dataclasses import replace
 import pytest
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.internal_topics import (
+from cluster_model.spec.cluster_spec import (
     OFFSETS,
     TRANSACTIONS,
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+    TopicSpec,
     coordinator_partition,
     java_hash,
     with_internal_topics,

@@ -5,8 +5,7 @@ import pickle
 
 import pytest
 
-from cluster_model.protocol.errors import ConfigConflictError, ModelError
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError, ConfigConflictError, ModelError
 
 
 @pytest.mark.parametrize("error", [CodedError("no", code="refused"), ModelError("no", code="no_topic"),

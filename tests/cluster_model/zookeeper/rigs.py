@@ -6,7 +6,7 @@ from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.network import Network
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.kernel.rng import Streams
-from cluster_model.protocol.control_plane_settings import ZkSettings
+from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import Operation, OpResult, WatchKind

@@ -6,10 +6,17 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
-from faults.declarations.target_language import SELECTORS, Selector, SelectorError, parse
-from faults.declarations.targets import resolve
+from cluster_model.spec.cluster_spec import (
+    OFFSETS,
+    TRANSACTIONS,
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+    TopicSpec,
+    coordinator_partition,
+)
+from faults.declarations.targets import SELECTORS, Selector, SelectorError, parse, resolve
 from tests.faults.rigs import SECOND, board_of, busy_cluster, inject
 
 GROUPS = ("billing", "audits", "shipping.v2", "a/b")

@@ -8,8 +8,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.events import FaultInjected, FaultSkipped
 from faults.declarations.fault import Action, FaultError, NobodyError
-from faults.declarations.target_language import Selector, parse
-from faults.declarations.targets import resolve
+from faults.declarations.targets import Selector, parse, resolve
 from faults.injector import FaultBoard
 from tests.faults.rigs import MS, SECOND, board_of, busy_cluster, inject
 

@@ -7,8 +7,15 @@ from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.cluster import Cluster
 from cluster_model.spec.cluster_spec import FIRST_CONTROLLER
-from faults.declarations.target_language import SELECTORS, NobodyFoundError, Selector, SelectorError, parse
-from faults.declarations.targets import resolve, selector_of
+from faults.declarations.targets import (
+    SELECTORS,
+    NobodyFoundError,
+    Selector,
+    SelectorError,
+    parse,
+    resolve,
+    selector_of,
+)
 from tests.faults.rigs import SECOND, busy_cluster
 
 

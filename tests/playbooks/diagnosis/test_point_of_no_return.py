@@ -17,7 +17,7 @@ from playbooks.engine.session_runner import start_session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import load, loads
-from playbooks.timetravel.forks import FOREVER, Forks
+from playbooks.timetravel.branches import FOREVER, Forks
 
 pytestmark = pytest.mark.slow
 

@@ -3,7 +3,7 @@
 import pytest
 
 from playbooks.diagnosis.remedies import Remedy, SettingChange
-from playbooks.diagnosis.why_text import remedy_words
+from playbooks.diagnosis.why import remedy_words
 
 ACKS = SettingChange("acks=all", (("clients.producers.clicks.config.acks", "all"),))
 NEVER_RUN = Remedy(ACKS, "refused", before=99, note="not before 0.11")

@@ -16,7 +16,7 @@ from playbooks.engine.worker_pool import JobOutcome, PlaybookJob, perform
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import Recorder
-from playbooks.timetravel.forks import Forks
+from playbooks.timetravel.branches import Forks
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 
 pytestmark = pytest.mark.slow

@@ -6,8 +6,7 @@ import re
 import pytest
 
 from cluster_model.coordinators.group.consumer_protocol import PatternError
-from playbooks.engine.re2_patterns import MAX_MEMORY_BYTES, compile_re2_pattern
-from playbooks.engine.session import Session
+from playbooks.engine.session import MAX_MEMORY_BYTES, Session, compile_re2_pattern
 from playbooks.parser.loader import loads
 
 TOPICS = ("a", "b", "ab", "ba", "aab", "abab", "orders", "orders-1", "ORDERS.eu_2", "a.b", "__x", "{2}")

@@ -11,9 +11,9 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from cluster_model.protocol.events import SCHEMA_VERSION
+from cluster_model.util.quantities import time_in_seconds
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine import replay
-from playbooks.engine.expectations import seconds
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import ReplayMismatchError
 from playbooks.engine.session import Session
@@ -147,7 +147,7 @@ def test_garbage_after_the_last_whole_line_is_left_out_with_a_note(
     path.write_bytes(whole + garbage)
     replayed = again(session)
     assert replayed.events == whole.count(b"\n")
-    assert f" {len(garbage)} bytes" in replayed.notes[0]
+    assert f" {len(garbage):,} bytes" in replayed.notes[0]
     assert replayed.notes == snapshot
 
 
@@ -182,7 +182,7 @@ def test_a_difference_names_the_first_event_its_time_its_field_and_both_lines(
     first, what, was, now = difference(session)
     recorded = json.loads(was.removeprefix("  recorded: "))
     at_us = str(recorded["at_us"])
-    assert said(first, time=seconds(recorded["at_us"])) == snapshot
+    assert said(first, time=time_in_seconds(recorded["at_us"])) == snapshot
     assert said(what, kind=recorded["kind"], recorded=at_us, replayed=at_us[1:]) == snapshot
     assert '"seq":40' in was
     assert was.replace('"at_us":9', '"at_us":').replace("recorded", "replayed") == now

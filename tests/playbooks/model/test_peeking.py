@@ -14,8 +14,7 @@ from faults.declarations.fault import Action
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import ReplayMismatchError, rerun
 from playbooks.engine.session import Session
-from playbooks.model.record_contents import TEMPLATES, RecordName, contents, written
-from playbooks.model.record_peek import Peeked, peek
+from playbooks.model.record_contents import TEMPLATES, Peeked, RecordName, contents, peek, written
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder

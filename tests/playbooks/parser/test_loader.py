@@ -7,11 +7,11 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.checker.invariants.invariant_checker import INVARIANTS
 from cluster_model.protocol.versions import NEWEST
 from cluster_model.spec.cluster_spec import BrokerSpec, GroupSpec, NetworkSpec, ProducerSpec, TopicSpec
+from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE
-from playbooks.errors import PlaybookError, Problem, listed
+from playbooks.errors import PlaybookError, Problem
 from playbooks.model.playbook import Playbook
-from playbooks.parser.loader import DEFAULT_SETTLE_US, load, loads
-from playbooks.parser.playbook_keys import PLAYBOOK
+from playbooks.parser.loader import DEFAULT_SETTLE_US, PLAYBOOK, load, loads
 from playbooks.parser.settings import apply_settings
 from tests.support.golden import GoldenFile
 from tests.support.mistakes import mistakes_of

@@ -14,8 +14,7 @@ from docs.generate.playbook_pages import conditions_page, manual_steps_page
 from playbooks.conditions.condition import ALL
 from playbooks.library import bundled
 from playbooks.parser.key_reference import schema, text
-from playbooks.parser.loader import loads
-from playbooks.parser.playbook_keys import PLAYBOOK
+from playbooks.parser.loader import PLAYBOOK, loads
 
 PUBLISHED = Path(playbooks.__file__).parent / "floodmark.schema.json"
 DOCS = Path(__file__).parents[3] / "docs"

@@ -10,6 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from syrupy.assertion import SnapshotAssertion
 
+from cluster_model.util.quantities import exact_seconds
 from playbooks.engine.session_runner import start_session
 from playbooks.parser.loader import loads
 from playbooks.results.baseline import (
@@ -25,7 +26,6 @@ from playbooks.results.baseline import (
     named,
     read_baseline,
     saved,
-    us_text,
 )
 from tests.support.playbooks import MANUAL
 from tests.support.wording import said
@@ -185,4 +185,4 @@ def test_no_file_makes_a_traceback(tmp_path: Path, key: str, value: object) -> N
 
 
 def test_seconds_are_exact() -> None:
-    assert [us_text(us) for us in (0, 1, 1_500_000, 60_000_000)] == ["0s", "0.000001s", "1.5s", "60s"]
+    assert [exact_seconds(us) for us in (0, 1, 1_500_000, 60_000_000)] == ["0s", "0.000001s", "1.5s", "60s"]

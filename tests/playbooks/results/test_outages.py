@@ -19,20 +19,14 @@ from cluster_model.spec.cluster_spec import (
     ProducerSpec,
     TransactionPlan,
 )
-from cluster_model.util.service_bound import SERVICE_BOUND_US, SLOW_US
+from cluster_model.util.latency import SERVICE_BOUND_US, SLOW_US
+from cluster_model.util.quantities import short_seconds
 from playbooks.engine.session import Session
 from playbooks.library.bundled import path_of
 from playbooks.model.playbook import Playbook
 from playbooks.parser.loader import changed, load, loads
 from playbooks.results.client_stats import ClientBooks
-from playbooks.results.outages import (
-    SPANS_KEPT,
-    Availability,
-    Unavailable,
-    drawn_up,
-    outage_words,
-    short_seconds,
-)
+from playbooks.results.outages import SPANS_KEPT, Availability, Unavailable, drawn_up, outage_words
 from tests.spark_report import twins
 from tests.spark_report.random_sessions import BOUNDS, random_session
 from tests.support.breadth import many

@@ -33,8 +33,7 @@ from playbooks.safety_check.report import (
     witness,
     witness_words,
 )
-from playbooks.safety_check.simulation import ActionPlan, Future, Futures, ServiceMonitor, reseeding
-from playbooks.safety_check.spans import longest, without
+from playbooks.safety_check.simulation import ActionPlan, Future, Futures, ServiceMonitor, longest, reseeding, without
 from playbooks.safety_check.start_point import At, StartPoint, StartPointError, of_playbook, of_session
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER as BUSY

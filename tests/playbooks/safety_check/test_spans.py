@@ -2,7 +2,7 @@
 
 import pytest
 
-from playbooks.safety_check.spans import Spans, longest_added, without
+from playbooks.safety_check.simulation import Spans, longest_added, without
 
 
 @pytest.mark.parametrize(

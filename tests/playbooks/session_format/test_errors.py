@@ -5,12 +5,12 @@ import pickle
 
 import pytest
 
-from cluster_model.util.coded_error import CodedError
+from cluster_model.protocol.errors import CodedError
 from playbooks.recording.reader import CutError
 from playbooks.recording.recorder import RecordingError
 from playbooks.safety_check.start_point import StartPointError
 from playbooks.session_format.session_files import BundleError, LayoutError, SessionError
-from playbooks.timetravel.forks import ForkError
+from playbooks.timetravel.branches import ForkError
 from playbooks.timetravel.timeline import TimelineError
 
 KINDS = (

@@ -8,8 +8,8 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load, loads
 from playbooks.shrink.candidate import Draft, Word, at, drafted, element, entry, flow, put, read, without
 from playbooks.shrink.oracle import INVALID, judge, judged
-from playbooks.shrink.passes import at_once, coarser, fewer_of, nice, smaller, sooner
 from playbooks.shrink.search import Best, Sweep
+from playbooks.shrink.shrinker import at_once, coarser, fewer_of, nice, smaller, sooner
 from tests.playbooks.shrink.inputs import DIVERGING, LOST, found
 
 NAMES = ("kip-279-fast-failovers", "full-disk", "zone-loss")

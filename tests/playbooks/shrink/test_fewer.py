@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from playbooks.shrink.candidate import Draft, RemovableStep, Word, read
 from playbooks.shrink.oracle import HELD, LOST, CandidateVerdict, Journal
-from playbooks.shrink.passes import after_it_came, by_parts, chained, parts, refused_steps
 from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, SpentError, Ticket
+from playbooks.shrink.shrinker import after_it_came, by_parts, chained, parts, refused_steps
 
 Oracle = Callable[[frozenset[int]], bool]
 

@@ -9,7 +9,7 @@ from cluster_model.kernel.rng import Stream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads
-from playbooks.timetravel.forks import FOREVER, ForkAction, ForkError, Forks
+from playbooks.timetravel.branches import FOREVER, ForkAction, ForkError, Forks
 from tests.support.breadth import some
 from tests.support.playbooks import CLUSTER, CRASH
 

@@ -10,7 +10,7 @@ from syrupy.assertion import SnapshotAssertion
 from cluster_model.kernel.rng import Stream
 from faults.declarations.fault import Action, FaultError
 from playbooks.engine.session import Session
-from playbooks.model.record_peek import peek
+from playbooks.model.record_contents import peek
 from playbooks.parser.loader import loads
 from playbooks.recording.reader import read_session
 from playbooks.recording.recorder import Recorder

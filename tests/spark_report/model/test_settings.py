@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from spark_report.input.sessions import SessionInput, look_at
-from spark_report.model import settings
+from spark_report.model import report
 from spark_report.model.comparison import all_tables
-from spark_report.model.report import ReportStory, tell
-from spark_report.model.settings import differing, joined
+from spark_report.model.report import ReportStory, differing_settings, joined_settings, tell
 from spark_report.render import html, sections, tables, text
 from tests.spark_report.stories import HOSTILE, story
 from tests.support.sessions import leader_crash, write_session
@@ -41,8 +40,8 @@ def cells(recorded: SessionInput, *settings: Mapping[str, str], playbook: str = 
 
 def words(sessions: list[SessionInput]) -> list[str]:
     """What tells each apart."""
-    found = differing(sessions)
-    return [joined(found[one.session_id]) for one in sessions]
+    found = differing_settings(sessions)
+    return [joined_settings(found[one.session_id]) for one in sessions]
 
 
 def test_what_is_alike_in_all_of_them_is_not_shown(recorded: SessionInput) -> None:
@@ -60,8 +59,8 @@ def test_a_setting_that_is_no_text_is_compared_as_one(recorded: SessionInput) ->
 
 def test_a_playbook_is_parsed_once_for_all_paths(recorded: SessionInput, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
-    parse = settings._playbook
-    monkeypatch.setattr(settings, "_playbook", lambda one: read.append(one.session_id) or parse(one))
+    parse = report._playbook
+    monkeypatch.setattr(report, "_playbook", lambda one: read.append(one.session_id) or parse(one))
     retention = "topics.orders.config.retention.ms"
     assert words(cells(recorded, {ACKS: "all", retention: "5"}, {})) == [
         "acks=all, retention.ms=5",
@@ -79,7 +78,7 @@ def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: SessionIn
     assert words(cells(recorded, {ACKS: "all"}, {})) == ["acks=all", "acks=1"]
     assert words(cells(recorded, {"producers.1.config.acks": "all"}, {})) == ["acks=all", "acks=1"]
     # The playbook says nothing: only the one that does has a value.
-    one, other = differing(cells(recorded, {"cluster.kafka": '"2.8"'}, {})).values()
+    one, other = differing_settings(cells(recorded, {"cluster.kafka": '"2.8"'}, {})).values()
     assert (one[0].value, other[0].value) == ("2.8", None)
 
 
@@ -87,7 +86,7 @@ def test_what_a_session_does_not_set_is_as_its_playbook_says(recorded: SessionIn
 def test_a_playbook_that_cannot_be_read_says_nothing(recorded: SessionInput, tmp_path: Path, text: str) -> None:
     (tmp_path / "playbook.yaml").write_text(text, encoding="utf-8")
     one, other = cells(replace(recorded, path=tmp_path), {ACKS: "all"}, {})
-    assert [own[0].value for own in differing([one, other]).values()] == ["all", None]
+    assert [own[0].value for own in differing_settings([one, other]).values()] == ["all", None]
 
 
 def test_settings_that_end_alike_are_one_or_named_in_full(recorded: SessionInput) -> None:
@@ -101,7 +100,7 @@ def test_settings_that_end_alike_are_one_or_named_in_full(recorded: SessionInput
 def test_seeds_tell_them_apart_too(recorded: SessionInput) -> None:
     one, other = cells(recorded, {}, {})
     other = replace(other, start=replace(other.start, seed=8))
-    assert [own[-1].words for own in differing([one, other]).values()] == [f"seed={one.start.seed}", "seed=8"]
+    assert [own[-1].words for own in differing_settings([one, other]).values()] == [f"seed={one.start.seed}", "seed=8"]
 
 
 def test_of_very_many_the_first_are_said(recorded: SessionInput) -> None:

@@ -16,7 +16,7 @@ from syrupy.assertion import SnapshotAssertion
 from spark_report.model import report
 from spark_report.model.comparison import BY_NAME, MEASURES, compare, regressions
 from spark_report.model.report import ReportStory
-from spark_report.render import charts, downsampling, html, output, sections, svg
+from spark_report.render import charts, html, output, sections, svg
 from spark_report.render import text as markdown
 from spark_report.spark.errors import ReportError
 from spark_report.tables import registry
@@ -187,8 +187,8 @@ class TestPictures:
         band = {"type": "rect", "fillcolor": charts.WARNING, "opacity": 0.1}
         bands = [{**band, "x0": at, "x1": at + 0.5} for at in range(count)]
         figure = {"data": [bars], "layout": {"shapes": bands}}
-        assert downsampling.downsampled(figure, count, count) == figure
-        few = downsampling.downsampled(figure, count, 100)
+        assert svg.downsampled(figure, count, count) == figure
+        few = svg.downsampled(figure, count, 100)
         (trace,), shapes = few["data"], few["layout"]["shapes"]
         assert (trace["base"], trace["x"]) == (list(range(0, count, 10)), [9.5] * 100)
         assert [place for place, colour in enumerate(trace["color"]) if colour == charts.ALARM] == [50]

@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.startswith("report-tables")])
 def test_the_data_dictionary_is_current(page: str) -> None:
-    """Write it anew: ``python -m docs.generate --write``."""
+    """Write it anew: ``make pages``."""
     assert (ROOT / "docs" / "reference" / f"{page}.md").read_text(encoding="utf-8") == page_text(page)
 
 

@@ -2,6 +2,7 @@
 
 import pkgutil
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from importlib import import_module
 
 import pytest
@@ -92,6 +93,12 @@ def test_conflicts_are_those_of_one_scope():
     kept, told = without_conflicts({"palette": ("f5",), "autopsy_copy": ("f5",)})
     assert [each.id for each in told] == ["autopsy_copy"]
     assert kept == {"palette": ("f5",)}
+
+
+def test_one_key_declared_twice_is_named_with_both_of_its_actions():
+    twice = [replace(each, keys="q") if each.id == "pause" else each for each in all_keys()]
+    with pytest.raises(ValueError, match=r"'q' .*(pause.*quit|quit.*pause)"):
+        without_conflicts({"timeline_span": ("p",)}, twice)
 
 
 def test_a_mode_that_hides_a_key_of_the_main_screen_is_told_where_the_user_did_it(snapshot):

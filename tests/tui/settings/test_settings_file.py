@@ -10,8 +10,7 @@ from tui.cli.reference.catalogue import example
 from tui.keybindings import keymap
 from tui.keybindings.scopes import all_keys, remapped, without_conflicts
 from tui.settings.schema import OPTIONS, Settings
-from tui.settings.settings_edit import SettingsWriteError, changed, write
-from tui.settings.settings_file import config_path, read_settings
+from tui.settings.settings_file import SettingsWriteError, changed, config_path, read_settings, write
 
 
 def read(tmp_path, text):

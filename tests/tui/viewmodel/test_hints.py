@@ -11,7 +11,7 @@ from tests.tui.fake_views import partition, replica
 from tui.app import FloodmarkApp
 from tui.session.session_controller import SimBridge
 from tui.settings.schema import Settings
-from tui.settings.settings_edit import SeenWords
+from tui.settings.settings_file import SeenWords
 from tui.terminal.frame_clock import StepClock
 from tui.viewmodel.help import GLOSSARY, TOKENS, term, word_at, word_of
 

@@ -8,7 +8,7 @@ import pytest
 from cluster_model.inspection.log_inspector import Inspected, LaneMarks, RecordCopy, WrittenRecord
 from cluster_model.observation.inflight_fetches import FetchWire
 from cluster_model.observation.views import BrokerView, EpochRun, GroupView, LaneView, LogView
-from playbooks.model.record_peek import Peeked
+from playbooks.model.record_contents import Peeked
 from tests.tui import fake_views
 from tui.terminal import glyphs
 from tui.viewmodel import log_view, record_inspector

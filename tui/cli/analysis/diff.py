@@ -7,10 +7,9 @@ from typing import Any, Final
 
 from rich.console import Console
 
-from playbooks.diff.sections import DiffRow, DiffSection
-from playbooks.diff.session_diff import DiffEvent, Parting, SessionDiff, compare
-from playbooks.engine.expectations import seconds
-from playbooks.errors import BAD_INPUT, FAILED, OK, counted
+from cluster_model.util.quantities import counted, time_in_seconds
+from playbooks.diff.session_diff import DiffEvent, DiffRow, DiffSection, Parting, SessionDiff, compare
+from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.session_format.session_files import SessionError, sessions_root
 from playbooks.session_format.session_finder import find_session
 from tui.output.command_end import to_text
@@ -112,7 +111,7 @@ def _print_parting(console: Console, parting: Parting) -> None:
 
 
 def _told(console: Console, name: str, told: DiffEvent, style: str) -> None:
-    _wrapped(console, f"  {name:<6} {seconds(told.at_us):>11}  #{told.seq} ", told.text, style)
+    _wrapped(console, f"  {name:<6} {time_in_seconds(told.at_us):>11}  #{told.seq} ", told.text, style)
 
 
 def _section(console: Console, section: DiffSection, *, everything: bool) -> None:
@@ -145,7 +144,7 @@ def _shown(value: Any, unit: str) -> str:
     if value is None:
         return "-"
     if unit == "us" and isinstance(value, int):
-        return seconds(value)
+        return time_in_seconds(value)
     if isinstance(value, bool):
         return "yes" if value else "no"
     return ",".join(map(str, value)) if isinstance(value, list) else str(value)

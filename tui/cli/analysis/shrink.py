@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK, counted
+from cluster_model.util.quantities import counted, tenths
+from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
 from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import load, loads
 from playbooks.parser.settings import SettingError
@@ -60,7 +61,7 @@ def so_far(search: DraftSearch) -> str:
     left = search.budget.left_s
     ends = f", {left:.0f} s left" if left >= 0 else ""
     return (
-        f"{runs}{limit}{ends}: {counted(len(best.draft.steps), 'step')}, {_tenths(best.verdict.virtual_us)} simulated"
+        f"{runs}{limit}{ends}: {counted(len(best.draft.steps), 'step')}, {tenths(best.verdict.virtual_us)}s simulated"
     )
 
 
@@ -90,16 +91,12 @@ def _row(row: PassResult) -> tuple[str, ...]:
         str(row.kept),
         _change(str(row.before.steps), str(row.after.steps)),
         _change(str(row.before.records), str(row.after.records)),
-        _change(_tenths(row.before.virtual_us), _tenths(row.after.virtual_us)),
+        _change(f"{tenths(row.before.virtual_us)}s", f"{tenths(row.after.virtual_us)}s"),
     )
 
 
 def _change(before: str, after: str) -> str:
     return before if before == after else f"{before} -> {after}"
-
-
-def _tenths(us: int) -> str:
-    return f"{us / 1_000_000:.1f}s"
 
 
 def document(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.campaign.run_rows import ERROR, Coverage, FailureGroup, RunRow, Totals, groups_of, totals_of
 from playbooks.campaign.runner import Come, keep_first, run_campaign
 from playbooks.campaign.store import CampaignError, CampaignStore, SavedRun, kept_in, open_campaign
@@ -18,8 +19,7 @@ from playbooks.campaign.workloads.fuzz_workload import (
     plan_of,
     ranges_of,
 )
-from playbooks.engine.expectations import seconds
-from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, counted, nearest
+from playbooks.errors import BAD_INPUT, FAILED, INTERNAL, INTERRUPTED, OK, nearest
 from playbooks.export.playbook_writer import TextError
 from playbooks.fuzz.runner import run_seed
 from playbooks.library.bundled import found, names, presets
@@ -77,8 +77,8 @@ def show_lines(plan: FuzzPlan, run: int) -> Iterator[str]:
     if swarm.cell:
         yield f"settings   {cell_words(swarm.cell)}"
     yield (
-        f"chaos      {seconds(swarm.chaos_us)}, faults of up to {seconds(swarm.fault_us)}, up to "
-        f"{seconds(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
+        f"chaos      {time_in_seconds(swarm.chaos_us)}, faults of up to {time_in_seconds(swarm.fault_us)}, up to "
+        f"{time_in_seconds(swarm.healthy_us)} from one to the next, {swarm.at_once} at once"
     )
     yield f"faults     {', '.join(f'{name} x{weight}' for name, weight in swarm.faults)}"
     yield f"waits for  {', '.join(swarm.states)} with {swarm.steered} % of the strikes"

@@ -7,9 +7,10 @@ from typing import Any, Final
 from cluster_model.fidelity import Area
 from cluster_model.protocol.config_defs import SCOPES, ConfigKey
 from cluster_model.protocol.versions import CLIENT_FLAGS, FLAGS, PROFILE_VERSIONS, Flag, Profile, Version, modes_of
+from cluster_model.util.quantities import listed
 from faults.catalogue import CATALOGUE, FAULT_ALIASES, OPERATION_ALIASES, called, true_name
 from faults.declarations import ACCEPTS, FAMILIES, OPERATIONS, SELECTORS, Fault, Operation, Param
-from playbooks.errors import BAD_INPUT, OK, listed, nearest, shown
+from playbooks.errors import BAD_INPUT, OK, nearest, shown
 from playbooks.model import Playbook, allowed_text, default_text, example_step
 from playbooks.parser.key_reference import MappingReference, known, taken, told
 from playbooks.parser.key_reference import text as schema_text

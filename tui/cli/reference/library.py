@@ -9,7 +9,8 @@ from typing import Any, Final
 from rich.console import Console
 
 from cluster_model.protocol.versions import PROFILE_VERSIONS
-from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import BAD_INPUT, OK, PlaybookError, Problem, nearest, shown
 from playbooks.library.bundled import FRAGMENTS, fragment_names, names, path_of
 from playbooks.library.index import TAGS, THEMES, heading, theme_of
 from playbooks.library.suffixes import SUFFIXES

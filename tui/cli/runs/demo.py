@@ -11,9 +11,9 @@ from typing import Final
 
 from rich.console import Console
 
-from playbooks.errors import BAD_INPUT, CODES, OK, counted, worst
+from cluster_model.util.quantities import counted, short_seconds
+from playbooks.errors import BAD_INPUT, CODES, OK, worst
 from playbooks.recording.recorder import Recorder
-from playbooks.results.outages import short_seconds
 from playbooks.results.result import SessionResult
 from playbooks.session_format.session_files import read_object, sessions_root
 from tui.cli.runs.session_driver import SessionDriver

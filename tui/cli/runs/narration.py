@@ -15,17 +15,141 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from cluster_model.protocol.events import DATA_KINDS, Event, describe
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.events import DATA_KINDS, Event, ExpectationChecked
 from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import counted, time_in_seconds
 from faults.declarations import Action
-from playbooks.engine.dry_run import Foretold, foretell
-from playbooks.engine.expectations import seconds
+from playbooks.engine.dry_run import DryRun, Entry, Foretold, Moment, dry_run, foretell
 from playbooks.engine.session import SLICE_US, Session
 from playbooks.engine.session_runner import Next, coming
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
+from playbooks.event_text import line_of
+from playbooks.model import expected_lines
 from playbooks.results.result import SessionResult
-from tui.cli.runs.dry_run import INDENT, foretold_lines
 from tui.cli.runs.pace import Pace
-from tui.output.console import people, say
+from tui.cli.runs.session_driver import progress
+from tui.output.command_end import to_text
+from tui.output.console import ProgressLine, answers, complain, people, print_document, say
+from tui.output.result import STYLES as STYLES_RESULT
+from tui.output.result import print_heading
+from tui.session.playbook_choice import PlaybookChoice
+
+# ``floodmark run --dry-run``: the timeline of a playbook, and what each of its faults is expected to do.
+
+
+INDENT = " " * 13
+LABEL = 15
+
+
+def foretell_all(chosen: Sequence[PlaybookChoice], until_us: int, *, json: bool) -> int:
+    """Foretell every playbook; the document goes to stdout, so do the lines unless there is one."""
+    console = people() if json else answers()
+    documents = []
+    for number, each in enumerate(chosen):
+        if number:
+            say(console, "")
+        try:
+            documents.append(_foretell(console, each, until_us))
+        except ModelError as error:
+            complain(f"{each.playbook.path}: {error}")
+            return BAD_INPUT
+        except KeyboardInterrupt:
+            say(people(), "stopped; nothing was kept")
+            return INTERRUPTED
+    if json:
+        told = [each.to_json() for each in documents]
+        print_document(to_text(told[0] if len(told) == 1 else told))
+    return OK
+
+
+def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun:
+    playbook = chosen.playbook
+    print_heading(console, playbook, chosen.seed, playbook.spec.profile.name)
+    with ProgressLine(people()) as telling:
+
+        def tell(entry: Entry) -> None:
+            telling.hide()
+            if isinstance(entry, Foretold):
+                for line in foretold_lines(entry):
+                    say(console, line)
+            else:
+                for line in moment_lines(entry):
+                    say(console, line, _style(entry))
+
+        done = dry_run(
+            playbook,
+            chosen.seed,
+            until_us=until_us,
+            tell=tell,
+            progress=lambda session: telling.tell(lambda: progress(session)),
+        )
+    print_end(console, done)
+    return done
+
+
+def foretold_lines(foretold: Foretold) -> list[str]:
+    """A step with its targets, what it would hit, and what the guards would say."""
+    lines = [f"{time_in_seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
+    if foretold.when:
+        lines.append(_line("when", foretold.when))
+    if foretold.targets:
+        lines.append(_line("strikes", ", ".join(foretold.targets)))
+    if foretold.refused:
+        lines.append(_line("refused", foretold.refused))
+    if foretold.skipped:
+        lines.append(_line("skipped", foretold.skipped))
+    if foretold.expected is not None:
+        lines.append(_line("expected", foretold.expected.sentence))
+        lines += [_line(label, text) for label, text in expected_lines(foretold.expected)]
+    if foretold.guard:
+        verb = "refuses it" if foretold.guard_does == "refuse" else "lets it happen and heals everything"
+        lines.append(_line("guard", f"{foretold.guard} {verb}: {foretold.guard_reason}"))
+    return lines
+
+
+def moment_lines(moment: Moment) -> list[str]:
+    """What is no fault, on a line or two."""
+    at = time_in_seconds(moment.at_us) if moment.at_us >= 0 else "never"
+    if not moment.step:
+        return [f"{at:>12} {moment.text}"]
+    lines = [f"{at:>12} {moment.name}  {moment.text}"]
+    if moment.what == "never":
+        return [f"{lines[0]}  ({moment.when})"] if moment.when else lines
+    lines += [_line("when", moment.when)] if moment.when else []
+    lines += [_line("refused", moment.refused)] if moment.refused else []
+    return lines
+
+
+def _style(moment: Moment) -> str:
+    if moment.what == "never":
+        return "yellow"
+    return "red" if moment.what == "expectation" and moment.text.startswith("FAILED") else ""
+
+
+def _line(label: str, text: str) -> str:
+    return f"{INDENT}{label:<{LABEL}}{text}"
+
+
+def print_end(console: Console, done: DryRun) -> None:
+    """The final line: what was foretold, and how a run would end."""
+    stopped = sum(bool(each.refused) or each.guard_does == "refuse" for each in done.foretold)
+    parts = [f"{counted(len(done.foretold), 'fault')} foretold"]
+    parts += [f"{stopped} refused"] if stopped else []
+    skipped = sum(bool(each.skipped) for each in done.foretold)
+    parts += [f"{skipped} skipped"] if skipped else []
+    parts += [f"{counted(len(done.unreached), 'step')} never reached"] if done.unreached else []
+    why = f" ({done.reason})" if done.reason else ""
+    say(
+        console,
+        f"dry run of {time_in_seconds(done.virtual_us)}, nothing was kept: {', '.join(parts)}; "
+        f"a run would end with {done.verdict.upper()}{why}",
+        STYLES_RESULT[done.verdict],
+    )
+
+
+# Runs one session and prints what happens: at full speed, at the pace of a clock, or as a dry run.
+
 
 MARKS_S: Final = (30.0, 10.0, 3.0)
 """Seconds of the wall before something comes at which it is told again."""
@@ -77,7 +201,7 @@ class Narrating:
                 if session.phase == "settling"
                 else "faults heal, and the session settles at once"
             )
-            self._say(seconds(session.cluster.now_us), f"stopped: {rest}")
+            self._say(time_in_seconds(session.cluster.now_us), f"stopped: {rest}")
             session.settle()
         while session.advance(session.cluster.now_us + SLICE_US):
             self._tell(session.drain())
@@ -118,10 +242,10 @@ class Narrating:
         if following is None:
             return
         if self._live is not None:
-            told = f"{seconds(now)}  next: {following.told(now)}{_trouble(session)}"
+            told = f"{time_in_seconds(now)}  next: {following.told(now)}{_trouble(session)}"
             self._live.update(Text(told, no_wrap=True, overflow="ellipsis"), refresh=True)
         if self._is_due(following, now):
-            self._say(seconds(now), f"next: {following.told(now)}", STYLES["next"])
+            self._say(time_in_seconds(now), f"next: {following.told(now)}", STYLES["next"])
 
     def _is_due(self, following: Next, now_us: int) -> bool:
         """Whether it is time to say what comes: when that is another thing, and as it draws near."""
@@ -137,8 +261,7 @@ class Narrating:
         for event in events:
             if event.kind in DATA_KINDS or not (self.everything or _matters(event)):
                 continue
-            text, style = _words(event)
-            self._say(seconds(event.values()[0]), text, style)
+            self._say(time_in_seconds(event.values()[0]), line_of(event), _event_style(event))
             self._tell_expected(event)
 
     def _tell_expected(self, event: Event) -> None:
@@ -193,20 +316,11 @@ def _matters(event: Event) -> bool:
     return event.kind in TOLD and partition.rpartition("-")[0] not in INTERNAL
 
 
-def _words(event: Event) -> tuple[str, str]:
-    """An event on one line, and how it looks."""
-    values = dict(zip(event.fields(), event.values(), strict=True))
-    if event.kind == "step_taken":
-        refused = f" ({values['error']})" if values["error"] else ""
-        by = "" if values["by"] == "playbook" else f"{values['by']}  "
-        return f"{by}{values['detail']}{refused}", STYLES["step_taken"]
-    if event.kind == "expectation_checked":
-        detail = f"  ({values['detail']})" if values["detail"] else ""
-        word, style = ("ok", "green") if values["ok"] else ("FAILED", "bold red")
-        return f"{word}  {values['rule']}{detail}", style
-    if event.kind == "fault_healed":
-        return f"healed  {values['fault']} on {values['target']}", STYLES["fault_healed"]
-    return describe(event), ""
+def _event_style(event: Event) -> str:
+    """How the line of an event looks."""
+    if isinstance(event, ExpectationChecked):
+        return "green" if event.ok else "bold red"
+    return STYLES.get(event.kind, "")
 
 
 def _trouble(session: Session) -> str:

@@ -6,7 +6,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from playbooks.errors import PlaybookError, Problem, counted, listed, nearest, shown
+from cluster_model.util.quantities import counted, listed
+from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model import SEED, Grid, GridAxis, Playbook
 from playbooks.parser.document import (
     MAX_CELLS,

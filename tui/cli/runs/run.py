@@ -33,7 +33,7 @@ def run(request: RunRequest) -> int:
     if asked is None:
         return BAD_INPUT
     if request.dry_run:
-        from tui.cli.runs.dry_run import foretell_all  # noqa: PLC0415 - it prints documents as this does
+        from tui.cli.runs.narration import foretell_all  # noqa: PLC0415 - it prints documents as this does
 
         return foretell_all(asked.chosen, asked.until_us, json=request.json)
     if len(asked.chosen) == 1 and asked.chosen[0].playbook.grid is not None and not request.no_vary:

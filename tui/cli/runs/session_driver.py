@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from cluster_model.protocol.events import Event
-from playbooks.engine.expectations import seconds
+from cluster_model.util.quantities import time_in_seconds
 from playbooks.engine.manual_session import ManualSession, ShowResult
 from playbooks.engine.session import Session
 from playbooks.engine.session_runner import stage, start_session
@@ -81,4 +81,4 @@ class SessionDriver:
 
 def progress(session: Session | ManualSession) -> str:
     """How far a session is, on one line."""
-    return f"{session.playbook.name}: {seconds(session.cluster.now_us)}, {stage(session)}"
+    return f"{session.playbook.name}: {time_in_seconds(session.cluster.now_us)}, {stage(session)}"

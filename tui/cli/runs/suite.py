@@ -10,10 +10,10 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
+from cluster_model.util.quantities import counted, time_in_seconds, whole_milliseconds
 from playbooks.diagnosis.why import Why
-from playbooks.engine.expectations import seconds
 from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, JobProgress, PlaybookJob, run_all
-from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, counted
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
 from playbooks.results.baseline import BaselineChange, BaselineDifference, BaselineEntry, entry_of
 from tui.output.console import people, say, say_parts, table
 from tui.output.result import CAUSES_SHOWN, loss_expected, print_checked
@@ -91,16 +91,11 @@ def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
         str(ledger.acked),
         f"{ledger.acked_lost}/{ledger.committed_lost}",
         str(ledger.duplicates),
-        _rounded(result.unavailable.us) if result.virtual_us else "-",
-        _rounded(result.virtual_us) if result.virtual_us else "-",
+        f"{whole_milliseconds(result.unavailable.us)}s" if result.virtual_us else "-",
+        f"{whole_milliseconds(result.virtual_us)}s" if result.virtual_us else "-",
         *wall,
         str(result.events),
     )
-
-
-def _rounded(us: int) -> str:
-    """Seconds to three digits, cut off."""
-    return f"{us // 1_000_000}.{us // 1_000 % 1_000:03d}s"
 
 
 def tally(all_ended: Sequence[PlaybookOutcome]) -> str:
@@ -117,8 +112,8 @@ def cause_lines(ended: PlaybookOutcome) -> list[str]:
         return []
     causes = [each.sentence for each in result.findings]
     causes += [
-        f"{each.invariant}{f' of {each.partition}' if each.partition else ''} at {seconds(each.at_us)}: {each.detail}"
-        f"{f' ({each.known})' if each.known else ''}"
+        f"{each.invariant}{f' of {each.partition}' if each.partition else ''} at {time_in_seconds(each.at_us)}: "
+        f"{each.detail}{f' ({each.known})' if each.known else ''}"
         for each in result.violations
     ]
     return list(dict.fromkeys(cause for cause in causes if cause))
@@ -157,7 +152,7 @@ class Display:
 
     def moved(self, number: int, stage: JobProgress) -> None:
         """A playbook is further."""
-        when = f"{seconds(stage.now_us)}, " if stage.now_us else ""
+        when = f"{time_in_seconds(stage.now_us)}, " if stage.now_us else ""
         if self._live is not None:
             told = f"{self._names[number]}  {when}{stage.stage}"
             self._running.update(self._tasks[number], description=told)

@@ -9,8 +9,9 @@ from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
 from rich.console import Console
 
+from cluster_model.util.quantities import counted
 from playbooks.engine.worker_pool import NOT_RUN
-from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, counted, worst
+from playbooks.errors import BAD_INPUT, FAILED, INTERRUPTED, OK, worst
 from playbooks.results.baseline import BaselineDifference, compare, saved, unused
 from playbooks.results.result import ExpectationResult, SessionResult
 from playbooks.results.sweep_matrix import SweepMatrix, matrix_markdown

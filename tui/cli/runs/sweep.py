@@ -10,13 +10,14 @@ from typing import Final
 
 from rich.console import Console
 
+from cluster_model.util.quantities import counted
 from playbooks.campaign.run_rows import RunRow
 from playbooks.campaign.runner import Come, keep_first, run_campaign
 from playbooks.campaign.store import SESSIONS, CampaignError, CampaignStore, SavedRun, kept_in, open_campaign, rows_kept
 from playbooks.campaign.workloads.fuzz_workload import write_plan
 from playbooks.campaign.workloads.grid_workload import GridPlan, Varying, jobs_of, matrix_of, plan_of, run_jobs
 from playbooks.engine.worker_pool import JobOutcome, cores
-from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, counted, worst
+from playbooks.errors import BAD_INPUT, INTERNAL, INTERRUPTED, worst
 from playbooks.model import SEED, Cell, Grid, cell_words
 from playbooks.recording.recorder import RecordingError
 from playbooks.results.sweep_matrix import (

@@ -9,7 +9,6 @@ from pathlib import Path
 from rich.console import Console
 
 from cluster_model.checker.root_cause import LOST
-from playbooks.diagnosis.kept import keep
 from playbooks.diagnosis.remedies import SEEDS, Remedy
 from playbooks.diagnosis.why import (
     FindingDiagnosis,
@@ -20,8 +19,10 @@ from playbooks.diagnosis.why import (
     case_of,
     explain,
     findings_of,
+    keep,
+    no_return_words,
+    remedy_words,
 )
-from playbooks.diagnosis.why_text import no_return_words, remedy_words
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.export.playbook_writer import ExportError
 from playbooks.parser.settings import SettingError
@@ -32,7 +33,7 @@ from playbooks.session_format.bundle import is_bundle
 from playbooks.session_format.session_files import sessions_root
 from playbooks.session_format.session_finder import find_session
 from playbooks.units import DURATION_ALLOWED, UnitError, duration_us
-from tui.cli.runs.lossy_sessions import MOST_EVENTS
+from tui.cli.runs.spark_jobs import MOST_EVENTS
 from tui.output.command_end import ended, to_text
 from tui.output.console import ProgressLine, answers, complain, people, print_document, say
 from tui.output.result import FINDINGS_SHOWN, say_wrapped

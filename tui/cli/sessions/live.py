@@ -18,9 +18,10 @@ from rich.console import Console
 from cluster_model.cluster import Cluster
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import Event
+from cluster_model.util.quantities import clock, compact_duration, listed
 from faults.declarations import Action, FaultError
 from faults.injector import FaultBoard
-from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, listed, nearest, shown
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, nearest, shown
 from playbooks.recording.recorder import RecordingError
 from playbooks.session_format.filesystem import Fsync
 from playbooks.session_format.session_files import sessions_root
@@ -44,7 +45,6 @@ from tui.session.typed_commands import (
     place_in,
     read_line,
 )
-from tui.terminal.format import clock, duration
 from tui.viewmodel.timeline.event_feed import Feed
 
 # Common to commands that print a session line by line.
@@ -80,7 +80,7 @@ def standing(view: ClusterView, board: FaultBoard) -> Iterable[str]:
     ledger = view.ledger
     yield f"acknowledged {ledger.acked}, missing now {ledger.missing}, lost {ledger.acked_lost}"
     for each in board.active():
-        left = f", {duration(each.until_us - view.now_us)} left" if each.until_us >= 0 else ""
+        left = f", {compact_duration(each.until_us - view.now_us)} left" if each.until_us >= 0 else ""
         yield f"fault {each.id}: {each.name} on {each.target}{left}"
 
 

@@ -11,12 +11,13 @@ from cluster_model.coordinators.group import MISSING, GroupState, Table, warning
 from cluster_model.log import Lineages
 from cluster_model.protocol.errors import ModelError
 from cluster_model.spec import INTERNAL
+from cluster_model.util.quantities import counted, listed
 from playbooks.engine.manual_session import ManualSession
 from playbooks.engine.replay import Recovered, ReplayMismatchError, recover, replay, rerun
 from playbooks.engine.session import Session
-from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, counted, listed, nearest, shown
+from playbooks.errors import BAD_INPUT, FAILED, OK, PlaybookError, nearest, shown
 from playbooks.export.playbook_writer import Exported, ExportError, export
-from playbooks.model.record_peek import Peeked, peek
+from playbooks.model.record_contents import Peeked, peek
 from playbooks.parser.document.field_types import NAME, NAME_PATTERN
 from playbooks.recording.reader import RecordedSession, read_session
 from playbooks.recording.recorder import RecordingError

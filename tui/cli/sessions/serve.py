@@ -13,10 +13,11 @@ from typing import Final
 from rich.console import Console
 
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import compact_duration, listed
 from faults.declarations import FaultError
 from gateway.server import Gateway
 from playbooks.engine.session import Session
-from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, PlaybookError, listed, shown
+from playbooks.errors import BAD_INPUT, INTERRUPTED, OK, PlaybookError, shown
 from playbooks.model import Playbook
 from playbooks.parser.loader import changed, loads
 from playbooks.parser.steps import facts_in
@@ -30,7 +31,6 @@ from tui.output.session_end import farewell, seal
 from tui.screen_choice import ScreenChoice, UnusableError, check
 from tui.session.playbook_choice import read
 from tui.session.typed_commands import Act, CommandContext, Press, TypedError, facts_now, read_line
-from tui.terminal.format import duration
 
 BARE: Final = """\
 floodmark: 1
@@ -159,7 +159,9 @@ class GatewaySession:
         if gateway.engine.failure is not None:
             raise gateway.engine.failure
         if gateway.engine.given_up_us:
-            self._say(f"this machine was too slow: virtual time fell {duration(gateway.engine.given_up_us)} behind")
+            self._say(
+                f"this machine was too slow: virtual time fell {compact_duration(gateway.engine.given_up_us)} behind"
+            )
         return self._interrupted
 
     def _interrupt(self) -> None:

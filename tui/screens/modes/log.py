@@ -9,7 +9,7 @@ from textual.widget import Widget
 from cluster_model.cluster import Cluster
 from cluster_model.inspection.log_inspector import copies, inspect
 from cluster_model.observation import PartitionView, fetch_wires
-from playbooks.model.record_peek import peek
+from playbooks.model.record_contents import peek
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
 from tui.session.session_controller import SimBridge

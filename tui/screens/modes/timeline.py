@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 from textual.binding import BindingType
 from textual.widget import Widget
 
+from cluster_model.util.quantities import compact_count
 from tui.keybindings.keymap import key_of
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.keybindings.scopes import bindings_of
@@ -12,15 +13,14 @@ from tui.screens.base import ModeScreen
 from tui.session.background_tasks import findings_so_far, recording_of
 from tui.session.session_controller import Railing, SimBridge, reach_us
 from tui.terminal import glyphs
-from tui.terminal.format import count
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, mark_detail, timeline_rows
+from tui.viewmodel.timeline import branches, timeline_rows
 from tui.viewmodel.timeline import span as span_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
-from tui.viewmodel.timeline.span import Span, SpanSummary, between
+from tui.viewmodel.timeline.span import MarkFinding, Span, SpanSummary, between
 from tui.viewmodel.timeline.timeline_rows import (
     LOAD,
     Drawer,
@@ -99,7 +99,7 @@ class TimelineScreen(ModeScreen):
         """Lane and time of the mark that is looked at."""
         self.rail = ""
         """Letter of the branch whose rail is chosen, empty where a mark is, or nothing."""
-        self._told: tuple[tuple[object, ...], list[mark_detail.MarkFinding]] | None = None
+        self._told: tuple[tuple[object, ...], list[MarkFinding]] | None = None
         self._branch = bridge.branches.current
         self._railing = Railing()
         self._rails: tuple[Rail, ...] = ()
@@ -208,7 +208,7 @@ class TimelineScreen(ModeScreen):
         self.lanes.show((*drawn, *branches.rail_rows(forks, shown, self.rail)))
         unit = unit_text(shown.window.unit_us)
         peak = self._peak(shown)
-        load = f" {glyphs.NOTHING} load up to {count(peak)}/s" if peak else ""
+        load = f" {glyphs.NOTHING} load up to {compact_count(peak)}/s" if peak else ""
         more = self.keyed(MORE_WORDS)
         many = f" {glyphs.NOTHING} {len(forks)} of {len(self._rails)} branches" if len(forks) < len(self._rails) else ""
         words = more if self.size.width > len(more) + 6 else self.keyed(KEYS_WORDS)
@@ -280,12 +280,12 @@ class TimelineScreen(ModeScreen):
         if stop is None:
             self._page_pane.caption("Events")
             lines = self.bridge.feed.lines(height, width)
-            return tuple(mark_detail.event_row(line) for line in lines)
-        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-        events = mark_detail.of_stop(happened, stop)
+            return tuple(span_rows.event_row(line) for line in lines)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
+        events = span_rows.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self.main.keys)
-        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
+        rows = span_rows.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
         return rows[:height]
@@ -296,13 +296,13 @@ class TimelineScreen(ModeScreen):
             return None
         return timeline_rows.stop_at(self.bridge.tape, *self.selected, shown.window.unit_us)
 
-    def _findings_of(self, stop: LaneColumn, events: list[Any]) -> list[mark_detail.MarkFinding]:
+    def _findings_of(self, stop: LaneColumn, events: list[Any]) -> list[MarkFinding]:
         """Asked for once for each mark and instant: telling all findings takes a while."""
         bridge = self.bridge
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, mark_detail.told_by(findings_so_far(bridge), events))
+            self._told = (state, span_rows.told_by(findings_so_far(bridge), events))
         return self._told[1]
 
     def _is_there(self, stop: LaneColumn) -> bool:
@@ -314,9 +314,9 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
-        events = mark_detail.of_stop(happened, stop)
-        rows = mark_detail.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
+        events = span_rows.of_stop(happened, stop)
+        rows = span_rows.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
         return "the mark", clipboard_text.plain_text(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
@@ -428,9 +428,9 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.happened(stop.first_us, stop.last_us, mark_detail.EVENTS_READ)
+            events = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
-            nodes = nodes_of(mark_detail.of_stop(events, stop), named)
+            nodes = nodes_of(span_rows.of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
     def arrive(self) -> None:

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from cluster_model.observation import ClusterView, PartitionView
+from cluster_model.util.quantities import clock, compact_count
 from tui.terminal import glyphs
-from tui.terminal.format import clock, count
 from tui.terminal.theme import Over
 from tui.viewmodel.row import Row as TextRow
 from tui.viewmodel.timeline.timeline_rows import LABEL as LANE_LABEL
@@ -122,7 +122,7 @@ def line(row: BranchRow, width: int, *, chosen: bool) -> list[Piece]:
     roles = ("lost", "warning", "warning", "warning", "alarm")
     numbers = (row.lost, row.missing, row.failed, row.unknown, row.broken)
     for (_name, size), role, number in zip(_NUMBERS, roles, numbers, strict=True):
-        text = count(number)
+        text = compact_count(number)
         pieces += [(" " * (size - len(text)), "text"), (text, role if number else "quiet")]
     if width >= ROOMY:
         pieces.append((f"  {row.began}"[: max(0, width - sum(len(text) for text, _role in pieces))], "quiet"))
@@ -169,7 +169,7 @@ def letter_of(lane: str) -> str:
 def outcome(row: BranchRow) -> tuple[str, str]:
     """What a branch has come to, in one or two words with their role: the worst first."""
     found = [
-        (f"{count(number)} {word}", role)
+        (f"{compact_count(number)} {word}", role)
         for number, word, role in (
             (row.lost, "lost", "lost"),
             (row.missing if row.missing != row.lost else 0, "missing", "warning"),
@@ -229,8 +229,8 @@ def about_rail(rail: Rail, width: int) -> tuple[TextRow, ...]:
     else:
         origin = "is the session as it began"
     numbers = (
-        f"{count(row.lost)} lost, {count(row.missing)} missing, {count(row.failed)} failed, "
-        f"{count(row.unknown)} unknown, {count(row.broken)} rules broken"
+        f"{compact_count(row.lost)} lost, {compact_count(row.missing)} missing, {compact_count(row.failed)} failed, "
+        f"{compact_count(row.unknown)} unknown, {compact_count(row.broken)} rules broken"
     )
     rows = [
         TextRow(((f"{glyphs.FORK} {row.letter} ", "strong"), (origin[: max(0, width - 12)], "text"))),

@@ -12,8 +12,9 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.observation import ClusterView
 from cluster_model.protocol.events import DATA_KINDS, Event
+from cluster_model.util.quantities import clock
 from tui.terminal import glyphs
-from tui.terminal.format import clock, wrap
+from tui.terminal.format import wrap
 from tui.viewmodel.timeline.event_text import (
     LANES,
     LOAD_KIND,

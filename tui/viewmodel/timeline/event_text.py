@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from cluster_model.util.quantities import compact_count, few_names
 from tui.terminal import glyphs
-from tui.terminal.format import count, names, parameters, records
+from tui.terminal.format import parameters, records
 
 # Damaged batches in the feed.
 
@@ -181,7 +182,7 @@ class FeedEntry:
 
     def where(self) -> str:
         """The partitions it speaks of."""
-        return names(self.partitions)
+        return few_names(self.partitions)
 
 
 Said = tuple[str, str, tuple[object, ...], Callable[[FeedEntry], str]]
@@ -700,12 +701,12 @@ def mark_label(event: Any, times: int, records: int, role: str) -> str:
     kind = event.kind
     sort = SORTS.get(kind) or Sort(CLUSTER, kind.replace("_", " "), kind.replace("_", " "))
     if kind in _IN_RECORDS:
-        return f"{count(records)} {sort.one}"
+        return f"{compact_count(records)} {sort.one}"
     if times == 1:
         short = _SHORT.get(kind)
         return short(event) if short is not None else sort.one
     unclean = "unclean " if kind == "leader_elected" and role == "alarm" else ""
-    return f"{count(times)} {unclean}{sort.many}"
+    return f"{compact_count(times)} {unclean}{sort.many}"
 
 
 def _target(event: Any) -> str:
@@ -766,13 +767,13 @@ _SHORT: Final[dict[str, Callable[[Any], str]]] = {
 def partitions_of(events: list[Any]) -> str:
     """The partitions that events speak of, the first of many."""
     found = dict.fromkeys(event.partition for event in events if getattr(event, "partition", ""))
-    return names(list(found))
+    return few_names(list(found))
 
 
 def brokers_of(events: list[Any]) -> str:
     """The brokers that events speak of."""
     found = [getattr(event, name, -1) for event in events for name in ("broker", "leader")]
-    return names([f"b{each}" for each in dict.fromkeys(found) if each >= 0])
+    return few_names([f"b{each}" for each in dict.fromkeys(found) if each >= 0])
 
 
 def nodes_of(events: list[Any], named: Mapping[str, int]) -> list[int]:

@@ -9,8 +9,8 @@ from typing import Final, NamedTuple
 
 from rich.cells import cell_len
 
+from cluster_model.util.quantities import clock, compact_duration, exact_seconds
 from tui.terminal import glyphs
-from tui.terminal.format import clock, duration
 from tui.terminal.theme import Over
 from tui.viewmodel.timeline.event_feed import WEIGHTS, Load, Mark, Tape, TapeLane
 from tui.viewmodel.timeline.event_text import LANES, mark_label
@@ -90,14 +90,13 @@ def unit_text(unit_us: int) -> str:
     """How much time a column stands for."""
     if unit_us < 1000:
         return f"{unit_us}us"
-    return f"{unit_us / 1000:g}ms" if unit_us < 1_000_000 else duration(unit_us).replace(".0s", "s")
+    return f"{unit_us / 1000:g}ms" if unit_us < 1_000_000 else compact_duration(unit_us).replace(".0s", "s")
 
 
 def tick_text(at_us: int) -> str:
     """A time as short as it can be told: ``0s``, ``2.5s``, ``01:20``."""
     if at_us < 60_000_000:
-        whole, rest = divmod(at_us, 1_000_000)
-        return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + "s"
+        return exact_seconds(at_us)
     return clock(at_us).removesuffix(".000")
 
 

@@ -1,17 +1,17 @@
 """The consumer protocol at the coordinator (KIP-848).
 
-consumer_group: a group, its records, its settings and its commits.
+consumer_group: a group, its records, its settings and its commits, and regular expressions of its subscriptions,
+compiled by a function that is passed in.
 heartbeat: what a heartbeat does, how members are reconciled, and how a group is described.
-subscription_patterns: regular expressions of subscriptions, compiled by a function that is passed in.
 
 It has no input or output; coordinators.group drives it. It builds on assignors.
 """
 
-from cluster_model.coordinators.group.consumer_protocol.consumer_group import enabled
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     COMPILED_PATTERNS,
     PatternError,
     PatternMatcher,
+    enabled,
 )
 
 __all__ = [

@@ -24,8 +24,9 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernConfig,
     ModernGroup,
     ModernRecord,
+    PatternCompiler,
+    compiles,
 )
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import PatternCompiler, compiles
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (
     CONSUMER_PROTOCOL,
@@ -41,7 +42,7 @@ from cluster_model.protocol.group_messages import (
     DescribedMember,
     Subscription,
 )
-from cluster_model.spec.internal_topics import INTERNAL
+from cluster_model.spec.cluster_spec import INTERNAL
 
 # Reconciliation of a member with its target assignment (``CurrentAssignmentBuilder``, KIP-848).
 #

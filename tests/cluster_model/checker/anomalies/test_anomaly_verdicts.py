@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.checker.anomalies.client_settings import ClientSettings, InForce, ProducerSettings
+from cluster_model.checker.anomalies.definitions import ClientSettings, InForce, ProducerSettings
 from cluster_model.checker.anomalies.index import KeyIndex
 from cluster_model.checker.anomalies.operations import OK
 from cluster_model.protocol.events import BatchDamaged, NodeDown, PartitionDeleted, TraceEvent

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.checker.ledger.ack_evidence import AckedRecords, RangeSet
+from cluster_model.checker.ledger.ack_evidence import AckedRecords
+from cluster_model.util.ranges import RangeSet
 
 ADDS = st.lists(st.tuples(st.integers(0, 30), st.integers(1, 8)), max_size=25)
 
@@ -17,7 +18,7 @@ def test_ranges_hold_what_was_put_in_and_never_touch(adds: list[tuple[int, int]]
     ranges, plain = RangeSet(), set[int]()
     for start, count in adds:
         new = not set(range(start, start + count)) <= plain
-        assert ranges.add(start, start + count) is new
+        assert bool(ranges.add(start, start + count)) is new
         plain |= set(range(start, start + count))
         assert {at for low, high in ranges.ranges() for at in range(low, high)} == plain
         found = ranges.ranges()
@@ -74,7 +75,7 @@ def test_ranges_are_taken_out_and_looked_for(adds: list[tuple[int, int]], start:
         ranges.add(low, low + more)
         plain |= set(range(low, low + more))
     gone = set(range(start, start + count))
-    assert ranges.overlaps(start, start + count) is bool(plain & gone)
+    assert ranges.any_within(start, start + count) is bool(plain & gone)
     ranges.remove(start, start + count)
     assert {at for low, high in ranges.ranges() for at in range(low, high)} == plain - gone
     assert ranges.size == len(plain - gone)

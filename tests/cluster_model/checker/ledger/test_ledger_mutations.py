@@ -8,8 +8,8 @@ from cluster_model.broker.partition import partition
 from cluster_model.broker.partition.replication_rules import Remote
 from cluster_model.checker.ledger.delivery_tracker import ACKED, FAILED, UNKNOWN, DeliveryTracker
 from cluster_model.checker.ledger.ledger_report import Survey, unknown_written
-from cluster_model.clients.producer.delivery_stats import DeliveryStats
 from cluster_model.clients.producer.record_accumulator import Outgoing
+from cluster_model.clients.producer.sender import DeliveryStats
 from cluster_model.cluster import Cluster
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.events import HwAdvanced, LogStartMoved, RecordsAcked

@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.checker.history.partition_history import ClusterHistory, MissingRecords, PartitionSnapshot
 from cluster_model.checker.root_cause.findings import UNEXPLAINED, UNFENCED_FOLLOWER, UNREPLICATED_TAIL
-from cluster_model.checker.root_cause.loss_causes import LossCase, cause_of
+from cluster_model.checker.root_cause.loss_chain import LossCase, cause_of
 from cluster_model.log.batch_store import Lineage
 from cluster_model.protocol.events import LeaderElected
 from cluster_model.protocol.records import Batch

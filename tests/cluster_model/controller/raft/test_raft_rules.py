@@ -26,7 +26,7 @@ from cluster_model.controller.raft.raft import (
     successor_backoff_us,
 )
 from cluster_model.controller.raft.raft_log import QuorumLog, QuorumStore
-from cluster_model.protocol.control_plane_settings import QuorumConfig
+from cluster_model.protocol.configs import QuorumConfig
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile

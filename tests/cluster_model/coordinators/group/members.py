@@ -28,8 +28,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.cluster_spec import OFFSETS, BrokerSpec, ClusterSpec, TopicSpec
 
 SECOND = 1_000_000
 MS = 1_000

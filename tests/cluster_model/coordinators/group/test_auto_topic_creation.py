@@ -7,7 +7,7 @@ import pytest
 
 from cluster_model.clients.admin_client import ADMIN
 from cluster_model.cluster import Cluster
-from cluster_model.coordinators.group.auto_topic_creation import TopicMaker
+from cluster_model.coordinators.group.group_coordinator import TopicMaker
 from cluster_model.protocol.admin_messages import (
     CreatableTopic,
     CreatableTopicResult,
@@ -21,8 +21,15 @@ from cluster_model.protocol.events import AdminAnswered, Event, GroupRebalanced
 from cluster_model.protocol.group_messages import FindCoordinatorRequest
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, ProducerSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.spec.cluster_spec import (
+    OFFSETS,
+    TRANSACTIONS,
+    BrokerSpec,
+    ClusterSpec,
+    GroupSpec,
+    ProducerSpec,
+    TopicSpec,
+)
 from faults.declarations.fault import Action
 from faults.injector import FaultBoard
 from tests.support.releases import those_of

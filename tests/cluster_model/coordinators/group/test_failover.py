@@ -11,7 +11,7 @@ from cluster_model.protocol.group_messages import (
     SyncGroupRequest,
 )
 from cluster_model.snapshots import pack, unpack
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.cluster_spec import OFFSETS
 from tests.cluster_model.coordinators.group.asking import (
     ERROR,
     OWNER,

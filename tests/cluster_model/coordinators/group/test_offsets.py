@@ -18,7 +18,7 @@ from cluster_model.protocol.group_messages import (
     TxnOffsetCommitResponse,
 )
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
-from cluster_model.spec.internal_topics import OFFSETS
+from cluster_model.spec.cluster_spec import OFFSETS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.coordinators.group.tables import Table
 from tests.cluster_model.coordinators.transaction.talks import Script, Talk

@@ -16,7 +16,7 @@ from cluster_model.coordinators.group.group_metadata import GroupState
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.group_messages import OffsetCommitResponse, OffsetFetchRequest, SyncGroupResponse
 from cluster_model.protocol.versions import Profile
-from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 from tests.cluster_model.coordinators.group.members import Member, Talk
 from tests.support.breadth import many
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.coordinators.transaction.transaction_coordinator import TransactionCoordinator
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.kernel.event_loop import Payload
 from cluster_model.kernel.node_context import NodeContext
 from cluster_model.protocol.config_defs import ConfigValue
@@ -29,8 +29,14 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, TopicSpec
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS, coordinator_partition
+from cluster_model.spec.cluster_spec import (
+    OFFSETS,
+    TRANSACTIONS,
+    BrokerSpec,
+    ClusterSpec,
+    TopicSpec,
+    coordinator_partition,
+)
 
 SECOND: Final = 1_000_000
 MS: Final = 1_000

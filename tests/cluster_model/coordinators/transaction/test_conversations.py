@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.protocol.transaction_messages import EndTxnRequest
 from tests.cluster_model.coordinators.transaction.talks import Talk
 from tests.support.golden import GoldenFile

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState, decode
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState, decode
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import InitProducerIdRequest, InitProducerIdResponse
 from cluster_model.protocol.transaction_messages import (
@@ -12,7 +12,7 @@ from cluster_model.protocol.transaction_messages import (
     WriteTxnMarkersRequest,
     WriteTxnMarkersResponse,
 )
-from cluster_model.spec.internal_topics import OFFSETS, TRANSACTIONS
+from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS
 from tests.cluster_model.again import comes_out_again
 from tests.cluster_model.coordinators.transaction.talks import MS, Script, Talk
 

@@ -4,12 +4,15 @@ from typing import Any
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import TransactionMetadata, TxnState, TxnValue, encode
 from cluster_model.coordinators.transaction.transaction_state_manager import (
     RETRY_US,
     After,
     PendingTransition,
+    TransactionMetadata,
     TransactionStateManager,
+    TxnState,
+    TxnValue,
+    encode,
 )
 from cluster_model.protocol.errors import KafkaError
 from tests.cluster_model.leaders import Wire

@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import (
+from cluster_model.coordinators.transaction.transaction_state_manager import (
     IDLE,
     LAST_EPOCH,
     PREDECESSORS,

@@ -3,7 +3,7 @@
 import pytest
 
 from cluster_model.coordinators.transaction.transaction_coordinator import STATE_NAMES
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.coordinators.transaction.transactions_tool import (
     OpenTransaction,
     abort_marker,

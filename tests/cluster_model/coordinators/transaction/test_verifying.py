@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.transaction.transaction_metadata import TxnState
+from cluster_model.coordinators.transaction.transaction_state_manager import TxnState
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import CommittedOffset, TxnOffsetCommitRequest
 from cluster_model.protocol.messages import ProduceRequest

@@ -23,7 +23,7 @@ FREE = ("config", "partitioner")
 
 @pytest.mark.parametrize("page", KEYS)
 def test_the_published_page_is_the_generated_one(page: str) -> None:
-    """Write it anew: ``python -m docs.generate --write``."""
+    """Write it anew: ``make pages``."""
     assert (PUBLISHED / f"{page}.md").read_text(encoding="utf-8") == page_text(page)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_model.util.quantities import minutes_and_seconds
 from faults.declarations.fault import Action
 from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
@@ -15,7 +16,7 @@ from tests.tui.pointing import drag, wheel
 from tests.tui.viewmodel.timeline.test_tape import acked, down, taped
 from tests.tui.viewmodel.timeline.test_timeline import drawn, injected, isr, shown
 from tui.session.background_tasks import export_span
-from tui.viewmodel.timeline.span import Span, between, build_span, length, tally
+from tui.viewmodel.timeline.span import Span, between, build_span, tally
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 pytestmark = pytest.mark.slow
@@ -38,7 +39,7 @@ def test_a_span_has_its_ends_whichever_was_chosen_first():
     [(1_550_000, "1.55s"), (100, "0.0001s"), (0, "0s"), (1_100_001, "1.1s"), (185_250_000, "3m5.25s")],
 )
 def test_its_length_is_told_to_the_millisecond(span_us, told):
-    assert length(span_us) == told
+    assert minutes_and_seconds(span_us) == told
 
 
 def test_what_happened_in_it_is_counted_by_kind_and_lane(snapshot):

@@ -13,8 +13,7 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.configs import ConsumerConfig
 from cluster_model.protocol.events import Event
 from cluster_model.protocol.group_messages import ConsumerGroupHeartbeatResponse
-from cluster_model.spec.cluster_spec import Application
-from cluster_model.spec.internal_topics import OFFSETS, coordinator_partition
+from cluster_model.spec.cluster_spec import OFFSETS, Application, coordinator_partition
 from tests.cluster_model.coordinators.group.members import Talk
 
 FIRST = 3_601

@@ -6,14 +6,12 @@ from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     ModernConfig,
     ModernGroup,
     ModernRecord,
+    PatternCompiler,
+    compile_python_pattern,
     decode,
     encode,
 )
 from cluster_model.coordinators.group.consumer_protocol.heartbeat import Heartbeats, TopicsImage
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
-    PatternCompiler,
-    compile_python_pattern,
-)
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import (

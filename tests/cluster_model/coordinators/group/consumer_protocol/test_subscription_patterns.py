@@ -2,7 +2,7 @@
 
 import pytest
 
-from cluster_model.coordinators.group.consumer_protocol.subscription_patterns import (
+from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     PatternError,
     PatternMatcher,
     compile_python_pattern,

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.util.percentiles import LatencyHistogram
+from cluster_model.util.latency import LatencyHistogram
 
 COUNTED = st.lists(st.tuples(st.integers(0, 50), st.integers(1, 4)), min_size=1, max_size=12)
 

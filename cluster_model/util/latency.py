@@ -1,11 +1,13 @@
-"""Exact percentiles of latencies of records, in whole microseconds.
-
-A percentile lies between two neighbours where its rank does, as in Spark's ``percentile`` and numpy's default:
-the rank of ``p`` among ``n`` values is ``(n - 1) * p / 100``, halves are rounded up.
-"""
+"""Latencies of records, in whole microseconds: exact percentiles, and how long they may be."""
 
 from bisect import insort
 from collections.abc import Iterable
+from typing import Final
+
+# Exact percentiles of latencies of records, in whole microseconds.
+#
+# A percentile lies between two neighbours where its rank does, as in Spark's ``percentile`` and numpy's default:
+# the rank of ``p`` among ``n`` values is ``(n - 1) * p / 100``, halves are rounded up.
 
 
 class LatencyHistogram:
@@ -65,3 +67,19 @@ class LatencyHistogram:
     def save(self) -> tuple[tuple[int, int], ...]:
         """All state: (latency, records), by latency; the constructor takes it."""
         return tuple([(value, self._counts[value]) for value in self._values])
+
+
+# How long the records of a producer may wait before it is out of service: one rule for runs, screens and reports.
+
+
+SERVICE_BOUND_US: Final = 100_000
+"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
+SLOW_US: Final = 2_000_000
+"""Slow acknowledgements raise a service bound to this at most."""
+USUAL_TIMES: Final = 3
+"""A client that is answered slowly is served: its bound is as many times what the last acknowledgement took."""
+
+
+def bound_us(least_us: int, usual_us: int) -> int:
+    """The bound of a client with a ``least_us`` of its own, whose last acknowledgement took ``usual_us``."""
+    return max(least_us, min(USUAL_TIMES * usual_us, SLOW_US))

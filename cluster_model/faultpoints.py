@@ -1,0 +1,531 @@
+"""Where faults act: on brokers, on connections, and on clients."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Protocol
+
+from cluster_model.broker.broker import Broker
+from cluster_model.broker.fetch.replica_fetcher import Busy
+from cluster_model.broker.fetch.replication_quota import slice_bytes
+from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.storage.disk import FAILED, FULL, READ_ONLY, DiskFailure, Slow
+from cluster_model.broker.storage.log_manager import batch_to_damage, damage
+from cluster_model.client_factory import ClientContext
+from cluster_model.clients.consumer.consumer import Consumer
+from cluster_model.clients.consumer.record_handler import WHOLE, HandlerFault
+from cluster_model.clients.producer.producer import Producer
+from cluster_model.clients.workload import USUAL_PPM
+from cluster_model.controller.kraft import messages as kraft
+from cluster_model.controller.raft import messages as raft
+from cluster_model.controller.zookeeper import messages as zk_mode
+from cluster_model.kernel.event_loop import Payload
+from cluster_model.kernel.link import ANSWER, OTHER, REQUEST, STRICT_ANSWER, Measures, Shape
+from cluster_model.kernel.network import Network
+from cluster_model.kernel.process import Node, ProcessState
+from cluster_model.kernel.wall_clocks import Clocked
+from cluster_model.log.batch_store import Lineages
+from cluster_model.protocol import admin_messages as admin
+from cluster_model.protocol import group_messages as groups
+from cluster_model.protocol import messages as kafka
+from cluster_model.protocol import transaction_messages
+from cluster_model.protocol.errors import ModelError
+from cluster_model.protocol.messages import FetchResponse, Message, ProduceRequest, ProduceResponse
+from cluster_model.protocol.records import Batch
+from cluster_model.zookeeper import messages as zookeeper
+
+# Where faults act on a broker: on its disk, on batches of its logs, and on its threads.
+
+
+class Disks:
+    """The disks of all brokers; one each, with the one log directory that a broker has."""
+
+    __slots__ = ("_brokers", "_lose", "_network")
+
+    def __init__(self, network: Network, brokers: Mapping[int, Broker], lose: Callable[[int], None]) -> None:
+        """``lose`` takes a broker's log directory away, and its process with it."""
+        self._network = network
+        self._brokers = brokers
+        self._lose = lose
+
+    def slow(self, node: int, fault: int, throughput: int, latency_us: int) -> None:
+        """Every write takes its bytes at ``throughput`` bytes per second and ``latency_us`` on top."""
+        self._network.rouse(node)
+        self._brokers[node].disk.slow[fault] = Slow(throughput, latency_us)
+        self._brokers[node].writes.changed()
+
+    def fill(self, node: int, fault: int, free: int) -> None:
+        """Leave ``free`` bytes. What the broker deletes later makes room again."""
+        broker = self._brokers[node]
+        self._refuse(node, fault, DiskFailure(FULL, broker.logs.disk_bytes + free))
+
+    def make_read_only(self, node: int, fault: int) -> None:
+        """Nothing can be written, created, renamed or deleted from now on; what is there can be read."""
+        self._refuse(node, fault, DiskFailure(READ_ONLY))
+
+    def fail(self, node: int, fault: int, *, lost: bool) -> None:
+        """Every access fails from now on; a broker that runs notices at once. ``lost``: what it held is gone."""
+        self._refuse(node, fault, DiskFailure(FAILED))
+        broker = self._brokers[node]
+        state = self._network.processes[node].state
+        if lost:
+            self._lose(node)
+            broker.disk.halted = broker.disk.halted or state in (ProcessState.RUNNING, ProcessState.PAUSED)
+        elif state is ProcessState.RUNNING:
+            broker.writes.halt(FAILED)
+
+    def _refuse(self, node: int, fault: int, broken: DiskFailure) -> None:
+        self._network.rouse(node)
+        self._brokers[node].disk.broken[fault] = broken
+        self._brokers[node].writes.changed()
+
+    def mend(self, node: int, fault: int) -> None:
+        """Undo what that fault did to the disk."""
+        self._network.rouse(node)
+        self._brokers[node].disk.mend(fault)
+        self._brokers[node].writes.changed()
+
+    def halted(self, node: int) -> bool:
+        """Whether the broker's last process ended, or is about to end, because of its disk, and the disk works now."""
+        disk = self._brokers[node].disk
+        return disk.halted and not disk.broken
+
+    def start_again(self, node: int) -> None:
+        """Start a process that is about to end as soon as it has."""
+        self._brokers[node].disk.again = True
+
+    def starts_again(self, node: int) -> bool:
+        """Whether a process that has just ended is to be started at once."""
+        return node in self._brokers and self._brokers[node].disk.again
+
+
+# Faults inside a broker: damaged batches on its disk, a disk that loses writes, busy threads.
+#
+# It stands for the hardware, and for what else runs on the machine. Nobody is told: a broker finds out, or does not.
+
+
+class Harm:
+    """Of all brokers. It keeps nothing: what lasts is kept by their disks and threads, by the number of the fault."""
+
+    __slots__ = ("_brokers", "_network")
+
+    def __init__(self, brokers: Mapping[int, Broker], network: Network) -> None:
+        self._brokers = brokers
+        self._network = network
+
+    def _replica(self, node: int, partition: str) -> Replica:
+        replica = self._brokers[node].replicas.get(partition)
+        if replica is None:
+            raise ModelError(f"broker {node} holds no replica of {partition}", code="no_replica")
+        return replica
+
+    def batch_at(self, node: int, partition: str, offset: int) -> Batch | None:
+        """The batch that :meth:`damage` would strike, None where there is none.
+
+        Raises:
+            ModelError: the broker has no replica of the partition.
+        """
+        return batch_to_damage(self._replica(node, partition), offset)
+
+    def damage(self, node: int, partition: str, offset: int, kind: str) -> None:
+        """Turn bits of a stored batch; ``offset`` -1: the last one below the high watermark.
+
+        ``kind`` is one of ``protocol.records.KINDS``.
+
+        Raises:
+            ModelError: the broker has no replica of the partition.
+        """
+        replica = self._replica(node, partition)
+        damage(replica, offset, kind, self._network.kernel.now)
+        self._brokers[node].settle(replica)
+
+    def lose_writes(self, node: int, fault: int) -> None:
+        """Nothing that a broker writes or flushes from here on is on its disk, whatever that says."""
+        broker = self._brokers[node]
+        broker.logs.cache.lie(fault, broker.replicas, self._network.kernel.now, marker=broker.logs.marker)
+
+    def keep_writes(self, node: int, fault: int) -> None:
+        """Undo of :meth:`lose_writes` by that fault."""
+        self._brokers[node].logs.cache.keep(fault, self._network.kernel.now)
+
+    def slow_fetchers(self, node: int, fault: int, busy: Busy) -> None:
+        """Have a broker's replica fetcher threads handle each answer later."""
+        self._network.rouse(node)
+        self._brokers[node].slowed[fault] = busy
+
+    def quicken_fetchers(self, node: int, fault: int) -> None:
+        """Undo of :meth:`slow_fetchers` by that fault; what a thread has in hand takes as long as it was to."""
+        self._network.rouse(node)
+        self._brokers[node].slowed.pop(fault, None)
+
+
+# Where faults act on connections: limits, losses and breaks, by message size and by request or response.
+#
+# Kafka's clients number their requests, and answers come in the order of the requests. A Java client to which an answer
+# comes twice finds no request in flight for it, or another one than the answer's number says (``InFlightRequests``,
+# ``CorrelationIdMismatchException``). What it does then is here the same for every kind of node, client, broker and
+# controller: it closes the connection. So does ZooKeeper's client, by its own rule (``Xid out of order``), which a
+# second ``ServerReply`` is thus handed to; it knows what to do with a second watch event or ping. What the servers of
+# an ensemble say to each other is a stream in both directions, of neither kind.
+
+
+QUESTIONS: Final[dict[type[Any], type[Any]]] = {
+    kafka.ProduceRequest: kafka.ProduceResponse,
+    kafka.InitProducerIdRequest: kafka.InitProducerIdResponse,
+    kafka.FetchRequest: kafka.FetchResponse,
+    kafka.EpochEndRequest: kafka.EpochEndResponse,
+    kafka.ListOffsetsRequest: kafka.ListOffsetsResponse,
+    kafka.ApiVersionsRequest: kafka.ApiVersionsResponse,
+    kafka.MetadataRequest: kafka.MetadataResponse,
+    kafka.DeleteRecordsRequest: kafka.DeleteRecordsResponse,
+    kafka.AlterPartitionRequest: kafka.AlterPartitionResponse,
+    groups.FindCoordinatorRequest: groups.FindCoordinatorResponse,
+    groups.JoinGroupRequest: groups.JoinGroupResponse,
+    groups.SyncGroupRequest: groups.SyncGroupResponse,
+    groups.HeartbeatRequest: groups.HeartbeatResponse,
+    groups.LeaveGroupRequest: groups.LeaveGroupResponse,
+    groups.OffsetCommitRequest: groups.OffsetCommitResponse,
+    groups.TxnOffsetCommitRequest: groups.TxnOffsetCommitResponse,
+    groups.OffsetFetchRequest: groups.OffsetFetchResponse,
+    groups.DescribeGroupsRequest: groups.DescribeGroupsResponse,
+    groups.ListGroupsRequest: groups.ListGroupsResponse,
+    groups.DeleteGroupsRequest: groups.DeleteGroupsResponse,
+    groups.OffsetDeleteRequest: groups.OffsetDeleteResponse,
+    groups.ConsumerGroupHeartbeatRequest: groups.ConsumerGroupHeartbeatResponse,
+    groups.ConsumerGroupDescribeRequest: groups.ConsumerGroupDescribeResponse,
+    transaction_messages.AddPartitionsToTxnRequest: transaction_messages.AddPartitionsToTxnResponse,
+    transaction_messages.AddOffsetsToTxnRequest: transaction_messages.AddOffsetsToTxnResponse,
+    transaction_messages.EndTxnRequest: transaction_messages.EndTxnResponse,
+    transaction_messages.WriteTxnMarkersRequest: transaction_messages.WriteTxnMarkersResponse,
+    transaction_messages.ListTransactionsRequest: transaction_messages.ListTransactionsResponse,
+    transaction_messages.DescribeTransactionsRequest: transaction_messages.DescribeTransactionsResponse,
+    transaction_messages.DescribeProducersRequest: transaction_messages.DescribeProducersResponse,
+    admin.CreateTopicsRequest: admin.CreateTopicsResponse,
+    admin.DeleteTopicsRequest: admin.DeleteTopicsResponse,
+    admin.CreatePartitionsRequest: admin.CreatePartitionsResponse,
+    admin.AlterPartitionReassignmentsRequest: admin.AlterPartitionReassignmentsResponse,
+    admin.ListPartitionReassignmentsRequest: admin.ListPartitionReassignmentsResponse,
+    admin.ElectLeadersRequest: admin.ElectLeadersResponse,
+    admin.IncrementalAlterConfigsRequest: admin.IncrementalAlterConfigsResponse,
+    admin.DescribeConfigsRequest: admin.DescribeConfigsResponse,
+    admin.UnregisterBrokerRequest: admin.UnregisterBrokerResponse,
+    admin.UpdateFeaturesRequest: admin.UpdateFeaturesResponse,
+    admin.DescribeQuorumRequest: admin.DescribeQuorumResponse,
+    admin.DescribeClusterRequest: admin.DescribeClusterResponse,
+    admin.EnvelopeRequest: admin.EnvelopeResponse,
+    zk_mode.LeaderAndIsrRequest: zk_mode.LeaderAndIsrResponse,
+    zk_mode.UpdateMetadataRequest: zk_mode.UpdateMetadataResponse,
+    zk_mode.StopReplicaRequest: zk_mode.StopReplicaResponse,
+    zk_mode.ControlledShutdownRequest: zk_mode.ControlledShutdownResponse,
+    zk_mode.AlterPartitionsRequest: zk_mode.AlterPartitionsResponse,
+    kraft.BrokerRegistrationRequest: kraft.BrokerRegistrationResponse,
+    kraft.BrokerHeartbeatRequest: kraft.BrokerHeartbeatResponse,
+    kraft.AlterPartitionBatchRequest: kraft.AlterPartitionBatchResponse,
+    raft.VoteRequest: raft.VoteResponse,
+    raft.BeginQuorumEpochRequest: raft.BeginQuorumEpochResponse,
+    raft.EndQuorumEpochRequest: raft.EndQuorumEpochResponse,
+    raft.QuorumFetchRequest: raft.QuorumFetchResponse,
+}
+"""Each of Kafka's requests, with its response."""
+
+MESSAGE_KINDS: Final[dict[type[Any], int]] = {
+    **dict.fromkeys(QUESTIONS, REQUEST),
+    **dict.fromkeys(QUESTIONS.values(), STRICT_ANSWER),
+    zookeeper.ConnectResponse: STRICT_ANSWER,
+    zookeeper.ServerReply: ANSWER,
+    zookeeper.WatchEvent: ANSWER,
+    zookeeper.ClientPong: ANSWER,
+    zookeeper.ConnectionClosed: ANSWER,
+}
+"""What a message is to a connection. Whatever a ZooKeeper server sends a client keeps its order, watches and all."""
+
+
+def kind_of(message: Any) -> int:
+    """One of the kinds of :mod:`cluster_model.kernel.link`."""
+    return MESSAGE_KINDS.get(type(message), OTHER)
+
+
+# The size of a message on the wire, as far as limited throughput and lost packets need it.
+
+
+ENVELOPE: Final = 100
+"""Bytes of every message: its header, and what it says without any lists; those of TCP and IP among them."""
+ENTRY: Final = 40
+"""Bytes of every entry in a list of a message: a partition with its numbers, a member, a node."""
+
+
+def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
+    """Bytes, an estimate: those of the batches in it are exact, the rest is :data:`ENVELOPE` and :data:`ENTRY`.
+
+    ``lineages`` know how large batches are, by partition.
+    """
+    if type(message) is ProduceRequest:
+        return ENVELOPE + ENTRY + message.size
+    size = ENVELOPE
+    if type(message) is FetchResponse:
+        for data in message.partitions:
+            size += ENTRY
+            if data.records.end > data.records.start:
+                size += slice_bytes(lineages[data.partition], data.records)
+        return size
+    if isinstance(message, tuple):
+        size += ENTRY * sum([len(part) for part in message if type(part) is tuple])
+    return size
+
+
+# Faults of a cluster's connections: limits, losses, late responses, breaks.
+#
+# It stands for network cards, routers, firewalls, proxies and the systems of both ends. A link goes by (source,
+# target); where a process has more than one client, all of them are meant.
+
+
+Pair = tuple[int, int]
+
+
+class Wiring:
+    """The facade's way to links."""
+
+    __slots__ = ("_network", "_together")
+
+    def __init__(
+        self, network: Network, together: Callable[[int], tuple[int, ...]], lineages: Mapping[str, Lineages]
+    ) -> None:
+        """``together`` are the nodes of a process, given one of them."""
+        self._network = network
+        self._together = together
+        network.troubles.measures = Measures(lambda message: size_of(message, lineages), kind_of)
+
+    def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
+        """Let a fault do this to one direction, until it is lifted; a process has one network card for all clients."""
+        if shape.cards:
+            shape = shape._replace(sender=source, receiver=target)
+        for one, other in self.links(source, target):
+            self._network.troubles.shape(one, other, fault, shape)
+
+    def lift(self, fault: int) -> None:
+        """Undo of all that a fault did by :meth:`shape`; what waits in a line of its own goes on at once."""
+        self._network.troubles.lift(fault)
+
+    def sever(self, pairs: Iterable[Pair]) -> int:
+        """Break the connections between these processes; between how many there was one."""
+        return sum(self._network.troubles.sever(one, other) for one, other in self._between(pairs))
+
+    def connected(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Those of these pairs between which there is a connection now."""
+        stands = self._network.standing
+        return [(one, other) for one, other in self._between(pairs) if stands(one, other) or stands(other, one)]
+
+    def _between(self, pairs: Iterable[Pair]) -> list[Pair]:
+        """Both directions are one connection."""
+        found: dict[Pair, None] = {}
+        for source, target in pairs:
+            for one, other in self.links(source, target):
+                if (other, one) not in found:
+                    found[one, other] = None
+        return list(found)
+
+    def links(self, source: int, target: int) -> list[Pair]:
+        """The links between two processes: an application may have more than one client."""
+        return [(one, other) for one in self._together(source) for other in self._together(target)]
+
+
+# Where faults act on clients: on their applications, their connections, and responses lost on the way.
+#
+# Nothing of it is in a client's own memory: a process that ends leaves it behind, and the next one finds it again. What
+# several faults do to one client adds up. The exception is a pause of partitions (``Consumer.pause``): it is the
+# consumer's own, and gone with it.
+
+
+# Responses to a producer that are lost on the way.
+#
+# The leader has appended the batch, and its answer has been sent. A middlebox that resets the connection then takes
+# the answer away: all the producer sees is a connection that breaks. Other requests on it are in the same case:
+# nobody knows whether they were carried out, and their answers come for nobody.
+
+
+class Waiting(Protocol):
+    """A producer, as far as it matters here."""
+
+    def awaits(self, number: int) -> bool:
+        """Whether the answer to that message is still waited for."""
+        ...
+
+
+class LostAnswers:
+    """In the place of the producer's node; everything but the answers that get lost goes through."""
+
+    def __init__(self, node: Node, producer: Waiting, loses: Callable[[str], bool]) -> None:
+        """``loses``: whether the answer about a partition gets lost; it is asked once for each."""
+        self._node = node
+        self._producer = producer
+        self._loses = loses
+
+    def receive(self, source: int, message: Message) -> None:
+        """Handle a message, or the loss of it."""
+        if (
+            isinstance(message, ProduceResponse)
+            and not message.error
+            and self._producer.awaits(message.correlation)
+            and self._loses(message.partition)
+        ):
+            self._node.on_disconnect(source)
+        else:
+            self._node.receive(source, message)
+
+    def on_timer(self, timer: Payload) -> None:
+        """Handle a timer."""
+        self._node.on_timer(timer)
+
+    def on_disconnect(self, peer: int) -> None:
+        """A connection broke."""
+        self._node.on_disconnect(peer)
+
+    def clock_stepped(self, by: int, *, runs: bool) -> None:
+        """The machine's clock was set."""
+        if isinstance(self._node, Clocked):
+            self._node.clock_stepped(by, runs=runs)
+
+
+STALL: Final = "stall"
+SLOW: Final = "slow"
+TROUBLE: Final = "trouble"
+PACE: Final = "pace"
+HEAT: Final = "heat"
+LOST: Final = "lost"
+INSTANCE: Final = "instance"
+CLIENT_FAULT_KINDS: Final = (STALL, SLOW, TROUBLE, PACE, HEAT, LOST, INSTANCE)
+
+
+class ClientFaults:
+    """Of all clients, by node."""
+
+    def __init__(
+        self,
+        ground: ClientContext,
+        names: dict[int, str],
+        producers: dict[str, Producer],
+        consumers: dict[str, Consumer],
+    ) -> None:
+        """The tables are those of :class:`~cluster_model.process_control.ClientProcesses`."""
+        self._ground = ground
+        self._names = names
+        self._producers = producers
+        self._consumers = consumers
+        self._laid: dict[tuple[str, int], tuple[tuple[Any, ...], ...]] = {}
+        """(kind, node) → (fault, what it does) of each, in the order in which they came."""
+
+    def _lay(self, kind: str, node: int, fault: int, *what: Any) -> None:
+        others = [each for each in self._laid.get((kind, node), ()) if each[0] != fault]
+        self._laid[kind, node] = (*others, (fault, *what))
+        self.tell(node)
+
+    def _of(self, kind: str, node: int) -> tuple[tuple[Any, ...], ...]:
+        return self._laid.get((kind, node), ())
+
+    def lift(self, node: int, fault: int) -> None:
+        """Take away whatever a fault has laid on a client."""
+        for kind in CLIENT_FAULT_KINDS:
+            left = tuple([each for each in self._of(kind, node) if each[0] != fault])
+            if left:
+                self._laid[kind, node] = left
+            else:
+                self._laid.pop((kind, node), None)
+        self.tell(node)
+
+    # -- consumers -------------------------------------------------------------------------------------------------
+
+    def stall(self, node: int, fault: int, more_us: int) -> None:
+        """Let a consumer's application take that much longer for the records of every poll."""
+        self._lay(STALL, node, fault, more_us)
+
+    def slow(self, node: int, fault: int, more_us: int, factor_ppm: int) -> None:
+        """Let it take ``factor_ppm`` millionths of the time for every record, and so much more on top."""
+        self._lay(SLOW, node, fault, more_us, factor_ppm)
+
+    def fail(self, node: int, fault: int, trouble: HandlerFault) -> None:
+        """Let its handler fail."""
+        self._lay(TROUBLE, node, fault, *trouble)
+
+    def pause(self, node: int, fault: int) -> None:
+        """Have its application pause what it is assigned now."""
+        self._consumers[self._names[node]].pause(fault)
+
+    def resume(self, node: int, fault: int) -> None:
+        """Have it resume what is left of that."""
+        self._consumers[self._names[node]].resume(fault)
+
+    def claim(self, node: int, fault: int, instance: str) -> None:
+        """Let the next processes of a member have another ``group.instance.id``."""
+        self._lay(INSTANCE, node, fault, instance)
+
+    def instance(self, node: int) -> str:
+        """The ``group.instance.id`` that its next process has by a fault, empty for its own."""
+        claimed = self._of(INSTANCE, node)
+        return str(claimed[-1][1]) if claimed else ""
+
+    # -- producers -------------------------------------------------------------------------------------------------
+
+    def pace(self, node: int, fault: int, ppm: int) -> None:
+        """Let a producer's application make so many millionths of its usual records."""
+        self._lay(PACE, node, fault, ppm)
+
+    def heat(self, node: int, fault: int, key: int, share_ppm: int) -> None:
+        """Let one of its keys have so many of its records; only where :attr:`Producer.keyed`."""
+        self._lay(HEAT, node, fault, key, share_ppm)
+
+    def lose_acks(self, node: int, fault: int, count: int, partition: str = "") -> None:
+        """Let the next ``count`` answers to it get lost, those about ``partition`` only unless that is empty."""
+        self._lay(LOST, node, fault, count, partition)
+
+    def acks_to_lose(self, node: int, fault: int) -> int:
+        """How many more answers will get lost by that fault."""
+        return sum(int(left) for each, left, _partition in self._of(LOST, node) if each == fault)
+
+    def _loses(self, node: int, partition: str) -> bool:
+        entries = self._of(LOST, node)
+        for place, (fault, left, only) in enumerate(entries):
+            if left and only in ("", partition):
+                self._laid[LOST, node] = (*entries[:place], (fault, left - 1, only), *entries[place + 1 :])
+                return True
+        return False
+
+    # -- telling those that are there ------------------------------------------------------------------------------
+
+    def tell(self, node: int) -> None:
+        """The client's present process is to be as faults have it now."""
+        name = self._names[node]
+        if name in self._consumers:
+            self._tell_consumer(node, self._consumers[name])
+        else:
+            self._tell_producer(node, self._producers[name])
+
+    def _tell_consumer(self, node: int, consumer: Consumer) -> None:
+        handling = consumer.handling
+        handling.stall_us = sum(more for _fault, more in self._of(STALL, node))
+        handling.slower_us = sum(more for _fault, more, _factor in self._of(SLOW, node))
+        factor = WHOLE
+        for _fault, _more, each in self._of(SLOW, node):
+            factor = factor * each // WHOLE
+        handling.factor_ppm = factor
+        handling.troubles = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
+
+    def _tell_producer(self, node: int, producer: Producer) -> None:
+        ppm = USUAL_PPM
+        for _fault, each in self._of(PACE, node):
+            ppm = ppm * each // USUAL_PPM
+        producer.pace(ppm)
+        producer.heat(tuple([(key, share) for _fault, key, share in self._of(HEAT, node)]))
+        self.guard(node)
+
+    def guard(self, node: int) -> None:
+        """Stand before whatever runs on the producer's node, if answers to it get lost."""
+        process = self._ground.network.processes[node]
+        if self._of(LOST, node) and not isinstance(process.node, LostAnswers):
+            producer = self._producers[self._names[node]]
+            process.run(LostAnswers(process.node, producer, lambda partition: self._loses(node, partition)))
+
+    def save(self) -> tuple[Any, ...]:
+        """All state."""
+        return tuple(self._laid.items())
+
+    def load(self, saved: tuple[Any, ...]) -> None:
+        """Undo of :meth:`save`; clients are to be told when they are loaded."""
+        self._laid = dict(saved)
