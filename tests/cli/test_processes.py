@@ -87,7 +87,7 @@ def test_a_killed_run_can_be_replayed_as_far_as_it_goes(
     done = typed("replay", session)
     assert done.code == 0
     # How far it went is another at every run, and so is whether its last line is whole.
-    assert done.err.replace(f" {whole} events", " <so many> events").splitlines()[-2:] == snapshot
+    assert done.err.replace(f" {whole:,} events", " <so many> events").splitlines()[-2:] == snapshot
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

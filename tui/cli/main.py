@@ -47,10 +47,10 @@ def register_completion(app: typer.Typer, end: Callable[[Callable[[], int]], NoR
 
     @app.command("completion")
     def _completion(shell: Annotated[Shell, typer.Argument(help="Your shell.")]) -> None:
-        """Print what makes a shell complete floodmark: commands, options, playbooks, faults, sessions.
+        """Print the shell completion script: commands, options, playbooks, faults, sessions.
 
         For bash, put `source <(floodmark completion bash)` into ~/.bashrc. For zsh, put `source <(floodmark completion
-        zsh)` into ~/.zshrc, behind compinit. For fish, write it to ~/.config/fish/completions/floodmark.fish.
+        zsh)` into ~/.zshrc, after compinit. For fish, write it to ~/.config/fish/completions/floodmark.fish.
         """
         end(lambda: print_script(app, shell))
 
@@ -91,7 +91,7 @@ class Commands(TyperGroup):
 
 app = typer.Typer(
     name="floodmark",
-    help="A terminal chaos lab for Kafka. Without a command it opens the screen: a tour, disasters, a sandbox.",
+    help="A terminal chaos lab for Kafka. Without a command it opens the TUI: a guided tour, incidents, a sandbox.",
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -103,9 +103,9 @@ OutOption = Annotated[
     Path | None,
     typer.Option(file_okay=False, help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions)."),
 ]
-GlyphsOption = Annotated[str | None, typer.Option(help="Set of glyphs for the screen, such as ascii.")]
-ThemeOption = Annotated[str | None, typer.Option(help="Colours of the screen: dark, light, ansi.")]
-SpeedOption = Annotated[float | None, typer.Option(help="Virtual seconds per second at the start.")]
+GlyphsOption = Annotated[str | None, typer.Option(help="Glyphs of the TUI, such as ascii.")]
+ThemeOption = Annotated[str | None, typer.Option(help="Colours of the TUI: dark, light, ansi.")]
+SpeedOption = Annotated[float | None, typer.Option(help="Speed at the start, in virtual seconds per second.")]
 SessionArgument = Annotated[
     str,
     typer.Argument(
@@ -138,7 +138,7 @@ def _version(wanted: bool) -> None:
 @app.callback(invoke_without_command=True)
 def _screen(
     context: typer.Context,
-    playbook: Annotated[str | None, typer.Option(help="File or bundled name, opened at once.")] = None,
+    playbook: Annotated[str | None, typer.Option(help="Playbook to open: a file or a bundled name.")] = None,
     seed: SeedOption = None,
     out: OutOption = None,
     glyphs: GlyphsOption = None,
@@ -171,7 +171,7 @@ def _check(
     ],
     json: JsonOption = False,
 ) -> None:
-    """Read playbooks without running them; every mistake is told with its place."""
+    """Validate playbooks without running them; report each error with its line and column."""
     from tui.cli.reference.library import check  # noqa: PLC0415
 
     _end(lambda: check(files, json=json))
@@ -185,9 +185,9 @@ def _replay(
     session: SessionArgument,
     json: JsonOption = False,
 ) -> None:
-    """Run a recorded session again and compare.
+    """Replay a recorded session and compare it with the recording.
 
-    Exit code 0: it came out the same. 1: it did not. 2: the session cannot be read.
+    Exit code 0: every event is the same. 1: an event differs. 2: the session cannot be read.
     """
     from tui.cli.sessions.recorded import run_replay  # noqa: PLC0415
 
@@ -198,14 +198,14 @@ def _replay(
 def _diff(
     left: SessionArgument,
     right: Annotated[
-        str, typer.Argument(metavar="OTHER", help="The session it is held against.", autocompletion=known.sessions)
+        str, typer.Argument(metavar="OTHER", help="Session to compare with.", autocompletion=known.sessions)
     ],
     json: JsonOption = False,
-    everything: Annotated[bool, typer.Option("--all", help="Also what is the same.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Show equal results too.")] = False,
 ) -> None:
-    """Compare two recorded sessions: the first event that differs, then what came of each, side by side.
+    """Compare two recorded sessions: the first event that differs, then the results side by side.
 
-    Exit code 0: the same happened in both. 1: it did not. 2: one cannot be read.
+    Exit code 0: the sessions are the same. 1: they differ. 2: a session cannot be read.
     """
     from tui.cli.analysis.diff import run_diff  # noqa: PLC0415
 
@@ -216,12 +216,13 @@ def _diff(
 def _recover(
     sessions: Annotated[
         list[str],
-        typer.Argument(metavar="SESSION...", help="Directories of sessions, or ids.", autocompletion=known.sessions),
+        typer.Argument(metavar="SESSION...", help="Session directories or ids.", autocompletion=known.sessions),
     ],
 ) -> None:
-    """Seal sessions whose process died, by running them again up to their last whole event.
+    """Seal the sessions of crashed processes, by replaying them up to the last complete event.
 
-    Exit code 0: all are sealed. 1: one came out differently, and is left as it is. 2: one cannot be read.
+    Exit code 0: all are sealed. 1: a replay differs from its recording, which is left unchanged. 2: a session cannot be
+    read.
     """
     from tui.cli.sessions.recorded import run_recover  # noqa: PLC0415
 
@@ -231,16 +232,19 @@ def _recover(
 @app.command("export")
 def _export(
     session: SessionArgument,
-    out: Annotated[Path | None, typer.Option("-o", "--output", help="Write this file instead of stdout.")] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the playbook; its own and '-exported' by default.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
-    bundle: Annotated[bool, typer.Option("--bundle", help="Put the session itself into one file instead.")] = False,
+    out: Annotated[Path | None, typer.Option("-o", "--output", help="File to write instead of stdout.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the playbook; the session's own with '-exported' by default.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
+    bundle: Annotated[bool, typer.Option("--bundle", help="Write the session itself as one file instead.")] = False,
 ) -> None:
-    """Turn a recorded session into a playbook: the operator's actions as steps, and expectations found in it.
+    """Turn a recorded session into a playbook: the operator's actions as steps, the observed results as expectations.
 
-    With --bundle: put it into one file, to send to somebody. Every command that takes a session takes that file.
+    With --bundle, pack the session into one file to send. Every command that takes a session accepts that file.
 
-    Exit code 0: there is one, and it comes to the same digest. 1: it does not. 2: bad input; nothing is written.
+    Exit code 0: the playbook is written and has the digest of the session. 1: its digest differs. 2: bad input; nothing
+    is written.
     """
     from tui.cli.sessions.recorded import Export, run_export  # noqa: PLC0415
 
@@ -254,9 +258,9 @@ def _open(
     theme: ThemeOption = None,
     speed: SpeedOption = None,
 ) -> None:
-    """Open a recorded session on the screen: run again, never changed; what is done in it begins a recorded branch.
+    """Open a recorded session in the TUI. The recording never changes: any action starts a recorded branch.
 
-    Exit code 0: it was looked at. 1: it came out differently. 2: it cannot be read, or there is no terminal.
+    Exit code 0: the session was closed. 1: its replay differs. 2: it cannot be read, or there is no terminal.
     """
     from tui.program import ProgramOptions, perform  # noqa: PLC0415
     from tui.session.destination import SESSION, Wish  # noqa: PLC0415
@@ -266,10 +270,10 @@ def _open(
 
 @app.command("import")
 def _import(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles that export --bundle wrote.")],
+    files: Annotated[list[Path], typer.Argument(metavar="FILE...", help="Bundles written by export --bundle.")],
     out: OutOption = None,
 ) -> None:
-    """Unpack bundles into the directory of sessions."""
+    """Unpack session bundles into the sessions directory."""
     from tui.cli.sessions.recorded import run_import  # noqa: PLC0415
 
     _end(lambda: run_import(files, out))
@@ -278,17 +282,18 @@ def _import(
 @app.command("peek")
 def _peek(
     session: SessionArgument,
-    partition: Annotated[str, typer.Argument(help="Such as orders-0.")],
+    partition: Annotated[str, typer.Argument(help="Partition, such as orders-0.")],
     offset: Annotated[int, typer.Argument(min=0, help="Offset of the record.")],
     at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As it was at this virtual time, as in 12s; the end by default.")
+        str | None,
+        typer.Option(metavar="TIME", help="Show the state at this virtual time, such as 12s; the end by default."),
     ] = None,
-    records: Annotated[int, typer.Option(min=1, max=1_000, help="How many offsets to show.")] = 1,
+    records: Annotated[int, typer.Option(min=1, max=1_000, help="Number of offsets to show.")] = 1,
     json: JsonOption = False,
 ) -> None:
-    """Show the record at an offset of a recorded session: key, contents, producer, and who still holds it.
+    """Show the record at an offset of a recorded session: key, contents, producer, and the replicas that hold it.
 
-    Exit code 0: there is one. 1: nothing was ever written there. 2: bad input.
+    Exit code 0: a record is shown. 1: no record was ever written there. 2: bad input.
     """
     from tui.cli.sessions.recorded import run_peek  # noqa: PLC0415
 
@@ -298,17 +303,20 @@ def _peek(
 @app.command("groups")
 def _groups(
     session: SessionArgument,
-    group: Annotated[str | None, typer.Argument(help="Describe this one; all by their states otherwise.")] = None,
-    at: Annotated[
-        str | None, typer.Option(metavar="TIME", help="As it was at this virtual time, as in 12s; the end by default.")
+    group: Annotated[
+        str | None, typer.Argument(help="Group to describe; without it all groups are listed with their states.")
     ] = None,
-    members: Annotated[bool, typer.Option("--members", help="Its members and what they have.")] = False,
-    state: Annotated[bool, typer.Option("--state", help="Its state and its coordinator.")] = False,
+    at: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Show the state at this virtual time, such as 12s; the end by default."),
+    ] = None,
+    members: Annotated[bool, typer.Option("--members", help="Show members and their assignments.")] = False,
+    state: Annotated[bool, typer.Option("--state", help="Show the state and the coordinator.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Describe the consumer groups of a recorded session, as kafka-consumer-groups.sh does.
 
-    Exit code 0: there is something to show. 1: there is no such group at that time. 2: bad input.
+    Exit code 0: a group is shown. 1: there is no such group at that time. 2: bad input.
     """
     from tui.cli.sessions.recorded import run_groups  # noqa: PLC0415
 
@@ -333,11 +341,11 @@ for _register in _PARTS:
 
 @app.command("demo")
 def _demo(
-    out: Annotated[Path, typer.Option(file_okay=False, help="Where the report goes.")] = Path("reports/demo"),
+    out: Annotated[Path, typer.Option(file_okay=False, help="Directory of the report.")] = Path("reports/demo"),
 ) -> None:
-    """Show what floodmark is for in about a minute: two losses of old releases, a crash, and their report.
+    """Show in about a minute what floodmark does: two losses of old releases, a live crash, and their report.
 
-    It prints one screen; all that each run prints is in demo.txt beside the report.
+    The output fits one screen; the full output of each run is in demo.txt beside the report.
     """
     from tui.cli.runs.demo import demo  # noqa: PLC0415
 

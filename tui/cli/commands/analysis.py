@@ -9,11 +9,11 @@ import typer
 from tui.cli.commands import options as known
 from tui.cli.commands.options import JsonOption, MasterOption, MemoryOption
 
-STORM_HELP = """Draw random schedules of faults over a playbook's cluster and load, and find what nobody thought of.
+STORM_HELP = """Search for failures: generate random fault schedules over a playbook's cluster and load.
 
-Every run draws its own faults, how often they come and how long they last, and looks at the cluster to strike when it
-matters. Then everything heals, and the cluster has the time of 'settle' to come back. One seed draws everything.
-Without a playbook it lists those that come along for storms.
+Each run generates its own faults, rates and durations, and times many of them by the state of the cluster. Then every
+fault heals and the cluster has the time of 'settle' to recover. One seed determines everything. Without a playbook it
+lists the bundled storm presets.
 
 Examples:
 
@@ -25,11 +25,11 @@ Examples:
 
   floodmark storm storm-unclean --runs 20000 --engine spark --master spark://host:7077
 
-With --engine spark the runs are tasks, their rows are Parquet files in the campaign's directory, and a fleet report
-follows (see: floodmark fleet). The same seeds come to the same rows with either engine.
+With --engine spark the runs are Spark tasks, their rows are Parquet files in the campaign directory, and a fleet report
+follows (see floodmark fleet). The same seeds give the same rows with either engine.
 
-Exit code 0: nothing surprising. 1: something is. 2: bad input. 70: a run broke inside. 130, 143: stopped; go on with
-the same command.
+Exit code 0: nothing surprising. 1: a surprising finding. 2: bad input. 70: internal error in a run. 130, 143: stopped;
+resume with the same command.
 """
 
 
@@ -42,41 +42,42 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
             str,
             typer.Argument(
                 metavar="[FILE|NAME]",
-                help="A playbook: a file, a bundled one, or one for storms.",
+                help="Playbook: a file, a bundled name, or a storm preset.",
                 autocompletion=known.storms,
             ),
         ] = "",
-        runs: Annotated[int, typer.Option(min=1, max=10_000_000, help="How many runs.")] = 100,
-        seed: Annotated[int | None, typer.Option(min=0, help="Its seed; the playbook's by default.")] = None,
+        runs: Annotated[int, typer.Option(min=1, max=10_000_000, help="Number of runs.")] = 100,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed of the storm; the playbook's by default.")] = None,
         settings: Annotated[
-            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of the playbook.")
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of the playbook.")
         ] = None,
-        keep_steps: Annotated[bool, typer.Option("--keep-steps", help="Take the playbook's own steps, too.")] = False,
-        no_vary: Annotated[bool, typer.Option("--no-vary", help="Draw no settings from the playbook's grid.")] = False,
+        keep_steps: Annotated[bool, typer.Option("--keep-steps", help="Keep the playbook's own steps too.")] = False,
+        no_vary: Annotated[
+            bool, typer.Option("--no-vary", help="Do not vary settings over the playbook's grid.")
+        ] = False,
         only: Annotated[
-            int | None, typer.Option(metavar="RUN", min=1, help="Do this run alone, and keep its session.")
+            int | None, typer.Option(metavar="RUN", min=1, help="Run only this run, and record its session.")
         ] = None,
         show: Annotated[
-            int | None, typer.Option(metavar="RUN", min=1, help="Print what this run draws, and run nothing.")
+            int | None, typer.Option(metavar="RUN", min=1, help="Print the schedule of this run without running it.")
         ] = None,
         stop_on_first: Annotated[
-            bool, typer.Option("--stop-on-first", help="End with the first run that finds anything.")
+            bool, typer.Option("--stop-on-first", help="Stop after the first run with a finding.")
         ] = False,
         stop_on: Annotated[
-            str | None, typer.Option(metavar="KEY", help="End with the first run that finds this; * for anything.")
+            str | None, typer.Option(metavar="KEY", help="Stop after the first run with this finding; * is any.")
         ] = None,
         out: Annotated[
-            Path | None, typer.Option(metavar="FOLDER", help="The campaign's directory; storms/NAME-SEED by default.")
+            Path | None, typer.Option(metavar="FOLDER", help="Campaign directory; storms/NAME-SEED by default.")
         ] = None,
         resume: Annotated[
-            Path | None, typer.Option(metavar="FOLDER", help="Go on with the campaign of this directory.")
+            Path | None, typer.Option(metavar="FOLDER", help="Resume the campaign in this directory.")
         ] = None,
         workers: Annotated[
-            int | None, typer.Option("--workers", "-j", min=1, max=512, help="Processes; one for each core by default.")
+            int | None,
+            typer.Option("--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."),
         ] = None,
-        engine: Annotated[
-            str, typer.Option(metavar="local|spark", help="Who does the runs: this machine's cores, or Spark.")
-        ] = "local",
+        engine: Annotated[str, typer.Option(metavar="local|spark", help="Run on local cores or on Spark.")] = "local",
         master: MasterOption = None,
         memory: MemoryOption = None,
         json: JsonOption = False,
@@ -93,11 +94,11 @@ def register_storm(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
 # ``floodmark ask``.
 
 
-ASK_HELP = """Is it safe? Fork a session or a playbook at an instant, act, and look at many possible futures.
+ASK_HELP = """Is it safe? Fork a session or a playbook at a point in time, act, and simulate many seeds.
 
 An action is a fault, an operation or heal, with its target: 'restart broker(2)', 'crash leader(orders-0) for 10s',
-'elect_leaders orders-0'. Several stand between semicolons, each with 'after 30s' or 'when CONDITION' in front.
-Without one, it is asked what the playbook would still do.
+'elect_leaders orders-0'. Separate several with semicolons, each with 'after 30s' or 'when CONDITION' in front. Without
+an action, the question is about the playbook's remaining steps.
 
 Examples:
 
@@ -107,7 +108,7 @@ Examples:
 
   floodmark ask SESSION --at 12s 'restart broker(1); when under_replicated() == 0 restart broker(2)'
 
-Exit code 0: safe over all seeds. 1: not safe. 2: bad input. 3: refused, or nothing can be said.
+Exit code 0: safe for all seeds. 1: not safe. 2: bad input. 3: the action is refused, or inconclusive.
 """
 
 
@@ -119,40 +120,44 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         source: Annotated[
             str,
             typer.Argument(
-                metavar="SESSION|PLAYBOOK", help="A recorded session, or a playbook.", autocompletion=known.sources
+                metavar="SESSION|PLAYBOOK",
+                help="Recorded session, playbook, or bundled name.",
+                autocompletion=known.sources,
             ),
         ],
         question: Annotated[
-            str | None, typer.Argument(metavar="[QUESTION]", help="What is to be done, as in 'restart broker(2)'.")
+            str | None, typer.Argument(metavar="[QUESTION]", help="Action, such as 'restart broker(2)'.")
         ] = None,
         at: Annotated[
             str | None,
             typer.Option(
                 metavar="TIME|EVENTS",
-                help="Ask at this virtual time, or after so many kernel events; before settling, or a playbook's first "
-                "step, by default.",
+                help="Fork at this virtual time, or after this many kernel events; by default before settling, or "
+                "before a playbook's first step.",
             ),
         ] = None,
-        seeds: Annotated[int, typer.Option(min=1, max=10_000, help="How many possible futures to look at.")] = 20,
+        seeds: Annotated[int, typer.Option(min=1, max=10_000, help="Number of seeds to simulate.")] = 20,
         horizon: Annotated[
-            str | None, typer.Option("--for", metavar="TIME", help="Watch so long after the last action; 60s or more.")
+            str | None,
+            typer.Option("--for", metavar="TIME", help="Simulate this long after the last action; at least 60s."),
         ] = None,
         stall: Annotated[
-            str | None, typer.Option(metavar="TIME", help="What is longer than this is a stall; 2s by default.")
+            str | None, typer.Option(metavar="TIME", help="Longer pauses count as a stall; 2s by default.")
         ] = None,
-        steps: Annotated[Path | None, typer.Option(metavar="FILE", help="Ask about a YAML list of steps.")] = None,
-        seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook up to the instant.")] = None,
+        steps: Annotated[Path | None, typer.Option(metavar="FILE", help="Act by a YAML list of steps.")] = None,
+        seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook up to the fork.")] = None,
         settings: Annotated[
-            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of a playbook.")
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of a playbook.")
         ] = None,
         witness: Annotated[
             Path | None,
-            typer.Option(metavar="FILE", help="Write the worst future as a playbook; NAME-witness.yaml if not safe."),
+            typer.Option(metavar="FILE", help="Write the worst run as a playbook; NAME-witness.yaml if not safe."),
         ] = None,
-        no_witness: Annotated[bool, typer.Option("--no-witness", help="Write none.")] = False,
-        force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+        no_witness: Annotated[bool, typer.Option("--no-witness", help="Do not write the worst run.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
         jobs: Annotated[
-            int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many processes; one for each core.")
+            int | None,
+            typer.Option("--jobs", "-j", min=1, max=512, help="Number of processes; one per core by default."),
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
@@ -168,12 +173,12 @@ def register_ask(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
 # ``floodmark explore``.
 
 
-EXPLORE_HELP = """Try every order of events within small bounds, and find the shortest one that breaks a promise.
+EXPLORE_HELP = """Try every order of events within small bounds, and find the shortest one that violates an invariant.
 
-Takes a file, or the name of an exploration that comes along; without either it lists these. What is found is written
-as a playbook that is stepped by hand, and run: it must come to the same.
+Takes a file or the name of a bundled exploration; without either it lists these. A counterexample is written as a
+playbook with manual steps, and run to confirm it.
 
-Exit code 0: nothing is broken. 1: something is. 2: bad input. 3: ended before everything was seen, and nothing found.
+Exit code 0: no violation. 1: a violation. 2: bad input. 3: ended before every state was explored, without a violation.
 """
 
 
@@ -186,31 +191,23 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
             str,
             typer.Argument(
                 metavar="[FILE|NAME]",
-                help="An exploration: a file, or the name of one.",
+                help="Exploration: a file or a bundled name.",
                 autocompletion=known.explorations,
             ),
         ] = "",
-        kafka: Annotated[str | None, typer.Option(metavar="VERSION", help="The rules of this release line.")] = None,
-        replicas: Annotated[int | None, typer.Option(help="Replicas, 2 to 5.")] = None,
-        log_size: Annotated[int | None, typer.Option("--log-size", help="Records that a log may hold, 1 to 6.")] = None,
-        records: Annotated[int | None, typer.Option(help="Records that are ever written, 0 to 6.")] = None,
-        epochs: Annotated[int | None, typer.Option(help="Leader epochs, 1 to 6.")] = None,
-        restarts: Annotated[
-            int | None, typer.Option(help="How often a broker may die and start again, 0 to 4.")
-        ] = None,
-        symmetry: Annotated[
-            bool, typer.Option(help="Count states once that differ in nothing but the numbers of brokers.")
-        ] = True,
+        kafka: Annotated[str | None, typer.Option(metavar="VERSION", help="Kafka version whose rules apply.")] = None,
+        replicas: Annotated[int | None, typer.Option(help="Number of replicas, 2 to 5.")] = None,
+        log_size: Annotated[int | None, typer.Option("--log-size", help="Most records in a log, 1 to 6.")] = None,
+        records: Annotated[int | None, typer.Option(help="Most records written in all, 0 to 6.")] = None,
+        epochs: Annotated[int | None, typer.Option(help="Most leader epochs, 1 to 6.")] = None,
+        restarts: Annotated[int | None, typer.Option(help="Most broker restarts, 0 to 4.")] = None,
+        symmetry: Annotated[bool, typer.Option(help="Treat states that differ only in broker ids as one.")] = True,
         fingerprints: Annotated[
-            bool, typer.Option(help="Remember 64 bits of a state: less memory, and a small chance to miss something.")
+            bool, typer.Option(help="Keep 64-bit fingerprints of states: less memory, a small chance to miss one.")
         ] = False,
-        most: Annotated[int, typer.Option(min=0, help="End at so many states; 0 for no limit.")] = 2_000_000,
-        stop_on_first: Annotated[
-            bool, typer.Option("--stop-on-first", help="End with the first thing broken.")
-        ] = False,
-        out: Annotated[
-            str, typer.Option(metavar="FOLDER", help="Where playbooks of what is found go.")
-        ] = "explorations",
+        most: Annotated[int, typer.Option(min=0, help="Stop after this many states; 0 is no limit.")] = 2_000_000,
+        stop_on_first: Annotated[bool, typer.Option("--stop-on-first", help="Stop at the first violation.")] = False,
+        out: Annotated[str, typer.Option(metavar="FOLDER", help="Directory for counterexamples.")] = "explorations",
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
         from tui.cli.analysis.explore import ExploreRequest, run_explore  # noqa: PLC0415
@@ -228,10 +225,10 @@ def register_explore(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
 # ``floodmark shrink``.
 
 
-SHRINK_HELP = """Make what went wrong as short as it can be: a playbook that still goes wrong for the same reason.
+SHRINK_HELP = """Minimise a failing session or playbook to the steps needed to reproduce the same finding.
 
-Takes a recorded session, with all that its operator did, or a playbook. Steps, clients, records, settings and time are
-left out as long as the same finding stays; every candidate is run. What is left is written as a playbook, and run.
+Takes a recorded session with its operator's actions, or a playbook. It removes steps, clients, records, settings and
+time as long as the finding stays, and runs every candidate. The result is written as a playbook and run once more.
 
 Examples:
 
@@ -241,8 +238,8 @@ Examples:
 
   floodmark shrink storm.yaml --budget 2m, and then: floodmark shrink storm.yaml --resume
 
-Exit code 0: nothing more can be left out. 1: what was written does not come to the same. 2: bad input. 3: nothing is
-wrong, or the budget was used up first. 130, 143: stopped; the shortest so far is written.
+Exit code 0: nothing more can be removed. 1: the written playbook does not reproduce the finding. 2: bad input. 3: there
+is no finding, or the budget was used up. 130, 143: stopped; the shortest playbook so far is written.
 """
 
 
@@ -254,30 +251,33 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
         source: Annotated[
             str,
             typer.Argument(
-                metavar="SESSION|FILE|NAME", help="A recorded session, or a playbook.", autocompletion=known.sources
+                metavar="SESSION|FILE|NAME",
+                help="Recorded session, playbook, or bundled name.",
+                autocompletion=known.sources,
             ),
         ],
         keep: Annotated[
             list[str] | None,
-            typer.Option(metavar="KEY", help="What must stay, as in violation:log-matching; the worst by default."),
+            typer.Option(metavar="KEY", help="Finding to keep, such as violation:log-matching; the worst by default."),
         ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook; its own by default.")] = None,
         settings: Annotated[
-            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of a playbook.")
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of a playbook.")
         ] = None,
         out: Annotated[
             Path | None,
-            typer.Option("--out", "-o", metavar="FILE", help="Write this file; NAME-shrunk.yaml by default."),
+            typer.Option("--out", "-o", metavar="FILE", help="File to write; NAME-shrunk.yaml by default."),
         ] = None,
-        force: Annotated[bool, typer.Option("--force", help="Write over a file that is there.")] = False,
+        force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
         workers: Annotated[
-            int | None, typer.Option("--workers", "-j", min=1, max=512, help="How many processes; one for each core.")
+            int | None,
+            typer.Option("--workers", "-j", min=1, max=512, help="Number of processes; one per core by default."),
         ] = None,
         budget: Annotated[
-            str | None, typer.Option(metavar="RUNS|TIME", help="End after so many sessions, or so long, as in 2m.")
+            str | None, typer.Option(metavar="RUNS|TIME", help="Stop after this many runs or this time, such as 2m.")
         ] = None,
-        resume: Annotated[bool, typer.Option("--resume", help="Go on where it was stopped.")] = False,
-        plain: Annotated[bool, typer.Option("--plain", help="Print a line whenever it got shorter.")] = False,
+        resume: Annotated[bool, typer.Option("--resume", help="Resume a stopped run.")] = False,
+        plain: Annotated[bool, typer.Option("--plain", help="Print a line for each improvement.")] = False,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
         from tui.cli.analysis.shrink import ShrinkRequest, run_shrink  # noqa: PLC0415
@@ -291,13 +291,13 @@ def register_shrink(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
 # ``floodmark why``.
 
 
-WHY_HELP = """Why were records lost, when did that become inevitable, and what would have saved them?
+WHY_HELP = """Why were records lost, when did the loss become inevitable, and what would have prevented it?
 
-Takes a recorded session, a playbook, or the name of a bundled one. The point of no return is the last event after
-which nothing that an operator can do would have kept the record; it is found by forking the session and trying. Then
-the session is run again with one thing changed at a time, or two where none saves, each with its price.
+Takes a recorded session, a playbook, or a bundled name. The point of no return is the event after which no operator
+action can keep the record; it is found by forking the session and trying actions. Then the session runs again with one
+setting changed at a time (or two, where one is not enough), and each change is listed with its cost.
 
-Exit code 0: answered, also where nothing was lost. 2: bad input.
+Exit code 0: answered, also when nothing was lost. 2: bad input.
 """
 
 
@@ -309,7 +309,9 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
         source: Annotated[
             str,
             typer.Argument(
-                metavar="SESSION|PLAYBOOK|NAME", help="A recorded session, or a playbook.", autocompletion=known.sources
+                metavar="SESSION|PLAYBOOK|NAME",
+                help="Recorded session, playbook, or bundled name.",
+                autocompletion=known.sources,
             ),
         ],
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
@@ -317,23 +319,26 @@ def register_why(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn])
             int | None,
             typer.Option(
                 min=1,
-                help="Only this one; else all, with the point of no return of 3 losses.",
+                help="Explain only this finding; by default all, with the point of no return of 3 losses.",
             ),
         ] = None,
         at: Annotated[
             str | None,
             typer.Option(
                 metavar="TIME",
-                help="Explain a session as it stood at this virtual time; --finding counts what it had by then.",
+                help="Explain the session as of this virtual time; --finding counts its findings until then.",
             ),
         ] = None,
         seed: Annotated[int | None, typer.Option(min=0, help="Seed of a playbook; its own by default.")] = None,
         settings: Annotated[
-            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value of a playbook.")
+            list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value of a playbook.")
         ] = None,
-        seeds: Annotated[int, typer.Option(min=1, max=1000, help="Over how many seeds the best is confirmed.")] = 5,
+        seeds: Annotated[
+            int, typer.Option(min=1, max=1000, help="Number of seeds to confirm the best change with.")
+        ] = 5,
         jobs: Annotated[
-            int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
+            int | None,
+            typer.Option("--jobs", "-j", min=1, max=512, help="Number of parallel runs; one per core by default."),
         ] = None,
     ) -> None:
         from tui.cli.runs.why import WhyRequest, run_why  # noqa: PLC0415

@@ -22,11 +22,11 @@ def register_invariants(app: typer.Typer) -> None:
     @app.command("invariants")
     def _invariants(
         name: Annotated[
-            str | None, typer.Argument(help="Tell all about this one.", autocompletion=known.invariants)
+            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.invariants)
         ] = None,
         json: Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")] = False,
     ) -> None:
-        """List what the protocol promises and since which version, or tell all about one property."""
+        """List the safety invariants and the versions that guarantee them, or show details of one."""
         raise typer.Exit(invariants(name, json=json))
 
 
@@ -54,7 +54,7 @@ def _list(chosen: "list[InvariantDefinition]") -> None:
     from playbooks.reference_text import promised_words  # noqa: PLC0415
 
     rows = [(each.name, promised_words(each), each.title) for each in chosen]
-    table(answers(), ("invariant", "promised by", "what it is about"), rows)
+    table(answers(), ("invariant", "promised by", "about"), rows)
 
 
 def _tell(promise: "InvariantDefinition") -> None:
@@ -105,21 +105,23 @@ def _register_library(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
     @app.command("library")
     def _library(
         name: Annotated[
-            str | None, typer.Argument(help="Tell all about this one.", autocompletion=known.playbooks)
+            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.playbooks)
         ] = None,
-        tag: Annotated[str | None, typer.Option(metavar="TAG", help="Only those with this tag, such as loss.")] = None,
+        tag: Annotated[
+            str | None, typer.Option(metavar="TAG", help="Only playbooks with this tag, such as loss.")
+        ] = None,
         kafka: Annotated[
             str | None,
             typer.Option(
                 metavar="VERSION",
-                help="Only those expected to pass under this version.",
+                help="Only playbooks expected to pass under this version.",
                 autocompletion=known.versions,
             ),
         ] = None,
-        yaml: Annotated[bool, typer.Option("--yaml", help="Print the file itself.")] = False,
+        yaml: Annotated[bool, typer.Option("--yaml", help="Print the YAML file.")] = False,
         json: JsonOption = False,
     ) -> None:
-        """List the bundled playbooks by theme, or tell all about one."""
+        """List the bundled playbooks by theme, or show details of one."""
         from tui.cli.reference.library import LibraryOptions, library  # noqa: PLC0415
 
         end(lambda: library(LibraryOptions(name, tag, kafka, yaml, json)))
@@ -129,14 +131,14 @@ def _register_faults(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetu
     @app.command("faults")
     def _faults(
         name: Annotated[
-            str | None, typer.Argument(help="Tell all about this one.", autocompletion=known.faults)
+            str | None, typer.Argument(help="Show details of this one.", autocompletion=known.faults)
         ] = None,
         family: Annotated[
-            str | None, typer.Option(metavar="FAMILY", help="Only one family's, such as links or 'control plane'.")
+            str | None, typer.Option(metavar="FAMILY", help="Only this family, such as links or 'control plane'.")
         ] = None,
         json: JsonOption = False,
     ) -> None:
-        """List the faults by family, the operations and the targets, or tell all about one."""
+        """List faults, admin operations and targets, or show details of one."""
         from tui.cli.reference.catalogue import faults  # noqa: PLC0415
 
         end(lambda: faults(name, family=family, json=json))
@@ -146,17 +148,20 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
     @app.command("profiles")
     def _profiles(
         version: Annotated[
-            str | None, typer.Argument(help="Tell the rules of this one.", autocompletion=known.versions)
+            str | None, typer.Argument(help="Show the rules of this version.", autocompletion=known.versions)
         ] = None,
         card: Annotated[
-            bool, typer.Option("--card", help="Print the fidelity card: what is modelled, after what, and what is not.")
+            bool,
+            typer.Option(
+                "--card", help="Print the fidelity card: what is modelled, its sources, and what is not modelled."
+            ),
         ] = False,
         json: Annotated[bool, typer.Option("--json", help="Print the card as one JSON document on stdout.")] = False,
     ) -> None:
-        """List the Kafka versions that can be modelled and their rules, or the rules of one.
+        """List the modelled Kafka versions and their rules, or the rules of one version.
 
-        With --card: each area of rules with the versions that it is for, its sources, the tests that pin it, and what
-        of it is not modelled. Of one version: the areas that it has.
+        With --card: each area with its versions, its sources, the tests that check it, and what is not modelled. With a
+        version: the areas of that version.
         """
         from tui.cli.reference.catalogue import print_card, profiles  # noqa: PLC0415
 
@@ -165,10 +170,13 @@ def _register_kafka(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
     @app.command("configs")
     def _configs(
         scope: Annotated[
-            str | None, typer.Argument(help="Only those of a broker, topic, producer or consumer.", metavar="[SCOPE]")
+            str | None,
+            typer.Argument(
+                help="Only configurations of this scope: broker, topic, producer or consumer.", metavar="[SCOPE]"
+            ),
         ] = None,
     ) -> None:
-        """List Kafka's configurations that can be set, with what each takes."""
+        """List the Kafka configurations that can be set, with their types and ranges."""
         from tui.cli.reference.catalogue import configs  # noqa: PLC0415
 
         end(lambda: configs(scope))
@@ -178,18 +186,19 @@ def _register_keys(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
     @app.command("keys")
     def _keys(
         place: Annotated[
-            str | None, typer.Argument(metavar="[PLACE]", help="Such as cluster, producers, steps or expect.")
+            str | None,
+            typer.Argument(metavar="[PLACE]", help="Part of a playbook, such as cluster, producers, steps or expect."),
         ] = None,
         json: JsonOption = False,
     ) -> None:
-        """List the keys that a playbook may have at a place, with what each takes."""
+        """List the keys of a part of a playbook, with their values."""
         from tui.cli.reference.catalogue import keys  # noqa: PLC0415
 
         end(lambda: keys(place, json=json))
 
     @app.command("schema")
     def _schema() -> None:
-        """Print the JSON Schema of playbooks, for editors."""
+        """Print the JSON Schema of playbooks for editors."""
         from tui.cli.reference.catalogue import schema  # noqa: PLC0415
 
         end(schema)
@@ -204,12 +213,12 @@ def register_settings(app: typer.Typer, end: Callable[[Callable[[], int]], NoRet
     @app.command("settings")
     def _settings(
         example: Annotated[
-            bool, typer.Option("--example", help="Print a file with everything that can be set, commented out.")
+            bool, typer.Option("--example", help="Print an example file with every setting commented out.")
         ] = False,
     ) -> None:
-        """Tell where the settings of the screen are, and what is in force of them.
+        """Show the TUI settings file and the effective settings.
 
-        Exit code 0: all of the file is. 2: something in it is wrong, and is told.
+        Exit code 0: the file is valid, or there is none. 2: the file has errors, which are printed.
         """
         end(print_example if example else settings)
 

@@ -11,10 +11,10 @@ from tui.cli.commands import options as known
 from tui.terminal.self_command import command
 
 FLEET_HELP = """\
-Report with Spark over many runs: how likely each finding is, how long recovery takes, what is dangerous.
+Report with Spark over many runs: probability of each finding, recovery times, dangerous settings.
 
-Reads the directories of campaigns (floodmark storm, of either engine) and of recorded sessions. Every number names
-the run that shows it, and the command that runs it again.
+Reads campaign directories (of floodmark storm, with either engine) and recorded sessions. Each number names a run that
+shows it, and the command that repeats that run.
 
 Examples:
 
@@ -22,8 +22,8 @@ Examples:
 
   floodmark fleet storms/new --baseline storms/old --format terminal,md
 
-Exit code 0: it is written. 1: something is worse than in the baseline, for sure. 2: bad input, no Java, or a master or
-directory that cannot be used. 70: Spark failed; its log is named. 130, 143: stopped; an earlier report is as it was.
+Exit code 0: written. 1: significantly worse than the baseline. 2: bad input, no Java, or an unusable master or
+directory. 70: Spark failed; the path of its log is printed. 130, 143: stopped; an earlier report is unchanged.
 """
 
 
@@ -35,27 +35,31 @@ def register_fleet(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
         paths: Annotated[
             list[str],
             typer.Argument(
-                metavar="FOLDER...", help="Directories of campaigns, or of recorded sessions; hdfs://... as well."
+                metavar="FOLDER...", help="Directories of campaigns or recorded sessions, on disk or hdfs://."
             ),
         ],
         baseline: Annotated[
             str | None,
-            typer.Option(metavar="FOLDER", help="Hold the others against this campaign or these sessions."),
+            typer.Option(metavar="FOLDER", help="Compare the others with this campaign or these sessions."),
         ] = None,
         out: Annotated[
-            Path | None, typer.Option(file_okay=False, help="Where to write; reports/fleet-NAME by default.")
+            Path | None, typer.Option(file_okay=False, help="Output directory; reports/fleet-NAME by default.")
         ] = None,
         formats: Annotated[
             str | None,
-            typer.Option("--format", metavar="LIST", help="Some of html,md,json,parquet,terminal; all by default."),
+            typer.Option(
+                "--format", metavar="LIST", help="Output formats of html,md,json,parquet,terminal; all by default."
+            ),
         ] = None,
         master: Annotated[
             str | None,
             typer.Option(
-                metavar="URL", help="Spark, as in spark://host:7077 or sc://host:15002; this machine by default."
+                metavar="URL", help="Spark master, such as spark://host:7077 or sc://host:15002; local by default."
             ),
         ] = None,
-        memory: Annotated[str | None, typer.Option(metavar="SIZE", help="Heap of Spark's driver, as in 4g.")] = None,
+        memory: Annotated[
+            str | None, typer.Option(metavar="SIZE", help="Heap of the Spark driver, such as 4g.")
+        ] = None,
     ) -> None:
         from tui.cli.runs.spark_jobs import run_to_its_end  # noqa: PLC0415
 
@@ -79,43 +83,47 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
             list[str],
             typer.Argument(
                 metavar="SESSION...",
-                help="Directories of sessions, on a disk or as in hdfs://namenode/sessions, or ids.",
+                help="Session directories, on disk or such as hdfs://namenode/sessions, or ids.",
                 autocompletion=known.sessions,
             ),
         ],
-        out: Annotated[Path | None, typer.Option(file_okay=False, help="Where to write the report.")] = None,
+        out: Annotated[Path | None, typer.Option(file_okay=False, help="Output directory of the report.")] = None,
         formats: Annotated[
             str | None,
             typer.Option(
-                "--format", metavar="LIST", help="Some of html,markdown,parquet,json,terminal; all by default."
+                "--format",
+                metavar="LIST",
+                help="Output formats of html,markdown,parquet,json,terminal; all by default.",
             ),
         ] = None,
         master: Annotated[
             str | None,
             typer.Option(
-                metavar="URL", help="Spark, as in spark://host:7077 or sc://host:15002; this machine by default."
+                metavar="URL", help="Spark master, such as spark://host:7077 or sc://host:15002; local by default."
             ),
         ] = None,
         memory: Annotated[
             str | None,
-            typer.Option(metavar="SIZE", help="Heap of Spark's driver, as in 4g; a quarter of the machine's."),
+            typer.Option(
+                metavar="SIZE", help="Heap of the Spark driver, such as 4g; a quarter of the memory by default."
+            ),
         ] = None,
         baseline: Annotated[
             str | None,
-            typer.Option(metavar="SESSION", help="Directory of the session, or id, to measure the others against."),
+            typer.Option(metavar="SESSION", help="Session directory or id to compare the others with."),
         ] = None,
         why: Annotated[
             bool | None,
             typer.Option(
                 "--why/--no-why",
-                help="Ask sessions that lost records why, as floodmark why does; one short one by default.",
+                help="Explain losses as floodmark why does; by default for one short session.",
             ),
         ] = None,
     ) -> None:
-        """Report with Spark what recorded sessions lost, for how long nobody served, and why.
+        """Report with Spark what recorded sessions lost, how long partitions were unavailable, and why.
 
-        Exit code 0: at least one session is reported. 2: bad input, no Java, or a master or directory that cannot be
-        used. 70: Spark failed; its log is named. 130, 143: stopped. Unless it is 0 an earlier report is as it was.
+        Exit code 0: at least one session is reported. 2: bad input, no Java, or an unusable master or directory. 70:
+        Spark failed; the path of its log is printed. 130, 143: stopped. An earlier report changes only with code 0.
         """
         from tui.cli.runs.spark_jobs import Report, report  # noqa: PLC0415
 
@@ -128,7 +136,7 @@ def register_report(app: typer.Typer, end: Callable[[Callable[[], int]], NoRetur
 def register_spark(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
     """Add the commands; ``end`` does what a command does and leaves with its exit code."""
     group = typer.Typer(
-        help="Make reports start faster, by a cache of what Spark's JVM loads.",
+        help="Make reports start faster with a cache of the classes that Spark loads.",
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -137,16 +145,16 @@ def register_spark(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
 
     @group.command("warm")
     def _warm() -> None:
-        """Make the cache, once: about a minute and 200 MB. Every report uses it from then on.
+        """Build the cache once: about a minute and 200 MB. Every later report uses it.
 
-        It is for this Java, PySpark and environment; make it again when one of them is another. Needs Java 25, such as
-        the one that came with floodmark. Exit code 0: it is made. 2: no such Java, or no place to keep it.
+        The cache fits this Java, PySpark and environment; rebuild it when one of them changes. It needs Java 25, such
+        as the one bundled with floodmark. Exit code 0: built. 2: no such Java, or no writable cache directory.
         """
         end(lambda: _run("warm"))
 
     @group.command("status")
     def _status() -> None:
-        """Tell which caches there are, and whether one fits. Exit code 0: one does. 1: none."""
+        """List the caches and whether one fits. Exit code 0: one fits. 1: none fits."""
         end(lambda: _run("status"))
 
     @group.command("clear")

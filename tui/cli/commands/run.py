@@ -10,10 +10,10 @@ from playbooks.session_format.filesystem import Fsync
 from tui.cli.commands import options as known
 from tui.cli.commands.options import FsyncOption, JsonOption, MasterOption, MemoryOption, SeedOption
 
-RUN_HELP = """Run playbooks without a screen.
+RUN_HELP = """Run playbooks headless and check their expectations.
 
-A grid of settings (vary) runs a session for each cell. With --engine it is kept as a campaign instead: a row for each
-cell, that the same command goes on with, by this machine's cores or as tasks of Spark, and then a fleet report.
+A grid of settings (vary) runs a session for each cell. With --engine the grid is a campaign instead: it keeps one row
+for each cell, uses local cores or Spark tasks, can be resumed with the same command, and ends with a fleet report.
 
 Examples:
 
@@ -23,64 +23,70 @@ Examples:
 
   floodmark run mine.yaml --vary acks=1,all --repeat 500 --engine spark --master spark://host:7077
 
-Verdict and tables go to stdout, or the document of --json in their place. Errors go to stderr, and progress if that is
-a terminal; a pipe gets neither progress nor colours.
+Verdicts and tables (or the JSON document) go to stdout, errors to stderr. Progress and colours appear only on a
+terminal.
 
-Exit code 0: every expectation held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. 130, 143:
-stopped. With --dry-run it is 0 whatever a run would end with, 2 for bad input.
+Exit code 0: all expectations held. 1: one failed. 2: bad input. 3: inconclusive. 70: internal error. 130, 143: stopped.
+With --dry-run: 0, or 2 for bad input.
 """
 
 Files = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE|FOLDER|NAME...",
-        help="Playbooks: files, folders of them, bundled names.",
+        help="Playbooks: files, folders, or bundled names.",
         autocompletion=known.playbooks,
     ),
 ]
 Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Change a value, as in cluster.kafka=0.10.2.")
+    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a value, such as cluster.kafka=0.10.2.")
 ]
-Until = Annotated[str | None, typer.Option(metavar="TIME", help="Cut off at this virtual time, as in 90s.")]
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="Stop at this virtual time, such as 90s.")]
 Out = Annotated[
     Path | None,
     typer.Option(
         file_okay=False,
-        help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions); with --engine the campaign's own "
-        "(grids/NAME-SEED).",
+        help="Parent directory of sessions (FLOODMARK_SESSIONS, else ./sessions); with --engine the campaign's "
+        "directory (grids/NAME-SEED).",
     ),
 ]
-Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML, one case per expectation.")]
-Plain = Annotated[bool, typer.Option("--plain", help="Print one line per notable event.")]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Keep nothing; tell before each fault what it is expected to do.")
-]
+Junit = Annotated[Path | None, typer.Option(help="Write JUnit XML with one case per expectation.")]
+Plain = Annotated[bool, typer.Option("--plain", help="Print one line for each notable event.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Do not record; print the expected impact of each fault.")]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", min=1, max=512, help="How many run at a time; one for each core.")
+    int | None, typer.Option("--jobs", "-j", min=1, max=512, help="Number of parallel runs; one per core by default.")
 ]
-FailFast = Annotated[bool, typer.Option("--fail-fast", help="Begin no more after one that did not pass.")]
-Tag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="Only playbooks that have it, or one of several.")]
-SkipTag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="No playbook that has it.")]
+FailFast = Annotated[bool, typer.Option("--fail-fast", help="Stop after the first failure.")]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(metavar="TAG", help="Run only playbooks with this tag; repeat it for any of several."),
+]
+SkipTag = Annotated[list[str] | None, typer.Option(metavar="TAG", help="Leave out playbooks with this tag.")]
 Markdown = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write a summary for a pull request; - for stdout.")
+    Path | None, typer.Option(metavar="FILE", help="Write a Markdown summary for a pull request; - is stdout.")
 ]
 Baseline = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Compare with what was stored; worse than that is exit code 1.")
+    Path | None, typer.Option(metavar="FILE", help="Compare with a stored baseline; a regression is exit code 1.")
 ]
-SaveBaseline = Annotated[Path | None, typer.Option(metavar="FILE", help="Store what to compare with later.")]
-Speed = Annotated[float | None, typer.Option(metavar="X", help="Tell it live, at so many virtual seconds per second.")]
+SaveBaseline = Annotated[Path | None, typer.Option(metavar="FILE", help="Store the results as a baseline.")]
+Speed = Annotated[
+    float | None, typer.Option(metavar="X", help="Print events live, at this many virtual seconds per second.")
+]
 Vary = Annotated[
-    list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run it over these values, as in acks=1,all.")
+    list[str] | None, typer.Option("--vary", metavar="AXIS=A,B", help="Run once for each value, such as acks=1,all.")
 ]
-NoVary = Annotated[bool, typer.Option("--no-vary", help="Run it once as it stands, without its grid.")]
+NoVary = Annotated[bool, typer.Option("--no-vary", help="Ignore the playbook's grid and run it once.")]
 Repeat = Annotated[
-    int | None, typer.Option(metavar="N", min=1, help="Run each cell with N seeds: its own, and those that follow.")
+    int | None, typer.Option(metavar="N", min=1, help="Run each cell with N seeds: its own and the next ones.")
 ]
 Engine = Annotated[
     str | None,
-    typer.Option(metavar="local|spark", help="Keep the grid as a campaign, run by this machine's cores, or by Spark."),
+    typer.Option(metavar="local|spark", help="Run the grid as a campaign, on local cores or on Spark."),
 ]
-Why = Annotated[bool | None, typer.Option("--why/--no-why", help="Explain what was lost, or leave it out.")]
+Why = Annotated[
+    bool | None,
+    typer.Option("--why/--no-why", help="Explain a loss after the run, or not; by default of one short session."),
+]
 
 
 def register_run(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]) -> None:
@@ -137,20 +143,22 @@ def register_live(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn]
         playbook: Annotated[
             str | None,
             typer.Argument(
-                metavar="[FILE|NAME]", help="A playbook; the sandbox by default.", autocompletion=known.playbooks
+                metavar="[FILE|NAME]", help="Playbook; the sandbox by default.", autocompletion=known.playbooks
             ),
         ] = None,
-        seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, help="Seed of all random streams; the playbook's by default.")
+        ] = None,
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,
-        speed: Annotated[float, typer.Option(metavar="X", help="Virtual seconds per second.")] = 1.0,
-        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is forced to the disk.")] = (
+        speed: Annotated[float, typer.Option(metavar="X", help="Speed in virtual seconds per second.")] = 1.0,
+        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is synced to disk.")] = (
             Fsync.INTERVAL
         ),
     ) -> None:
-        """Tell a live session line by line, without a screen, and do what is typed on stdin.
+        """Stream a live session as text, and read commands from stdin.
 
-        Commands are those behind : on the screen, such as crash b2 8s, and status, pause, play, quit. It ends with
-        quit or with its input, and is sealed then. Exit code 0: sealed. 2: bad input.
+        Commands are those of the TUI's command line, such as crash b2 8s, and status, pause, play, quit. The session
+        ends and is sealed at quit or at the end of the input. Exit code 0: sealed. 2: bad input.
         """
         from tui.cli.sessions.live import open_plain  # noqa: PLC0415
 
@@ -169,35 +177,37 @@ def register_serve(app: typer.Typer, end: Callable[[Callable[[], int]], NoReturn
             str | None,
             typer.Argument(
                 metavar="[FILE|NAME]",
-                help="A playbook; three brokers without any load by default.",
+                help="Playbook; three brokers without load by default.",
                 autocompletion=known.playbooks,
             ),
         ] = None,
         port: Annotated[
-            int, typer.Option(metavar="N", min=0, max=65_000, help="The first broker's; 0: wherever there is room.")
+            int, typer.Option(metavar="N", min=0, max=65_000, help="Port of the first broker; 0 picks free ports.")
         ] = 9092,
         host: Annotated[
-            str, typer.Option(metavar="ADDRESS", help="Where to listen. Anybody who reaches it can do anything.")
+            str, typer.Option(metavar="ADDRESS", help="Address to listen on. There is no authentication.")
         ] = "127.0.0.1",
         kafka: Annotated[
             str | None,
-            typer.Option(metavar="VERSION", help="The release to be, such as 2.8; the playbook's by default."),
+            typer.Option(metavar="VERSION", help="Kafka version to emulate, such as 2.8; the playbook's by default."),
         ] = None,
-        seed: Annotated[int | None, typer.Option(min=0, help="Seed; the playbook's by default.")] = None,
+        seed: Annotated[
+            int | None, typer.Option(min=0, help="Seed of all random streams; the playbook's by default.")
+        ] = None,
         out: Annotated[Path | None, typer.Option(file_okay=False, help="Parent directory of sessions.")] = None,
         tui: Annotated[
-            bool, typer.Option("--tui/--plain", help="The session on the screen, or line by line with commands typed.")
+            bool, typer.Option("--tui/--plain", help="Show the session in the TUI, or print it and read commands.")
         ] = False,
-        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is forced to the disk.")] = (
+        fsync: Annotated[Fsync, typer.Option("--fsync", help="When the recording is synced to disk.")] = (
             Fsync.INTERVAL
         ),
     ) -> None:
-        """Let real Kafka clients talk to a modelled cluster, in real time, and break it under them.
+        """Serve the modelled cluster to real Kafka clients in real time, and inject faults under them.
 
-        Each broker listens on a port of its own. Point any client at the first; type faults on stdin, as in live:
-        crash leader(orders-0) 8s, gc_pause b1 2s, lag b2 latency=300ms, heal all, status, quit; or press them on the
-        screen with --tui. Everything is recorded, replays without the clients, and is reported as any session.
-        Exit code 0: sealed. 2: bad input. 130: stopped.
+        Each broker listens on its own port; bootstrap from the first. Type faults on stdin as with live: crash
+        leader(orders-0) 8s, gc_pause b1 2s, lag b2 latency=300ms, heal all, status, quit; or use the TUI with --tui.
+        The session is recorded, replays without the clients, and is reported like any other. Exit code 0: sealed.
+        2: bad input. 130: stopped.
         """
         from tui.cli.sessions.serve import serve  # noqa: PLC0415
 
