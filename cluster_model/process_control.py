@@ -1,4 +1,4 @@
-"""The lives of a cluster's processes: how each of them ends, begins again, and how fast it works; clients too.
+"""The lives of processes (brokers, controllers, clients): how each ends, begins again, and how fast it works.
 
 This is what the operating system, the machine or an operator does to a process. What becomes of a broker's logs, a
 voter's vote or a client's records is theirs to say; whatever they learn of each other comes by messages, and by

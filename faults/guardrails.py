@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from cluster_model.cluster import Cluster
 from cluster_model.observation import FaultView
 from cluster_model.protocol.events import GuardActed
-from cluster_model.util.quantities import exact_duration
+from cluster_model.util.quantities import counted, exact_duration
 from faults.declarations.fault import ExpectedImpact, Fault, FaultError
 from faults.declarations.impact import Reachability, names
 
@@ -113,14 +113,14 @@ class Guards:
         most = self.limits.max_faults
         if not lasting or most < 0 or count <= most:
             return None
-        return Breach("max_faults", f"{_count(count, 'fault')} at once, allowed {_are(most)}")
+        return Breach("max_faults", f"{counted(count, 'fault')} at once, allowed {_are(most)}")
 
     def _too_low(self, before: Collection[int], after: Collection[int]) -> Breach | None:
         most = self.limits.max_brokers_down
         if most < 0 or len(after) <= most or len(after) <= len(before):
             return None
         who = names(self._board.cluster, sorted(after))
-        return Breach("max_brokers_down", f"{_count(len(after), 'broker')} down ({who}), allowed {_are(most)}")
+        return Breach("max_brokers_down", f"{counted(len(after), 'broker')} down ({who}), allowed {_are(most)}")
 
     def _last_replica(self, before: Collection[int], after: Collection[int], expected: ExpectedImpact) -> Breach | None:
         if not self.limits.keep_last_in_sync:
@@ -185,10 +185,6 @@ class Guards:
 
 def _held(isr: tuple[int, ...], down: Collection[int]) -> bool:
     return any(each not in down for each in isr)
-
-
-def _count(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 def _are(most: int) -> str:

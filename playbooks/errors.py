@@ -13,9 +13,6 @@ from playbooks.text import printable
 SHOWN = 60
 """Characters of a found value that a message repeats."""
 
-LISTED = 30
-"""Names that a message lists before it gives up."""
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:

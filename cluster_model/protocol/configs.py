@@ -93,9 +93,6 @@ class ConnectionSettings:
         )
 
 
-# Settings in model units: a version's defaults beneath Kafka's own configuration keys (``LogConfig`` among them).
-
-
 # Log settings: the part of a topic's configuration that its storage uses (``LogConfig``), in model units.
 
 
@@ -468,9 +465,6 @@ class ConsumerConfig:
             committed_only=own.text("isolation.level") == "read_committed",
             check_crcs=own.truth("check.crcs"),
         )
-
-
-# Settings of control planes in model units: KRaft controllers, their quorum, ZooKeeper mode, and ``zoo.cfg``.
 
 
 # Settings of KRaft controllers, and of how brokers deal with them, in model units.

@@ -22,7 +22,7 @@ class CodedError(Exception):
         return BaseException.__new__, (type(self), *self.args), self.__dict__
 
 
-# Kafka's own error codes by number and name, and the one exception of the model itself.
+# Kafka's error codes by number and name, and the model's own exception.
 
 
 class KafkaError(IntEnum):

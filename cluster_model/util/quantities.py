@@ -1,7 +1,7 @@
-"""Numbers, durations, times and lists as text: every way in which messages, screens and reports write them.
+"""Numbers, durations, times and lists as text, as messages, screens and reports write them.
 
-Times and durations are whole microseconds; nothing here is a float. Durations in a
-playbook's own syntax are in ``playbooks.units``.
+Times and durations are whole microseconds; nothing here is a float. What is one, such as a share, is written by
+``spark_report.model.format`` and ``tui.terminal.format``; ``playbooks.units`` has the durations of playbooks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -29,7 +29,7 @@ def compact_count(number: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "", *, zero: str = "no") -> str:
-    """A number with its noun: ``no names``, ``1 name``, ``1,203 names``."""
+    """A number with its noun: ``no names``, ``1 name``, ``1,203 names``; ``zero`` is written instead of 0."""
     return f"{thousands(number) if number else zero} {noun if number == 1 else plural or f'{noun}s'}"
 
 
@@ -63,7 +63,7 @@ def compact_duration(us: int) -> str:
     if us < SECOND_US:
         return f"{us // MILLISECOND_US}ms" if us >= MILLISECOND_US else f"{us}us"
     if us < 100 * SECOND_US:
-        return f"{tenths(us)}s"
+        return f"{seconds_to_the_tenth(us)}s"
     minutes, rest = divmod(us // SECOND_US, 60)
     return f"{minutes}m{rest:02d}s"
 
@@ -89,7 +89,7 @@ def short_seconds(us: int) -> str:
     return f"{_decimal((us + 50_000) // 100_000, 10)} s"
 
 
-def tenths(us: int) -> str:
+def seconds_to_the_tenth(us: int) -> str:
     """Seconds to the nearest tenth, without a unit: ``12.3``."""
     number = _rounded(us, SECOND_US // 10)
     return f"{number // 10}.{number % 10}"
@@ -122,12 +122,12 @@ def time_in_seconds(at_us: int) -> str:
     return f"{whole}.{digits[:3] if digits.endswith('000') else digits}s"
 
 
-def whole_milliseconds(at_us: int) -> str:
+def seconds_to_the_millisecond(at_us: int) -> str:
     """Seconds to three digits, cut off: ``12.345``."""
     return f"{at_us // SECOND_US}.{at_us // MILLISECOND_US % 1_000:03}"
 
 
-def instant(at_us: int) -> str:
+def rounded_time(at_us: int) -> str:
     """A virtual time since the session began, in seconds to the nearest millisecond: ``5.000 s``."""
     millis = _rounded(at_us, MILLISECOND_US)
     return f"{thousands(millis // 1_000)}.{millis % 1_000:03} s"

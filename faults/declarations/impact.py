@@ -16,7 +16,7 @@ from cluster_model.controller import CommittedPartition
 from cluster_model.kernel import ProcessState
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec import FIRST_ZOOKEEPER, INTERNAL, OFFSETS, TRANSACTIONS, coordinator_partition
-from cluster_model.util.quantities import exact_duration
+from cluster_model.util.quantities import counted, exact_duration
 from faults.declarations.fault import Aim, ExpectedImpact
 
 # What a fault would do to a producer or a consumer now, in one line, from the state of things.
@@ -346,9 +346,6 @@ def _new(then: tuple[T, ...], now: tuple[T, ...]) -> tuple[T, ...]:
     return tuple(each for each in then if each not in now)
 
 
-# Times and shares in sentences for people, in whole numbers.
-
-
 ALL: Final = -1
 """``acks=all``."""
 
@@ -491,7 +488,7 @@ def _severed_line(cluster: Cluster, nodes: tuple[int, ...], outcome: PredictedIm
     parts += _consequences(cluster, outcome)
     if outcome.shrunk and not outcome.down:
         lag = exact_duration(lag_time_us(cluster))
-        parts.append(f"{counted(outcome.shrunk)} with a smaller ISR after {lag}")
+        parts.append(f"{partitions_text(outcome.shrunk)} with a smaller ISR after {lag}")
     if not outcome.moved and not outcome.offline:
         parts.append("no leader moves")
     return f"{names(cluster, nodes)}: {', '.join(parts)}"
@@ -501,16 +498,16 @@ def _consequences(cluster: Cluster, outcome: PredictedImpact) -> list[str]:
     lost = not outcome.decides and Reachability(cluster, (), ()).decides()
     return [
         *(["no majority is left to decide anything"] if lost else []),
-        *([f"{counted(outcome.moved)} another leader"] if outcome.moved else []),
-        *([f"{counted(outcome.offline)} left without one"] if outcome.offline else []),
-        *([f"{counted(outcome.under)} under min.insync.replicas"] if outcome.under else []),
+        *([f"{partitions_text(outcome.moved)} another leader"] if outcome.moved else []),
+        *([f"{partitions_text(outcome.offline)} left without one"] if outcome.offline else []),
+        *([f"{partitions_text(outcome.under)} under min.insync.replicas"] if outcome.under else []),
     ]
 
 
-def counted(partitions: tuple[str, ...]) -> str:
+def partitions_text(partitions: tuple[str, ...]) -> str:
     """One partition by its name, several by their number; Kafka's own only where there are no others."""
     own = tuple(each for each in partitions if topic_of(each) not in INTERNAL) or partitions
-    return own[0] if len(own) == 1 else f"{len(own)} partitions"
+    return own[0] if len(own) == 1 else counted(len(own), "partition")
 
 
 def _silent_line(cluster: Cluster, fault: str, node: int) -> str:

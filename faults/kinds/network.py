@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from cluster_model.cluster import Cluster
 from cluster_model.kernel import INTO, OUT, Shape
-from cluster_model.util.quantities import exact_duration, percent
+from cluster_model.util.quantities import counted, exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -66,7 +66,7 @@ class Shaping(Behaviour):
 def noticed(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
     """Something that moves no leader by itself, and is noticed where the nodes lead, and by whom they serve."""
     led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
-    leads = f"; {len(led)} partition{'' if len(led) == 1 else 's'} led there" if led else ""
+    leads = f"; {counted(len(led), 'partition')} led there" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return ExpectedImpact(sentence, clients=hit(cluster, aim.nodes, led))
 

@@ -213,6 +213,11 @@ def plain(value: Any) -> str:
     return str(value)
 
 
+def tally(number: int, noun: str) -> str:
+    """A number with its noun, as recorded details have it: ``0 groups``, ``1 group``, ``1203 groups``."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
 def joined(parts: Iterable[object]) -> str:
     """A list as Kafka's tools write it."""
     return ",".join(map(str, parts))

@@ -47,9 +47,8 @@ from cluster_model.protocol.messages import (
     ListOffsetsResponse,
     MetadataResponse,
 )
-from cluster_model.util.quantities import counted
 from faults.declarations.fault import FaultError
-from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, tally, verdict
 from faults.operations.reassignment import ReassignmentError, states_of
 
 # Common to operations on groups: many offsets in one request, and tables printed line by line.
@@ -267,7 +266,7 @@ class Resetting(Looking):
             hands.end(
                 job,
                 "",
-                f"a dry run: nothing is committed, {counted(len(offsets), 'partition', zero='0')} would be reset",
+                f"a dry run: nothing is committed, {tally(len(offsets), 'partition')} would be reset",
             )
             return
         job.stage = "commit"
@@ -280,7 +279,7 @@ class Resetting(Looking):
             super().answered(hands, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or ("" if error else f"{counted(job.memo['new'], 'partition', zero='0')} reset"))
+        hands.end(job, error, detail or ("" if error else f"{tally(job.memo['new'], 'partition')} reset"))
 
 
 def strategy_of(job: OperationJob) -> Strategy:
@@ -379,12 +378,12 @@ class Describing(Looking):
         self.tell(hands, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
-        hands.end(job, "", f"{summary(group)}, {counted(len(rows), 'partition', zero='0')}{lag}")
+        hands.end(job, "", f"{summary(group)}, {tally(len(rows), 'partition')}{lag}")
 
 
 def summary(group: DescribedGroup) -> str:
     """A group in a few words."""
-    return f"{group.state}, {counted(len(group.members), 'member', zero='0')}"
+    return f"{group.state}, {tally(len(group.members), 'member')}"
 
 
 class Listing(Looking):
@@ -413,7 +412,7 @@ class Listing(Looking):
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
         self.tell(hands, job, list_table(found.values()) if found else [])
-        hands.end(job, "", counted(len(found), "group", zero="0"))
+        hands.end(job, "", tally(len(found), "group"))
 
 
 class DeletingOffsets(Looking):
@@ -437,4 +436,4 @@ class DeletingOffsets(Looking):
         hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
     def _removed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        hands.end(job, "", f"{counted(len(answer.partitions), 'partition', zero='0')} deleted")
+        hands.end(job, "", f"{tally(len(answer.partitions), 'partition')} deleted")

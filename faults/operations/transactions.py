@@ -27,8 +27,7 @@ from cluster_model.protocol.transaction_messages import (
     ListTransactionsRequest,
     WriteTxnMarkersRequest,
 )
-from cluster_model.util.quantities import counted
-from faults.operations.base import OperationContext, OperationJob
+from faults.operations.base import OperationContext, OperationJob, tally
 from faults.operations.consumer_groups import Looking, partitions_in
 from faults.operations.reassignment import ReassignmentError
 
@@ -75,7 +74,7 @@ class ListingTransactions(_Everyone):
                 sorted(job.memo["listed"], key=lambda each: each[0])
             )
             self.tell(hands, job, list_table(found) if found else [])
-            hands.end(job, "", counted(len(found), "transactional id", zero="0"))
+            hands.end(job, "", tally(len(found), "transactional id"))
 
 
 class DescribingProducers(Looking):
@@ -90,9 +89,7 @@ class DescribingProducers(Looking):
         found: tuple[ActiveProducer, ...] = answer.producers
         self.tell(hands, job, producer_table(found) if found else [])
         opened = sum(each.start_offset != NOTHING for each in found)
-        hands.end(
-            job, "", f"{counted(len(found), 'producer', zero='0')}, {counted(opened, 'open transaction', zero='0')}"
-        )
+        hands.end(job, "", f"{tally(len(found), 'producer')}, {tally(opened, 'open transaction')}")
 
 
 class HangingTransactionSearch(_Everyone):
@@ -161,7 +158,7 @@ class HangingTransactionSearch(_Everyone):
     def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """These hang."""
         self.tell(hands, job, hanging_table(transactions, hands.cluster.now_us) if transactions else [])
-        hands.end(job, "", counted(len(transactions), "hanging transaction", zero="0"))
+        hands.end(job, "", tally(len(transactions), "hanging transaction"))
 
 
 class Aborting(HangingTransactionSearch):
@@ -203,7 +200,7 @@ class Aborting(HangingTransactionSearch):
     def _aborted(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         del answer
         producer = job.memo["aborting"].producer
-        others = f"; {counted(job.memo['others'], 'other', zero='0')} left" if job.memo["others"] else ""
+        others = f"; {tally(job.memo['others'], 'other')} left" if job.memo["others"] else ""
         hands.end(
             job,
             "",

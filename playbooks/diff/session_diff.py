@@ -1,4 +1,4 @@
-"""The comparison of two recorded sessions for ``floodmark diff``, and the first event at which they differ.
+"""Compares two recorded sessions for ``floodmark diff``: the first event that differs, and the results side by side.
 
 What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but
 is no part of what happened to the cluster, so the two are compared apart: a session and the playbook that was made of
@@ -24,9 +24,6 @@ from cluster_model.util.quantities import counted, time_in_seconds
 from playbooks.results.outages import Availability, of_events
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
-
-# The results of two sessions side by side, as rows: ledger, expectations, availability, elections, clients, losses.
-
 
 # One of two recorded sessions that are compared: its small files whole, its events line by line.
 #

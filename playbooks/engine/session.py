@@ -1,4 +1,4 @@
-"""The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it.
+"""The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it, RE2 patterns.
 
 However a session is advanced, one event at a time or an hour at a time, it comes out the same: steps act when every
 event due up to their moment has been handled, and conditions are looked at after each event that left a trace and
@@ -57,9 +57,6 @@ def compile_re2_pattern(pattern: str) -> PatternMatcher:
         (reason,) = error.args
         raise PatternError(reason.decode(errors="replace")) from None
     return lambda name: compiled.fullmatch(name) is not None
-
-
-# The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it.
 
 
 # The board of a session with the guards that its playbook asks for.

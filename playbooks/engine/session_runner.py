@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cluster_model.util.quantities import counted, tenths
+from cluster_model.util.quantities import counted, seconds_to_the_tenth
 from faults.declarations import Action, FaultError
 from playbooks.engine.expectations import holds
 from playbooks.engine.session import SETTLE, TAKE_OVER, Session
@@ -31,7 +31,7 @@ class Next:
 
     def told(self, now_us: int) -> str:
         """On one line, counted from now: ``step 3 inject crash on leader(orders-0) in 4.2 s``."""
-        left = f"{tenths(max(0, self.at_us - now_us))} s"
+        left = f"{seconds_to_the_tenth(max(0, self.at_us - now_us))} s"
         if self.condition:
             return f"{self.words} when {self.condition}{f', for {left} at most' if self.at_us >= 0 else ''}"
         return f"{self.words} in {left}"

@@ -9,7 +9,7 @@ import msgspec
 
 from cluster_model.protocol.errors import CodedError
 from cluster_model.protocol.events import SCHEMA_VERSION
-from cluster_model.util.quantities import counted, listed
+from cluster_model.util.quantities import counted, exact_seconds, listed
 from faults.declarations import Action, Value, Verb, frozen
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import put_in_place
@@ -228,7 +228,7 @@ _DECODER: Final = msgspec.json.Decoder(_EventTime)
 
 def cut_name(session_id: str, start_us: int, end_us: int) -> str:
     """What the file of a span is called: the same span of the same session has the same name, and the same lines."""
-    return f"{session_id}-{_seconds(start_us)}-{_seconds(end_us)}{SUFFIX}"
+    return f"{session_id}-{exact_seconds(start_us)}-{exact_seconds(end_us)}{SUFFIX}"
 
 
 def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
@@ -263,8 +263,3 @@ def _lines(events: Path, start_us: int, end_us: int) -> list[str]:
             if at_us >= start_us:
                 found.append(line.decode())
     return found
-
-
-def _seconds(at_us: int) -> str:
-    whole, rest = divmod(at_us, 1_000_000)
-    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".") + "s"

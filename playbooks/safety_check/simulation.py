@@ -1,4 +1,4 @@
-"""The futures of a session, with an action and without, each with its own seed, and what is seen of each."""
+"""Simulated futures of a session, with an action and without, and the intervals in which each was out of service."""
 
 import re
 from bisect import bisect_right

@@ -1,4 +1,4 @@
-"""Shrinks a failing session: all passes until none finds more, and the shrunk playbook as a file."""
+"""Shrinks a failing session: passes over steps, load, time and settings until none finds more, and the file of it."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,9 +28,6 @@ from playbooks.shrink.oracle import CandidateVerdict, asserted, chosen, judged, 
 from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount, Site, SpentError, Sweep, refused
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
-
-# The passes of shrinking: fewer steps, fewer records and clients, shorter and earlier faults.
-
 
 # Fewer decisions: by halves, quarters and so on down to one by one, the latest first.
 #

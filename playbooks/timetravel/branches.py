@@ -217,9 +217,6 @@ class Forks:
             self._every *= 2
 
 
-# Branches of a session: sessions that share its past up to a time, forks, and branches with changed settings.
-
-
 # A branch in which something is set otherwise from the very beginning: the same seed, the same faults, another
 # course.
 #

@@ -1,11 +1,9 @@
-"""Numbers, times and names as text, the same on a page and in a terminal; and which topics are Kafka's own."""
+"""Shares, changes and acks levels as text, the same on a page and in a terminal; and which topics are Kafka's own."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
-from cluster_model.util.quantities import counted
-
-_SECOND: Final = 1_000_000
+from cluster_model.util.quantities import acks_text, counted
 
 
 def share(value: float) -> str:
@@ -34,7 +32,7 @@ def acks(level: int | None) -> str:
     """The acks level as a producer's configuration spells it; empty for none."""
     if level is None:
         return ""
-    return "all" if level < 0 else str(level)
+    return acks_text(level)
 
 
 # Kafka's own topics in a report: they move with every broker, and would hide those that a reader looks for.

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import yaml
 
-from cluster_model.util.quantities import counted, instant, rounded_duration
+from cluster_model.util.quantities import counted, rounded_duration, rounded_time
 from playbooks.results.expected_losses import allowing_losses, unexpected_words
 from playbooks.session_format import session_files
 from spark_report.input.sessions import SessionInput, SetAside
@@ -407,7 +407,7 @@ def overall(story: ReportStory) -> tuple[Tone, str]:
 def headline(story: SessionStory) -> str:
     """The verdict in one or two sentences."""
     if not story.verdict:
-        what = f"INCOMPLETE: the recording stops at {instant(story.recorded.end_us)}, before any verdict."
+        what = f"INCOMPLETE: the recording stops at {rounded_time(story.recorded.end_us)}, before any verdict."
     else:
         verdict = _VERDICTS.get(story.verdict, story.verdict.upper())
         what = f"{verdict}{', as expected' if story.loss_expected else ''}: {_reason(story)}."
@@ -529,9 +529,9 @@ def _faults(story: SessionStory) -> str:
     told = [
         f"{row['fault']} on {row['target'] or 'the cluster'} "
         + (
-            f"from {instant(row['began_us'])} on"
+            f"from {rounded_time(row['began_us'])} on"
             if row["open"]
-            else f"from {instant(row['began_us'])} to {instant(row['ended_us'])}"
+            else f"from {rounded_time(row['began_us'])} to {rounded_time(row['ended_us'])}"
         )
         for row in found[:3]
     ]
@@ -600,7 +600,7 @@ def _worst(spans: list[Row], keys: tuple[str, ...]) -> tuple[tuple[Any, ...], in
 def _controllers(story: SessionStory) -> str:
     """Who took over as controller, and when."""
     found = story.tables["controllers"]
-    told = [f"{row['node']} at {instant(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
+    told = [f"{row['node']} at {rounded_time(row['at_us'])} in epoch {row['leader_epoch']}" for row in found[:3]]
     more = f", and {len(found) - 3} more" if len(found) > 3 else ""
     return f"The controller changed {counted(len(found), 'time')}: {'; '.join(told)}{more}." if found else ""
 

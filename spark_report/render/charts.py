@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
+from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from playbooks.text import printable
 from spark_report.model import report
 from spark_report.model.format import acks, is_own, share
@@ -57,8 +57,8 @@ class Axis:
         if self.timeless:
             return f"events {max(0, row['began_seq'])} to {row['ended_seq']}"
         length = rounded_duration(row["ended_us"] - row["began_us"])
-        until = "to the end" if row["open"] else f"to {instant(row['ended_us'])}"
-        return f"{instant(row['began_us'])} {until} ({length})"
+        until = "to the end" if row["open"] else f"to {rounded_time(row['ended_us'])}"
+        return f"{rounded_time(row['began_us'])} {until} ({length})"
 
 
 def latency_chart(story: SessionStory) -> Figure | None:
@@ -292,7 +292,7 @@ def _around_faults_figure(
     last = None
     for fault, label, values in rows:
         if fault is not last:
-            headings.append((len(labels), f"{fault['fault']} {fault['target']} at {instant(fault['began_us'])}"))
+            headings.append((len(labels), f"{fault['fault']} {fault['target']} at {rounded_time(fault['began_us'])}"))
             labels.append("")
             last = fault
         for phase, value in values.items():

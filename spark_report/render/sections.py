@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
-from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
+from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from spark_report.model.comparison import BY_NAME, MEASURES, Measure
 from spark_report.model.format import of_users, share
 from spark_report.model.report import AS_WRITTEN, SEED, ReportStory, Row, SessionStory, SettingDifference, Tone, tone
@@ -378,7 +378,7 @@ def _alarm(story: SessionStory) -> KeyFigure:
     return KeyFigure(
         "alerts that page",
         thousands(len(pages)),
-        f"first {first['alert']} at {instant(first['fired_us'])}",
+        f"first {first['alert']} at {rounded_time(first['fired_us'])}",
         "warning",
         "alerts",
     )

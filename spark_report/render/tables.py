@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
-from cluster_model.util.quantities import counted, instant, rounded_duration, thousands
+from cluster_model.util.quantities import counted, rounded_duration, rounded_time, thousands
 from spark_report.model import report
 from spark_report.model.format import acks, folded, of_users, share, signed
 from spark_report.model.report import ReportStory, Row, SessionStory
@@ -416,7 +416,7 @@ def guards(story: SessionStory) -> View:
 def facts(story: SessionStory) -> tuple[tuple[str, str], ...]:
     """What a session was: label and value."""
     start, manifest = story.recorded.start, story.recorded.manifest
-    lasted = "no time passes" if story.timeless else instant(story.recorded.end_us)
+    lasted = "no time passes" if story.timeless else rounded_time(story.recorded.end_us)
     found = [
         ("playbook", start.playbook),
         ("Kafka", start.profile),
@@ -462,13 +462,13 @@ def brokers(isr: list[int] | None) -> str:
 
 
 def when(story: SessionStory, row: Row) -> str:
-    """An instant, or the number of its event where no time passes."""
-    return f"event {row['seq']}" if story.timeless else instant(row["at_us"])
+    """A time, or the number of its event where no time passes."""
+    return f"event {row['seq']}" if story.timeless else rounded_time(row["at_us"])
 
 
 def began(story: SessionStory, row: Row) -> str:
     """Where an interval begins."""
-    return f"event {max(0, row['began_seq'])}" if story.timeless else instant(row["began_us"])
+    return f"event {max(0, row['began_seq'])}" if story.timeless else rounded_time(row["began_us"])
 
 
 def length(story: SessionStory, row: Row) -> str:
@@ -510,7 +510,7 @@ def fault_times_short(story: SessionStory) -> View:
     """The same for a terminal."""
     columns: Columns = {
         "fault": lambda row: f"{row['fault']} {row['target']}",
-        "from": lambda row: instant(row["began_us"]),
+        "from": lambda row: rounded_time(row["began_us"]),
         "detected": _maybe("time_to_detect_us"),
         "elected": _maybe("time_to_elect_us"),
         "restored": _restored,
@@ -588,8 +588,8 @@ def alerts(story: SessionStory) -> View:
     columns: Columns = {
         "alert": lambda row: row["alert"],
         "severity": lambda row: row["severity"] if row["fired"] else "did not fire",
-        "fires at": lambda row: "" if row["fired_us"] is None else instant(row["fired_us"]),
-        "condition from": lambda row: instant(row["began_us"]),
+        "fires at": lambda row: "" if row["fired_us"] is None else rounded_time(row["fired_us"]),
+        "condition from": lambda row: rounded_time(row["began_us"]),
         "for": lambda row: rounded_duration(row["duration_us"]) if row["duration_us"] else "an instant",
         "must hold": lambda row: rounded_duration(row["for_us"]) if row["for_us"] else "at once",
         "at most": lambda row: thousands(row["peak"]),
@@ -612,7 +612,7 @@ def alerts_short(story: SessionStory) -> View:
     columns: Columns = {
         "alert": lambda row: row["alert"],
         "severity": lambda row: row["severity"],
-        "first at": lambda row: instant(row["fired_us"]),
+        "first at": lambda row: rounded_time(row["fired_us"]),
         "times": lambda row: thousands(times[row["alert"]]),
         "at most": lambda row: thousands(row["peak"]),
     }
@@ -641,7 +641,7 @@ def position_lag_peaks(story: SessionStory) -> View:
     columns: Columns = {
         "group": lambda row: row["group_id"],
         "greatest position lag": lambda row: thousands(row["peak_position_lag"]),
-        "at": lambda row: instant(row["peak_at_us"]),
+        "at": lambda row: rounded_time(row["peak_at_us"]),
         "usual": lambda row: thousands(row["usual_position_lag"]),
         "drained after": lambda row: _maybe("time_to_drain_us")(row) or "not by the end",
         "at the end": lambda row: thousands(row["final_position_lag"]),

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_model.util import quantities
 from playbooks.results.client_stats import ClientBooks
 from tests.tui import fake_views
 from tui.screens import layout
@@ -354,7 +355,7 @@ def test_below_the_smallest_size_nothing_is_placed():
     ("at_us", "text"), [(0, "00:00.000"), (53_412_999, "00:53.412"), (3_600_000_000, "1:00:00.000"), (-1, "00:00.000")]
 )
 def test_the_clock(at_us, text):
-    assert formats.clock(at_us) == text
+    assert quantities.clock(at_us) == text
 
 
 @pytest.mark.parametrize(
@@ -362,12 +363,12 @@ def test_the_clock(at_us, text):
     [(250, "250us"), (4_000, "4ms"), (18_200_000, "18.2s"), (185_000_000, "3m05s")],
 )
 def test_durations(span, text):
-    assert formats.duration(span) == text
+    assert quantities.compact_duration(span) == text
 
 
 @given(st.integers(-99_999, 9_999_999_999))
 def test_counts_stay_short(number):
-    assert len(formats.count(number)) <= 6
+    assert len(quantities.compact_count(number)) <= 6
 
 
 def test_speeds_go_up_and_down_the_same_ladder():
@@ -382,8 +383,8 @@ def test_speeds_go_up_and_down_the_same_ladder():
 
 
 def test_names_are_cut_to_a_few():
-    assert formats.names(["a", "b", "c"]) == "a, b, c"
-    assert formats.names(["a", "b", "c", "d", "e"]) == "a, b +3"
+    assert quantities.few_names(["a", "b", "c"]) == "a, b, c"
+    assert quantities.few_names(["a", "b", "c", "d", "e"]) == "a, b +3"
 
 
 def test_parameters_are_told_in_units_and_without_those_that_do_nothing():

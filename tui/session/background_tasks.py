@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.root_cause import Finding, RecordBlock, lineage_of
 from cluster_model.protocol.errors import ModelError
+from cluster_model.util.quantities import counted
 from playbooks.errors import BAD_INPUT, FAILED, OK
 from playbooks.model.record_contents import Peekable, Peeked, peek
 from playbooks.recording.reader import CutError, RecordedSession, cut_name, cut_out
@@ -336,4 +337,4 @@ async def export_span(path: Path, recorder: Recorder | None, span: Span) -> tupl
         events = await asyncio.to_thread(cut_out, path, span.start_us, span.end_us, target)
     except (CutError, RecordingError) as error:
         return str(error), False
-    return f"{events} event{'' if events == 1 else 's'} of the span: {target}", True
+    return f"{counted(events, 'event')} of the span: {target}", True

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Any, Final, Literal
 
-from cluster_model.util.quantities import clock, compact_duration
+from cluster_model.util.quantities import clock, compact_duration, counted
 from playbooks.engine.expectations import ExpectationMonitor, explain, holds
 from playbooks.library.index import Shelved, heading
 from playbooks.model import Expectation, Playbook, Step, step_of, step_words
@@ -143,7 +143,7 @@ def about_playbook(playbook: Playbook, progress: PlaybookProgress | None, width:
 
 
 def _length(playbook: Playbook) -> str:
-    steps = f"{len(playbook.steps)} step{'' if len(playbook.steps) == 1 else 's'}"
+    steps = counted(len(playbook.steps), "step", zero="0")
     return f"{steps}, {len(playbook.expectations)} expected, {duration_text(playbook.settle_us)} of quiet at the end"
 
 

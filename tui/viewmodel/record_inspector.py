@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.inspection.log_inspector import Inspected, RecordCopy
 from cluster_model.observation import ClusterView, GroupView
-from cluster_model.util.quantities import acks_text, clock, counted, listed
+from cluster_model.util.quantities import acks_text, brokers, clock, counted
 from playbooks.model.record_contents import Peeked
 from playbooks.units import duration_text, size_text
 from tui.terminal import glyphs
@@ -72,7 +72,7 @@ def _held(peeked: Peeked) -> str:
     record = peeked.record
     if not record.holders:
         return GONE[record.gone]
-    return f"broker{'s' if len(record.holders) > 1 else ''} {listed(map(str, record.holders), 'and')}"
+    return brokers(record.holders)
 
 
 INSPECTOR_LABEL: Final = 9

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from cluster_model.clients.consumer.record_handler import SUFFIX
 from cluster_model.observation import BrokerState, BrokerView, ClusterView, GroupView, PartitionView, ProducerView
-from cluster_model.util.quantities import acks_text, compact_count, compact_duration
+from cluster_model.util.quantities import acks_text, compact_count, compact_duration, counted
 from faults.declarations import Action
 from playbooks.model import words
 from playbooks.results.client_stats import (
@@ -210,7 +210,7 @@ def _group_pieces(
         (*pieces, *[(f" {number} {state}", "warning") for state, number in gone.items()]),
         (f"{rate:.0f}/s" if rate is not None else "", "text"),
     )
-    members = f"  {group.members} member{'' if group.members == 1 else 's'}"
+    members = f"  {counted(group.members, 'member', zero='0')}"
     if group.generation < 0 and (book is None or not book.rebalances):
         return [head, Row(((members, "quiet"),))]
     generation = f" generation {group.generation}" if group.generation >= 0 else " no coordinator"

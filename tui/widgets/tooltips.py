@@ -14,7 +14,7 @@ from cluster_model.observation import (
     ReplicaView,
     fetch_wires,
 )
-from cluster_model.util.quantities import acks_text, clock
+from cluster_model.util.quantities import acks_text, clock, counted
 from tui.session.session_controller import SimBridge
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
@@ -309,7 +309,7 @@ def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
     feed = Feed()
     feed.take(span.of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
-    lines = [f"{clock(stop.first_us)}{until}, {stop.times} event{'' if stop.times == 1 else 's'}"]
+    lines = [f"{clock(stop.first_us)}{until}, {counted(stop.times, 'event')}"]
     return "\n".join([*lines, *(line.text for line in feed.lines(span.EVENTS_READ)[:EVENTS])])
 
 

@@ -178,9 +178,6 @@ def _next(kept: tuple[_Kept, ...]) -> int:
 # Checks of a leader before it appends: its ISR, the batch, then the producer id and its transaction.
 
 
-# Checks of batches with a producer id: idempotent, transactional, and markers (KIP-98).
-
-
 _TAKEN = (KafkaError.NONE, -1)
 
 

@@ -235,7 +235,8 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
 # Retries of producers and their reasons: kept where a retry duplicated or reordered records.
 #
 # An append that does not go beyond its client's highest number so far may be one or the other. What the client was
-# told of those records until then is noted with it: a run of such appends that the same refusals led to is one entry.
+# told of those records until then is noted with it. A run of such appends that were refused alike is one entry with
+# the times of all of them, of which those between the two writes of a record are its own.
 # Attempts of one batch follow each other, so the attempt that wrote it is the one that was refused first after that:
 # refusals before and after it are of attempts that wrote nothing.
 
@@ -256,7 +257,7 @@ _Kept = TypeVar("_Kept")
 
 
 class Refusals(NamedTuple):
-    """Attempts of one batch in a row that one broker answered with the same error, or did not answer."""
+    """Attempts in a row that a broker answered with one error, or did not answer: of a batch, or of neighbours."""
 
     error: str
     broker: int
@@ -295,21 +296,21 @@ class Again(NamedTuple):
     refusals: tuple[Refusals, ...]
     """Of all of them, in order; empty: they were never refused."""
 
-    def refused_since(self, at_us: int) -> Refusal | None:
-        """The answer of the attempt that wrote them at a time, None where that is not known to have been refused."""
+    def refused_between(self, first_us: int, again_us: int) -> Refusal | None:
+        """The answer of the attempt that wrote some of them first, before they were written again; None: not known."""
         for each in self.refusals:
             for told_us in each.times:
-                if told_us >= at_us:
+                if first_us <= told_us <= again_us:
                     return Refusal(told_us, each.broker, each.error, each.deed)
         return None
 
-    @property
-    def last_refusal(self) -> Refusal | None:
-        """What the client was told before it sent them for the last time."""
-        if not self.refusals:
-            return None
-        last = self.refusals[-1]
-        return Refusal(last.times[-1], last.broker, last.error, last.deed)
+    def last_refusal(self, again_us: int) -> Refusal | None:
+        """The last answer to those of them that were written again at a time; None: they were never refused."""
+        for each in reversed(self.refusals):
+            for told_us in reversed(each.times):
+                if told_us <= again_us:
+                    return Refusal(told_us, each.broker, each.error, each.deed)
+        return None
 
 
 class Attempts:
@@ -405,15 +406,20 @@ def _ends(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
 
 def _together(one: Refusals, other: Refusals) -> Refusals:
     """Equal refusals of two batches, with the times of both."""
-    if one.times == other.times:
-        return one
-    return one._replace(times=_ends(tuple(sorted({*one.times, *other.times})), TIMES_KEPT))
+    return one._replace(times=tuple(sorted({*one.times, *other.times})))
 
 
 def _alike(one: Again, other: Again) -> bool:
-    """Whether the same led to both."""
-    said = [[(each.error, each.broker, each.deed) for each in again.refusals] for again in (one, other)]
-    return one.broker == other.broker and said[0] == said[1]
+    """Whether the same led to both, and the times of both are not too many for one entry."""
+    return (
+        one.broker == other.broker
+        and len(one.refusals) == len(other.refusals)
+        and all(
+            (mine.error, mine.broker, mine.deed) == (theirs.error, theirs.broker, theirs.deed)
+            and len({*mine.times, *theirs.times}) <= 2 * TIMES_KEPT
+            for mine, theirs in zip(one.refusals, other.refusals, strict=True)
+        )
+    )
 
 
 # Whether an idempotent producer had more batches under way than a leader can know again.

@@ -80,11 +80,12 @@ class RepeatFindings:
         self, client: str, partition: str, sequence: int, count: int, first: tuple[int, int], again: tuple[int, int]
     ) -> RangeExplanation:
         one, other = self._lineage(partition, first[0]), self._lineage(partition, again[0])
-        tried = self._attempts.of(client, partition, sequence, other.appended_at(again[1]))
-        refusal = None if tried is None else tried.refused_since(one.appended_at(first[1]))
+        first_us, again_us = one.appended_at(first[1]), other.appended_at(again[1])
+        tried = self._attempts.of(client, partition, sequence, again_us)
+        refusal = None if tried is None else tried.refused_between(first_us, again_us)
         before, after = one.batch_at(first[1]), other.batch_at(again[1])
         who = client or "a client"
-        restart = self._restart(client, one.appended_at(first[1]), other.appended_at(again[1]))
+        restart = self._restart(client, first_us, again_us)
         if before.producer_id < 0 or after.producer_id < 0:
             plain = findings.PRODUCER_RESTART if restart else findings.UNEXPLAINED
             cause = findings.NO_IDEMPOTENCE if refusal is not None else plain
@@ -92,7 +93,7 @@ class RepeatFindings:
             cause = findings.FORGOTTEN_STATE
         else:
             cause = findings.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
-        last = None if tried is None or cause not in BY_NUMBER else tried.last_refusal
+        last = None if tried is None or cause not in BY_NUMBER else tried.last_refusal(again_us)
         renewed = [] if last is None or refusal is None or last.error == refusal.error else [self._told(who, last)]
         links = [
             self._wrote(one, partition, first[1], count, "wrote"),
@@ -125,7 +126,7 @@ class RepeatFindings:
     ) -> RangeExplanation:
         lineage = self._lineage(partition, where[0])
         tried = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
-        refusal = None if tried is None else tried.last_refusal
+        refusal = None if tried is None else tried.last_refusal(lineage.appended_at(where[1]))
         cause = findings.RETRY_IN_FLIGHT if refusal is not None else findings.UNEXPLAINED
         who = client or "a client"
         links = [

@@ -15,7 +15,7 @@ from cluster_model.checker.root_cause.findings import (
     Finding,
     RecordBlock,
 )
-from cluster_model.util.quantities import acks_text, brokers, counted, offsets, thousands, whole_milliseconds
+from cluster_model.util.quantities import acks_text, brokers, counted, offsets, seconds_to_the_millisecond, thousands
 
 # Words and small parts of the text of all findings.
 
@@ -67,7 +67,7 @@ class RangeExplanation:
 
 def at(at_us: int) -> str:
     """`` at 12.300 s``; nothing where time stands still."""
-    return f" at {whole_milliseconds(at_us)} s" if at_us > 0 else ""
+    return f" at {seconds_to_the_millisecond(at_us)} s" if at_us > 0 else ""
 
 
 def span(first_us: int, last_us: int) -> str:

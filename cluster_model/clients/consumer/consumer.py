@@ -1,4 +1,4 @@
-"""A consumer and its application: the poll loop over group, positions and fetches (``KafkaConsumer.poll``).
+"""A consumer and its application (``KafkaConsumer.poll``); one may write what it reads in transactions (KIP-447).
 
 Partitions are the group's to give, or are given once and for all. A position moves when records are handed out, not
 when they are fetched, and not when they have been processed. An exception that a poll throws ends the application,

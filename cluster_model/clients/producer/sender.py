@@ -137,9 +137,6 @@ class DeliveryStats:
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved
 
 
-# A producer's I/O thread: requests in flight, responses and callbacks (``Sender``, ``NetworkClient``).
-
-
 # A producer's requests under way, broker by broker (``InFlightRequests``).
 #
 # A request for several partitions crosses the network as one message each. It counts once against the limit, and its

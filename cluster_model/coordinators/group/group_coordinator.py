@@ -162,9 +162,6 @@ def _text(value: ConfigValue) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# A broker's group coordinator, for the partitions of ``__consumer_offsets`` that it leads (``GroupCoordinator``).
-
-
 # Descriptions and lists of groups (``GroupCoordinator.handleDescribeGroup``, ``handleListGroups``).
 
 

@@ -15,7 +15,7 @@ from typing import Any, Final
 import yaml
 
 from cluster_model.protocol.config_defs import SCOPES, Scope
-from cluster_model.util.quantities import counted, listed
+from cluster_model.util.quantities import counted, listed, thousands
 from playbooks.errors import nearest, shown
 from playbooks.model.playbook import SEED, Cell, Grid, GridAxis
 from playbooks.parser.document.context import Notes
@@ -243,9 +243,9 @@ def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
     """Note a grid with too many cells."""
     settings = grid.without(SEED).size
     if grid.size > MAX_CELLS:
-        notes.problem(node, key, f"found {counted(grid.size, 'cell')}, allowed are at most {MAX_CELLS}")
+        notes.problem(node, key, f"found {counted(grid.size, 'cell')}, allowed are at most {thousands(MAX_CELLS)}")
     elif settings > MAX_SETTINGS:
-        message = f"found {counted(settings, 'cell')} apart from seeds, allowed are at most {MAX_SETTINGS}"
+        message = f"found {counted(settings, 'cell')} apart from seeds, allowed are at most {thousands(MAX_SETTINGS)}"
         notes.problem(node, key, message)
 
 
@@ -297,7 +297,7 @@ def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
         count = int(span[2]) - int(span[1]) + 1
         if count <= MAX_CELLS:
             return [str(seed) for seed in range(int(span[1]), int(span[2]) + 1)]
-        notes.problem(item, place, f"found {count} seeds, allowed are at most {MAX_CELLS}")
+        notes.problem(item, place, f"found {thousands(count)} seeds, allowed are at most {thousands(MAX_CELLS)}")
         return [None]
     if _SEED.fullmatch(text):
         return [str(int(text))]

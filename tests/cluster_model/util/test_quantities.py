@@ -34,8 +34,8 @@ DURATIONS: list[tuple[Callable[[int], str], int, str]] = [
     (quantities.short_seconds, 40_400, "40 ms"),
     (quantities.short_seconds, 12_340_000, "12.3 s"),
     (quantities.short_seconds, 2_000_000, "2 s"),
-    (quantities.tenths, 2_449_999, "2.4"),
-    (quantities.tenths, 2_450_001, "2.5"),
+    (quantities.seconds_to_the_tenth, 2_449_999, "2.4"),
+    (quantities.seconds_to_the_tenth, 2_450_001, "2.5"),
     (quantities.minutes_and_seconds, 1_550_999, "1.55s"),
     (quantities.minutes_and_seconds, 185_250_000, "3m5.25s"),
     (quantities.minutes_and_seconds, 999, "0.000999s"),
@@ -44,9 +44,9 @@ DURATIONS: list[tuple[Callable[[int], str], int, str]] = [
     (quantities.clock, -1, "00:00.000"),
     (quantities.time_in_seconds, 12_345_000, "12.345s"),
     (quantities.time_in_seconds, 12_345_678, "12.345678s"),
-    (quantities.whole_milliseconds, 12_345_999, "12.345"),
-    (quantities.instant, 5_000_000, "5.000 s"),
-    (quantities.instant, 1_234_567_890, "1,234.568 s"),
+    (quantities.seconds_to_the_millisecond, 12_345_999, "12.345"),
+    (quantities.rounded_time, 5_000_000, "5.000 s"),
+    (quantities.rounded_time, 1_234_567_890, "1,234.568 s"),
 ]
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from cluster_model.util.quantities import counted, tenths
+from cluster_model.util.quantities import counted, seconds_to_the_tenth
 from playbooks.errors import BAD_INPUT, FAILED, INCONCLUSIVE, INTERNAL, INTERRUPTED, OK
 from playbooks.export.playbook_writer import ExportError, export
 from playbooks.parser.loader import load, loads
@@ -60,9 +60,8 @@ def so_far(search: DraftSearch) -> str:
     limit = f" of {search.budget.runs}" if search.budget.runs >= 0 else ""
     left = search.budget.left_s
     ends = f", {left:.0f} s left" if left >= 0 else ""
-    return (
-        f"{runs}{limit}{ends}: {counted(len(best.draft.steps), 'step')}, {tenths(best.verdict.virtual_us)}s simulated"
-    )
+    steps = counted(len(best.draft.steps), "step")
+    return f"{runs}{limit}{ends}: {steps}, {seconds_to_the_tenth(best.verdict.virtual_us)}s simulated"
 
 
 def print_shrunk(shrunk: Shrunk, out: Path, verdict: CandidateVerdict) -> None:
@@ -91,7 +90,7 @@ def _row(row: PassResult) -> tuple[str, ...]:
         str(row.kept),
         _change(str(row.before.steps), str(row.after.steps)),
         _change(str(row.before.records), str(row.after.records)),
-        _change(f"{tenths(row.before.virtual_us)}s", f"{tenths(row.after.virtual_us)}s"),
+        _change(f"{seconds_to_the_tenth(row.before.virtual_us)}s", f"{seconds_to_the_tenth(row.after.virtual_us)}s"),
     )
 
 

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from cluster_model.util.quantities import counted, listed
+from cluster_model.util.quantities import counted, listed, thousands
 from playbooks.errors import PlaybookError, Problem, nearest, shown
 from playbooks.model import SEED, Grid, GridAxis, Playbook
 from playbooks.parser.document import (
@@ -98,8 +98,8 @@ def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> Playbo
     grid = grid.with_axis(GridAxis(SEED, tuple([str(chosen.seed + turn) for turn in range(times)])))
     most = MOST_KEPT if kept else MAX_CELLS
     if grid.size > most:
-        more = "" if kept else f", and {MOST_KEPT} with --engine"
-        message = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}, allowed are at most {most}{more}"
+        more = "" if kept else f", and {thousands(MOST_KEPT)} with --engine"
+        message = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}, allowed are at most {thousands(most)}{more}"
         raise SettingError(message)
     return replace(chosen, playbook=replace(playbook, grid=grid))
 

@@ -1,4 +1,4 @@
-"""Runs a campaign or a report on this machine's cores or on Spark, which gets a process of its own."""
+"""Runs campaigns and reports, on Spark in a process of its own; losses are explained before a report over them."""
 
 import re
 import signal
@@ -102,9 +102,6 @@ def _is_unexplained(path: Path) -> bool:
 def _is_short(path: Path) -> bool:
     manifest = session_files.read_manifest(path)
     return manifest is not None and manifest.events <= MOST_EVENTS
-
-
-# Runs a campaign or a report on this machine's cores or on Spark, which gets a process of its own.
 
 
 # ``floodmark report``: starts the Spark job in a process of its own; the command line itself never loads Spark.

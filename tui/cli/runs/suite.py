@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 
-from cluster_model.util.quantities import counted, time_in_seconds, whole_milliseconds
+from cluster_model.util.quantities import counted, seconds_to_the_millisecond, time_in_seconds
 from playbooks.diagnosis.why import Why
 from playbooks.engine.worker_pool import NOT_RUN, JobOutcome, JobProgress, PlaybookJob, run_all
 from playbooks.errors import BAD_INPUT, INTERRUPTED, OK
@@ -91,8 +91,8 @@ def row(ended: PlaybookOutcome, *, took: bool = True) -> tuple[str, ...]:
         str(ledger.acked),
         f"{ledger.acked_lost}/{ledger.committed_lost}",
         str(ledger.duplicates),
-        f"{whole_milliseconds(result.unavailable.us)}s" if result.virtual_us else "-",
-        f"{whole_milliseconds(result.virtual_us)}s" if result.virtual_us else "-",
+        f"{seconds_to_the_millisecond(result.unavailable.us)}s" if result.virtual_us else "-",
+        f"{seconds_to_the_millisecond(result.virtual_us)}s" if result.virtual_us else "-",
         *wall,
         str(result.events),
     )

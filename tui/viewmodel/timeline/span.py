@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.root_cause import ChainEvent, Finding
-from cluster_model.util.quantities import clock, minutes_and_seconds
+from cluster_model.util.quantities import clock, counted, minutes_and_seconds
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.viewmodel.finding_page import said
@@ -233,7 +233,7 @@ def kind_words(kind: str, times: int) -> str:
 
 
 def _events(told: SpanSummary) -> str:
-    return f"{'more than ' if told.more else ''}{told.events} event{'' if told.events == 1 else 's'} with a mark"
+    return f"{'more than ' if told.more else ''}{counted(told.events, 'event', zero='0')} with a mark"
 
 
 def _records(told: SpanSummary, width: int) -> list[Row]:

@@ -63,9 +63,6 @@ def compiles(pattern: str, compile_pattern: PatternCompiler) -> bool:
     return True
 
 
-# A group of the consumer protocol (``ConsumerGroup``, KIP-848): its records, commits and settings.
-
-
 # A coordinator's settings for the consumer protocol (``GroupCoordinatorConfig``): its times are the broker's.
 
 
