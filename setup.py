@@ -13,7 +13,7 @@ from setuptools import setup
 COMPILED = {
     "cluster_model/broker": ["broker", "purgatory", "replica_manager", "request_handler"],
     "cluster_model/broker/fetch": ["fetch_reads", "replica_fetcher"],
-    "cluster_model/broker/partition": ["append_validation", "fetch_sessions", "partition", "replication_rules"],
+    "cluster_model/broker/partition": ["fetch_sessions", "partition", "producer_state_manager", "replication_rules"],
     "cluster_model/checker/anomalies": ["history_checker", "index", "order_rules", "rules"],
     "cluster_model/checker": ["checker"],
     "cluster_model/checker/history": ["partition_history"],

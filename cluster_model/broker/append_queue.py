@@ -23,8 +23,8 @@ from cluster_model.broker.control_plane_client import Handlers
 from cluster_model.broker.fetch.replica_fetcher import Fetchers, fetcher_of
 from cluster_model.broker.fetch.replication_quota import slice_bytes
 from cluster_model.broker.hosted_coordinators import Tenants
-from cluster_model.broker.partition.append_validation import NONE, judge
 from cluster_model.broker.partition.partition import Replica
+from cluster_model.broker.partition.producer_state_manager import NONE, judge
 from cluster_model.broker.request_handler import RequestHandler
 from cluster_model.broker.storage.disk import BLOCK, Disk
 from cluster_model.broker.storage.log_manager import LogManager

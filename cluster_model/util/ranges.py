@@ -2,10 +2,12 @@
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 Range = tuple[int, int]
 """Offsets ``[start, end)``."""
+
+_Key = TypeVar("_Key")
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
@@ -179,16 +181,8 @@ class RangeSet:
         return ranges
 
 
-def put(into: dict[str, RangeSet], key: str, start: int, end: int) -> list[Range]:
+def put(into: dict[_Key, RangeSet], key: _Key, start: int, end: int) -> list[Range]:
     """Add to the ranges of ``key``, which begin empty."""
-    ranges = into.get(key)
-    if ranges is None:
-        ranges = into[key] = RangeSet()
-    return ranges.add(start, end)
-
-
-def put_at(into: dict[int, RangeSet], key: int, start: int, end: int) -> list[Range]:
-    """The same by number."""
     ranges = into.get(key)
     if ranges is None:
         ranges = into[key] = RangeSet()

@@ -1,7 +1,7 @@
 """The ZooKeeper ensemble itself: servers, elections, data tree and client sessions.
 
 ensemble: the ensemble as the model uses it, and one server process (QuorumPeer).
-election: fast leader election; leader: the two roles of ZAB, follower included, and session expiry at the leader.
+election: fast leader election; zab: ZAB at the leader, its followers and learners, and session expiry.
 request_processor: a server's clients, and the order of their requests.
 data_tree: znodes, transactions and watches.
 client: a client's connection to the ensemble.

@@ -15,7 +15,6 @@ from cluster_model.protocol.configs import ZkSettings
 from cluster_model.zookeeper.client import ZkClient
 from cluster_model.zookeeper.data_tree import Tree, ZkDatabase, first_zxid
 from cluster_model.zookeeper.election import FastLeaderElection
-from cluster_model.zookeeper.leader import NOBODY, Leader, Learner
 from cluster_model.zookeeper.messages import (
     READS,
     CreateSession,
@@ -34,6 +33,7 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 from cluster_model.zookeeper.request_processor import FROM_CLIENTS, RequestProcessor, Upstream
+from cluster_model.zookeeper.zab import NOBODY, Leader, Learner
 
 # One server process of the ensemble (``QuorumPeer``): it looks for a leader, then leads or follows, and so on.
 

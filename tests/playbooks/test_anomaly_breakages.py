@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.append_validation import ProducerMemory
 from cluster_model.broker.partition.partition import Leadership
+from cluster_model.broker.partition.producer_state_manager import ProducerMemory
 from cluster_model.protocol.errors import KafkaError
 from playbooks.engine.session import Session
 from playbooks.parser.loader import loads

@@ -22,7 +22,7 @@ from tui.session.session_controller import SimBridge
 from tui.terminal.self_command import command, environment
 from tui.viewmodel.finding_page import MOST_PLACES, ChainFrame, CopyHolder, FindingPage, chosen, frame
 from tui.viewmodel.partition_history import Chronicle
-from tui.viewmodel.timeline.span import Span
+from tui.viewmodel.timeline.selection import Span
 
 
 def findings_so_far(bridge: SimBridge) -> tuple[Finding, ...]:

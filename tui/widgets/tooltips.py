@@ -18,7 +18,7 @@ from cluster_model.util.quantities import acks_text, clock, counted
 from tui.session.session_controller import SimBridge
 from tui.viewmodel import log_view
 from tui.viewmodel.partition_matrix import lag_text, lags_of
-from tui.viewmodel.timeline import span, timeline_rows
+from tui.viewmodel.timeline import selection, timeline_rows
 from tui.viewmodel.timeline.branches import Rail, letter_of, outcome
 from tui.viewmodel.timeline.event_feed import Feed
 from tui.viewmodel.timeline.timeline_rows import LABEL, LaneColumn, TimelineView
@@ -305,12 +305,12 @@ def of_timeline(
 
 
 def _mark(stop: LaneColumn, bridge: SimBridge) -> str:
-    happened = bridge.happened(stop.first_us, stop.last_us, span.EVENTS_READ)
+    happened = bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
     feed = Feed()
-    feed.take(span.of_stop(happened, stop))
+    feed.take(selection.of_stop(happened, stop))
     until = f" to {clock(stop.last_us)}" if stop.last_us != stop.first_us else ""
     lines = [f"{clock(stop.first_us)}{until}, {counted(stop.times, 'event')}"]
-    return "\n".join([*lines, *(line.text for line in feed.lines(span.EVENTS_READ)[:EVENTS])])
+    return "\n".join([*lines, *(line.text for line in feed.lines(selection.EVENTS_READ)[:EVENTS])])
 
 
 def _rail(rail: Rail) -> str:

@@ -2,7 +2,7 @@
 
 partition: a replica with its log, its leadership and its following.
 replication_rules: pure rules of ISR, high watermark and truncation, and of a follower that is out of range.
-append_validation: what a leader refuses before it appends, by the last batches of idempotent producers
+producer_state_manager: what a leader refuses before it appends, by the last batches of idempotent producers
 (ProducerStateManager).
 fetch_sessions: incremental fetch sessions of both ends (KIP-227).
 

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, Final, NamedTuple
 
-from cluster_model.broker.partition.append_validation import NONE, ProducerMemory, judge, refusal, usual_size
 from cluster_model.broker.partition.fetch_sessions import FetchSession, FetchSessions
+from cluster_model.broker.partition.producer_state_manager import NONE, ProducerMemory, judge, refusal, usual_size
 from cluster_model.broker.partition.replication_rules import (
     DIVERGING_EPOCH,
     EPOCH_UNKNOWN,

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Empty, Payload, Run, Send
-from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all
+from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all, subtract
 
 UNKNOWN: Final = 1 << 62
 """The start of a strand whose start is not known."""
@@ -179,14 +179,8 @@ class KeyFacts:
                 if known is None:
                     known = self.log_values[client] = RangeSet()
                 added = known.add(sequence, end)
-                if added != [(sequence, end)]:
-                    again = RangeSet()
-                    again.add(sequence, end)
-                    new = RangeSet()
-                    for part in added:
-                        new.add(*part)
-                    for low, high in again.minus(new):
-                        put(self.doubles, client, low, high)
+                for low, high in subtract([(sequence, end)], added):
+                    put(self.doubles, client, low, high)
         fresh, self._fresh_read = self._fresh_read, []
         for strand, first, last in fresh:
             for _offset, client, sequence, count in self.payload(self.key, strand, first, last):

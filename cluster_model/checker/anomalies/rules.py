@@ -6,7 +6,7 @@ from cluster_model.checker.anomalies.anomaly_case import AnomalyCounter, Example
 from cluster_model.checker.anomalies.index import KeyFacts, KeyIndex, ValueExtent
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, OK, Op, Payload
 from cluster_model.checker.anomalies.order_rules import client_of
-from cluster_model.util.ranges import Range, RangeSet, load_all, put, put_at, save_all
+from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all
 
 CONSUME_DUP: Final = "consume-dup"
 
@@ -39,18 +39,13 @@ class Consumed:
             self._facts.key(key).put(by_strand, strand, start, end)
             return
         for low, high in spans.within(start, end):
-            put_at(self._again.setdefault((process, key), {}), strand, low, high)
+            put(self._again.setdefault((process, key), {}), strand, low, high)
         spans.add(start, end)
 
     def given_back(self, process: str, key: str, start: int, end: int) -> None:
         """The application has not processed these, and asks for them again."""
-        for strand, spans in self._once.get((process, key), {}).items():
-            left = RangeSet()
-            gone = RangeSet()
-            gone.add(start, end)
-            for part in spans.minus(gone):
-                left.add(*part)
-            self._once[process, key][strand] = left
+        for spans in self._once.get((process, key), {}).values():
+            spans.remove(start, end)
 
     def find(self, tally: AnomalyCounter, now: int, only: str = "") -> None:
         """Count values per process, of all keys or of one."""

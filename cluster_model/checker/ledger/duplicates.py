@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, Final, NamedTuple, TypeVar
 
-from cluster_model.broker.partition.append_validation import REMEMBERED
+from cluster_model.broker.partition.producer_state_manager import REMEMBERED
 from cluster_model.checker.history.fault_history import Deeds, FaultRecord, about
 from cluster_model.log.batch_store import Lineage
 from cluster_model.log.replica_log import ReplicaLog

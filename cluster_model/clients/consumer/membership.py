@@ -8,8 +8,8 @@ UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTA
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
+from cluster_model.assignors.assignors import CLIENT_ASSIGNORS
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.registry import CLIENT_ASSIGNORS
 from cluster_model.clients.consumer.config import GroupSettings
 from cluster_model.clients.coordinator_connection import CoordinatorLink
 from cluster_model.clients.metadata import Metadata

@@ -3,8 +3,8 @@
 import pytest
 from hypothesis import given
 
+from cluster_model.assignors.assignors import CLIENT_ASSIGNORS, SERVER_ASSIGNORS, RangeAssignor, RoundRobinAssignor
 from cluster_model.assignors.base import MemberSubscription, Topics, in_order
-from cluster_model.assignors.registry import CLIENT_ASSIGNORS, SERVER_ASSIGNORS, RangeAssignor, RoundRobinAssignor
 from cluster_model.assignors.sticky import racks_matter
 from tests.cluster_model.assignors.groups import (
     as_written,

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cluster_model.assignors.assignors import SERVER_ASSIGNORS, Heterogeneous, Levels, UniformAssignor
 from cluster_model.assignors.base import MemberSubscription, Topics
-from cluster_model.assignors.registry import SERVER_ASSIGNORS, Heterogeneous, Levels, UniformAssignor
 from tests.cluster_model.assignors.groups import (
     after,
     clusters,

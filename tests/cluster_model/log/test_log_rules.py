@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
-from cluster_model.broker.partition.append_validation import refusal, usual_size
+from cluster_model.broker.partition.producer_state_manager import refusal, usual_size
 from cluster_model.cluster import Cluster
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog

@@ -1,6 +1,5 @@
 """Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
 
-from cluster_model.zookeeper.leader import SYNCED, SessionTracker
 from cluster_model.zookeeper.messages import (
     AckEpoch,
     ConnectionClosed,
@@ -18,6 +17,7 @@ from cluster_model.zookeeper.messages import (
     WatchKind,
     ZkError,
 )
+from cluster_model.zookeeper.zab import SYNCED, SessionTracker
 from tests.cluster_model.zookeeper.rigs import LATENCY, SECOND, TICK, Rig
 
 START = ((1, Create("/a", (0,))),)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from cluster_model.zookeeper.leader import SessionTracker
 from cluster_model.zookeeper.messages import Create, Exists, GetData, WatchKind, ZkError
+from cluster_model.zookeeper.zab import SessionTracker
 from tests.cluster_model.zookeeper.rigs import MS, SECOND, TICK, TIMEOUT, Rig
 
 NODE = (1, Create("/mine", (), ephemeral=True))

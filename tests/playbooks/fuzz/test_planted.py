@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from cluster_model.broker.partition import partition
-from cluster_model.broker.partition.append_validation import ProducerMemory
 from cluster_model.broker.partition.partition import Completed, Leadership, Replica
+from cluster_model.broker.partition.producer_state_manager import ProducerMemory
 from cluster_model.controller.kraft import replication_control_manager
 from cluster_model.controller.kraft.replication_control_manager import ReplicationControl
 from cluster_model.controller.rules import kraft_partition_changes

@@ -99,8 +99,8 @@ def repeated(chosen: PlaybookChoice, times: int | None, *, kept: bool) -> Playbo
     most = MOST_KEPT if kept else MAX_CELLS
     if grid.size > most:
         more = "" if kept else f", and {thousands(MOST_KEPT)} with --engine"
-        message = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}, allowed are at most {thousands(most)}{more}"
-        raise SettingError(message)
+        found = f"--repeat: found {times}, which makes {counted(grid.size, 'cell')}"
+        raise SettingError(f"{found}, allowed are at most {thousands(most)}{more}")
     return replace(chosen, playbook=replace(playbook, grid=grid))
 
 

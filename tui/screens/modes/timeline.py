@@ -16,11 +16,10 @@ from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import clipboard_text
 from tui.viewmodel.row import Row
-from tui.viewmodel.timeline import branches, timeline_rows
-from tui.viewmodel.timeline import span as span_rows
+from tui.viewmodel.timeline import branches, selection, timeline_rows
 from tui.viewmodel.timeline.branches import Rail
 from tui.viewmodel.timeline.event_text import LANES, nodes_of
-from tui.viewmodel.timeline.span import MarkFinding, Span, SpanSummary, between
+from tui.viewmodel.timeline.selection import MarkFinding, Span, SpanSummary, between
 from tui.viewmodel.timeline.timeline_rows import (
     LOAD,
     Drawer,
@@ -115,10 +114,10 @@ class TimelineScreen(ModeScreen):
 
     def span_rows(self, span: Span, room: tuple[int, int]) -> tuple[Row, ...]:
         """All about the span; counted once as long as it is the same."""
-        events = self.bridge.happened(span.start_us, span.end_us - 1, span_rows.COUNTED + 1)
-        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), span_rows.COUNTED)):
-            self._tally = span_rows.tally(span, events, self.bridge.tape.load)
-        return span_rows.build_span(self._tally, events, room)
+        events = self.bridge.happened(span.start_us, span.end_us - 1, selection.COUNTED + 1)
+        if self._tally is None or (self._tally.span, self._tally.events) != (span, min(len(events), selection.COUNTED)):
+            self._tally = selection.tally(span, events, self.bridge.tape.load)
+        return selection.build_span(self._tally, events, room)
 
     def action_span(self) -> None:
         """Begin a span at the mark or the instant looked at; a second time, let go of it."""
@@ -280,12 +279,12 @@ class TimelineScreen(ModeScreen):
         if stop is None:
             self._page_pane.caption("Events")
             lines = self.bridge.feed.lines(height, width)
-            return tuple(span_rows.event_row(line) for line in lines)
-        happened = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
-        events = span_rows.of_stop(happened, stop)
+            return tuple(selection.event_row(line) for line in lines)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        events = selection.of_stop(happened, stop)
         later = self.bridge.happened(stop.last_us + 1, shown.present_us, max(0, height))
         key = key_of("finding", self.main.keys)
-        rows = span_rows.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
+        rows = selection.build_mark(stop, events, self._findings_of(stop, events), later, width, key)
         there = self.keyed(f"{{timeline_go}}: {'back to the present' if self._is_there(stop) else 'go there'}")
         self._page_pane.caption("The mark", there)
         return rows[:height]
@@ -302,7 +301,7 @@ class TimelineScreen(ModeScreen):
         still_us = bridge.view.now_us if bridge.paused else -1
         state = (stop.lane, stop.first_us, stop.times, still_us, bridge.chronicle.losses)
         if self._told is None or self._told[0] != state:
-            self._told = (state, span_rows.told_by(findings_so_far(bridge), events))
+            self._told = (state, selection.told_by(findings_so_far(bridge), events))
         return self._told[1]
 
     def _is_there(self, stop: LaneColumn) -> bool:
@@ -314,9 +313,9 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(shown) if self.chosen_pane in ("", "timeline-mode-pane") else None
         if stop is None:
             return "", ""
-        happened = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
-        events = span_rows.of_stop(happened, stop)
-        rows = span_rows.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
+        happened = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
+        events = selection.of_stop(happened, stop)
+        rows = selection.build_mark(stop, events, self._findings_of(stop, events), [], clipboard_text.CELLS)
         return "the mark", clipboard_text.plain_text(rows)
 
     # -- keys -------------------------------------------------------------------------------------------------------
@@ -428,9 +427,9 @@ class TimelineScreen(ModeScreen):
         stop = self.stop(self.shown())
         nodes: list[int] = []
         if stop is not None:
-            events = self.bridge.happened(stop.first_us, stop.last_us, span_rows.EVENTS_READ)
+            events = self.bridge.happened(stop.first_us, stop.last_us, selection.EVENTS_READ)
             named = {self.bridge.session.cluster.name_of(node): node for node, _name in self.main.operator.targets()}
-            nodes = nodes_of(span_rows.of_stop(events, stop), named)
+            nodes = nodes_of(selection.of_stop(events, stop), named)
         return nodes[0] if len(nodes) == 1 else self.main.broker_under_cursor
 
     def arrive(self) -> None:

@@ -7,8 +7,8 @@ written, by replaying them; until then it is as it was.
 from collections.abc import Callable, Container, Mapping
 from typing import Final, NamedTuple
 
+from cluster_model.assignors.assignors import SERVER_ASSIGNORS
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.registry import SERVER_ASSIGNORS
 from cluster_model.coordinators.group.consumer_protocol.consumer_group import (
     CURRENT,
     EPOCH,

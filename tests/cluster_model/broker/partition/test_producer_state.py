@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cluster_model.broker.partition.append_validation import REMEMBERED, ProducerMemory
+from cluster_model.broker.partition.producer_state_manager import REMEMBERED, ProducerMemory
 from cluster_model.log.batch_store import Lineages
 from cluster_model.log.replica_log import ReplicaLog
 from cluster_model.protocol.errors import KafkaError

@@ -16,7 +16,7 @@ from tests.tui.pointing import drag, wheel
 from tests.tui.viewmodel.timeline.test_tape import acked, down, taped
 from tests.tui.viewmodel.timeline.test_timeline import drawn, injected, isr, shown
 from tui.session.background_tasks import export_span
-from tui.viewmodel.timeline.span import Span, between, build_span, tally
+from tui.viewmodel.timeline.selection import Span, between, build_span, tally
 from tui.viewmodel.timeline.timeline_rows import LABEL, TIME
 
 pytestmark = pytest.mark.slow

@@ -25,7 +25,7 @@ from tui.session.session_controller import SimBridge
 from tui.terminal import glyphs
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import Look
-from tui.viewmodel.timeline import span
+from tui.viewmodel.timeline import selection
 from tui.viewmodel.timeline.event_text import CLIENTS, CLUSTER, FAULTS, LANES, SAFETY
 from tui.viewmodel.timeline.timeline_rows import (
     LABEL,
@@ -270,9 +270,9 @@ def page(bridge, lane, kind, width=100):
     """The page of the last mark of a kind, in lines."""
     marks = [mark for mark in bridge.tape.lanes[lane].marks(0, 1 << 60) if mark.first.kind == kind]
     stop = stop_at(bridge.tape, lane, marks[-1].at_us, 1)
-    happened = span.of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
-    told = span.told_by(findings_so_far(bridge), happened)
-    rows = span.build_mark(stop, happened, told, (), width)
+    happened = selection.of_stop(bridge.happened(stop.first_us, stop.last_us, 400), stop)
+    told = selection.told_by(findings_so_far(bridge), happened)
+    rows = selection.build_mark(stop, happened, told, (), width)
     return ["".join(piece for piece, _role in row.pieces).rstrip() for row in rows]
 
 
@@ -301,10 +301,10 @@ def test_a_loss_tells_its_whole_chain(lost, snapshot):
 def test_of_many_events_the_first_are_told_and_the_rest_counted(snapshot):
     tape = taped(*[elected(f"orders-{number}", leader=number) for number in range(500)])
     stop = stop_at(tape, CLUSTER, 10, SECOND)
-    told = [elected(f"orders-{number}", leader=number) for number in range(span.EVENTS_READ)]
-    rows = span.build_mark(stop, told, (), (), 80)
+    told = [elected(f"orders-{number}", leader=number) for number in range(selection.EVENTS_READ)]
+    rows = selection.build_mark(stop, told, (), (), 80)
     assert [row.pieces[0][0] for row in rows if "400" in row.pieces[0][0]] == snapshot
-    assert len(rows) < span.LINES + 6
+    assert len(rows) < selection.LINES + 6
 
 
 def test_what_happened_in_a_span_of_time_is_found_by_it(lost):

@@ -9,8 +9,8 @@ import random
 
 import pytest
 
+from cluster_model.assignors.assignors import UniformAssignor
 from cluster_model.assignors.base import MemberSubscription, TopicPartition, Topics
-from cluster_model.assignors.registry import UniformAssignor
 from cluster_model.kernel.process import ProcessState
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.events import Event, PartitionsAssigned, PartitionsLost, PartitionsRevoked
