@@ -95,7 +95,7 @@ def host_coordinators(
 
 
 def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
-    """What a coordinator was asked about goes on where it came from."""
+    """Return what continues a request at the coordinator that it came from."""
 
     def go_on(source: int, write: Write, error: KafkaError) -> None:
         if isinstance(write, ProduceRequest):

@@ -44,8 +44,8 @@ from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
 # The processes of a cluster's clients: their end, their restart, and a second instance of a transactional producer.
 #
 # A process that is killed takes all that its client had in memory with it. The next one is a new program: a producer
-# has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What goes on is the
-# application's own: its numbering of records, whether it still makes any, and the books of what it was told.
+# has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What continues is the
+# application's own: its numbering of records, whether it still makes any, and its counters of outcomes.
 #
 # Of a killed producer's records those are *unknown* that were ever sent, unless every attempt was refused in a way that
 # proves that nothing was written. Those that never left the process are in no log, and are *failed*. An application
@@ -56,7 +56,7 @@ from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
 #
 # A deployment that starts the new process before the old one has ended, an orchestrator that takes a slow process for
 # a dead one: for a while there are two. The second one calls ``initTransactions``, which aborts what the first has
-# open and gives the id another epoch, and makes records of its own from then on. The first one goes on, and knows
+# open and gives the id another epoch, and makes records of its own from then on. The first one continues, and knows
 # nothing of it until a request of its is refused: it is the zombie that the epoch is there to fence.
 
 

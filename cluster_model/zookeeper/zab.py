@@ -541,7 +541,7 @@ class Learner(Upstream):
         return self._join
 
     def stop(self) -> None:
-        """No longer; the leader is told if there is one."""
+        """Stop; the leader, if there is one, is informed."""
         if self.leader != NOBODY:
             self._port.send(self.leader, LearnerDisconnected(self._join))
         self.forget()

@@ -182,7 +182,7 @@ def _head(path: Path, number: int, line: bytes) -> EventFields:
 
 
 def _last_us(path: Path, notes: list[str]) -> int:
-    """When the last whole event of a torn log was; what is behind it is told."""
+    """Time of the last whole event of a torn log; what follows it becomes a note."""
     size = _size(path)
     try:
         with path.open("rb") as file:
@@ -449,7 +449,7 @@ def _checked(tally: SessionTotals) -> Rows:
 
 
 def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
-    """An expectation and what became of it; that it held all the same, only later, is told too."""
+    """An expectation and its result; a difference in the time at which it held counts too."""
     return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
 
 
@@ -692,7 +692,7 @@ class _Pair:
         return counting(one) == counting(other)
 
     def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
-        """Two lines that are not the same; what was before them is told as it is on the left."""
+        """Two lines that differ; the lines before them are printed as they are on the left."""
         return Parting(
             None if left is None else _tell(self._left, left),
             None if right is None else _tell(self._right, right),

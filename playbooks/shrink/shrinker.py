@@ -237,7 +237,7 @@ def fewer_of(value: Word) -> list[Word]:
 
 
 def _leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
-    """Every word with its path, and every mapping in which a rate is told."""
+    """Every word with its path, and every mapping that has a rate."""
     if isinstance(tree, Word):
         yield path, tree
     elif isinstance(tree, Mapping):

@@ -19,7 +19,7 @@ from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.timetravel.timeline import Timeline
 from tests.support.playbooks import timed
-from tui.cli.runs.narration import foretold_lines
+from tui.cli.runs.narration import predicted_lines
 from tui.cli.runs.suite import PlaybookOutcome
 from tui.cli.runs.summary_documents import junit
 from tui.output.result import skip_words
@@ -94,7 +94,7 @@ def test_a_dry_run_foretells_the_skip(snapshot: SnapshotAssertion) -> None:
     assert (second.targets, second.expected, second.refused) == ((), None, "")
     assert second.skipped == snapshot
     assert second.to_json()["skipped"] == second.skipped
-    assert any("skipped" in line and second.skipped in line for line in foretold_lines(second))
+    assert any("skipped" in line and second.skipped in line for line in predicted_lines(second))
     assert dry_run(timed(LEADERLESS % ""), 3).foretold[1].refused == second.skipped
 
 

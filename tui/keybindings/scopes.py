@@ -196,7 +196,7 @@ PAGES: Final = (
             PageKey("out", "escape", _CLOSE, "back"),
             PageKey("up", "up", "app.focus_previous", "the field above"),
             PageKey("down", "down", "app.focus_next", "the field below"),
-            PageKey("queue", "ctrl+n", "queue", "queue it while time stands still"),
+            PageKey("queue", "ctrl+n", "queue", "queue it while the cluster is paused"),
         ),
     ),
     KeyPage(

@@ -29,7 +29,7 @@ def _moves(what: str) -> tuple[PageKey, ...]:
 FAULTS: Final = (
     *_letters([(each.name, each.letter, each.title) for each in CATALOGUE.values()]),
     PageKey("edit", "enter", "edit", "set parameters of the marked one first"),
-    PageKey("queue", "space", "queue", "queue the marked one while time stands still"),
+    PageKey("queue", "space", "queue", "queue the marked one while the cluster is paused"),
     PageKey("unqueue", "backspace", "unqueue", "take back what was queued last"),
     *_moves("fault"),
 )

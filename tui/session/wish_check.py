@@ -1,4 +1,4 @@
-"""Whether a wish can be granted, found out before anything is left for it."""
+"""Checks that a destination can be opened, before the present session is left for it."""
 
 from pathlib import Path
 
@@ -15,23 +15,21 @@ from tui.session.playbook_choice import read
 
 
 class DestinationError(Exception):
-    """It cannot be granted; the message says why, in one line."""
+    """It cannot be opened; the message says why, in one line."""
 
 
 def playbook_wish(text: str) -> Wish:
     """The wish for a playbook, by its file or its name.
 
     Raises:
-        RefusedError: there is none, it has mistakes, its cluster cannot be built, or time stands still in it.
+        DestinationError: there is none, it has mistakes, its cluster cannot be built, or it has manual steps.
     """
     if not text:
         raise DestinationError("found nothing, needed is a file or the name of a bundled playbook")
     try:
         playbook = read(text)
         if playbook.spec.manual:
-            raise DestinationError(
-                f"{text} is stepped by hand, time stands still in it: play it with floodmark run {text}"
-            )
+            raise DestinationError(f"{text} has manual steps and no clock: run it with floodmark run {text}")
         Session.start(playbook, open_ended=True)
     except PlaybookError as error:
         raise DestinationError(_first(error)) from error
@@ -44,7 +42,7 @@ def session_wish(path: Path) -> Wish:
     """The wish for a recorded session.
 
     Raises:
-        RefusedError: it cannot be read, or not be run again.
+        DestinationError: it cannot be read, or not be run again.
     """
     try:
         Reopened(read_session(path))

@@ -327,7 +327,7 @@ class HistoryBuilder:
         self._open: dict[str, _OpenTransaction] = {}
         self._number = 0
         self._started: dict[str, int] = {}
-        """Partition that was deleted → the first stint of the one that has its name now."""
+        """Partition that was deleted → the first leader epoch branch (a lineage's id) of the new one of its name."""
 
     def process(self, client: str) -> str:
         """The present process of a client."""

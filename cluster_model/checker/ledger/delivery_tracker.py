@@ -245,7 +245,7 @@ class Transacted:
     __slots__ = ("_aborted", "_acked_in", "_world", "changes")
 
     def __init__(self, world: World, acked_in: Callable[[str, int], list[Range]]) -> None:
-        """``acked_in`` tells the acknowledged offsets of a partition's stint."""
+        """``acked_in`` returns the acknowledged offsets of a partition, in one leader epoch's branch of its log."""
         self._world = world
         self._acked_in = acked_in
         self._aborted: dict[tuple[str, str], RangeSet] = {}

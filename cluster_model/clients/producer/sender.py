@@ -49,7 +49,7 @@ class DeliveryStats:
                  "unknown")  # fmt: skip
 
     def __init__(self, name: str, acks: int, emit: Callable[[Event], None], pace: Pacing) -> None:
-        """``pace`` is told of outcomes: in a closed loop the next records follow them."""
+        """``pace`` receives outcomes: in a closed loop the next records follow them."""
         self._pace = pace
         self._name = name
         self._acks = acks
@@ -113,7 +113,7 @@ class DeliveryStats:
         )  # fmt: skip
 
     def died(self, now: int, batch: Outgoing) -> None:
-        """The process is gone, and nobody is told. What never left it is in no log."""
+        """The process is gone, without an answer to its application. Records that never left it are in no log."""
         sent = batch.written or batch.in_flight
         if sent:
             self.unknown += batch.records
@@ -537,7 +537,7 @@ class Sender:
         self._connection_lost(broker, timed_out)
 
     def closed_by(self, broker: int) -> None:
-        """A broker closed the connection on an error of a request with acks=0: nobody is told which."""
+        """A broker closed the connection on an error of a request with acks=0, and does not send which."""
         self._port.lost(broker)
         self.metadata.disconnected(broker)
 

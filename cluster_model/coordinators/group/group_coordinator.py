@@ -69,8 +69,8 @@ from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_p
 
 # A broker that is asked for a coordinator has the topic made that it lacks (``AutoTopicCreationManager``).
 #
-# It asks the controller that it knows of by a CreateTopics of its own, for one topic at most once at a time, and
-# whoever asked is told COORDINATOR_NOT_AVAILABLE and comes again. In KRaft mode the request goes the way of an
+# It asks the controller that it knows of by a CreateTopics of its own, for one topic at most once at a time. The client
+# gets COORDINATOR_NOT_AVAILABLE and asks again. In KRaft mode the request goes the way of an
 # administrator's, in an envelope; in ZooKeeper mode to the controller's broker. Chosen: so in all versions, where
 # brokers up to 2.7 wrote to ZooKeeper themselves.
 
@@ -410,7 +410,7 @@ class GroupCoordinator:
             self.commit_in_transaction(source, request, error)
 
     def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
-        """``doTxnCommitOffsets``: a group that nobody knows is made; whoever names a member must be that.
+        """``doTxnCommitOffsets``: an unknown group is created; a request that names a member must come from it.
 
         ``error`` is what refuses it already.
         """

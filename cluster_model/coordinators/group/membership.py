@@ -36,7 +36,7 @@ from cluster_model.protocol.versions import Profile
 # How a group comes to its next generation (``GroupCoordinator``, ``DelayedJoin``, ``DelayedSync``). Sans-IO.
 #
 # From Empty the joining phase lasts the initial delay, otherwise until every known member has joined again, at most the
-# longest rebalance timeout. Then the leader assigns; what it assigned is stored before anybody is told.
+# longest rebalance timeout. Then the leader assigns; its assignment is stored before members receive it.
 
 
 GONE: Final = KafkaError.UNKNOWN_MEMBER_ID
@@ -66,7 +66,7 @@ class Rebalancing:
             self.prepare(group, now)
 
     def prepare(self, group: GroupMetadata, now: int) -> None:
-        """Begin a rebalance: whoever waits for an assignment is told to join again."""
+        """Begin a rebalance: members that wait for an assignment have to join again."""
         if group.state is GroupState.COMPLETING:
             self._sync_fails(group, now, KafkaError.REBALANCE_IN_PROGRESS)
         group.sync_deadline = NEVER
@@ -132,7 +132,7 @@ class Rebalancing:
     def answer_join(
         self, group: GroupMetadata, member: MemberMetadata, *, leads: bool, leader: str = "", skip: bool = False
     ) -> None:
-        """Tell a member whose join is parked the generation; ``leader`` is told instead of the true one."""
+        """Answer a delayed join with the generation; ``leader`` is sent instead of the true one."""
         caller, member.joining = member.joining, None
         if caller is not None:
             self.welcome(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
@@ -150,7 +150,7 @@ class Rebalancing:
     # -- syncing ----------------------------------------------------------------------------------------------------
 
     def sync_fails(self, group: GroupMetadata, now: int, error: KafkaError) -> None:
-        """The leader's assignment could not be stored: everybody is told, and joins again."""
+        """The leader's assignment could not be stored: every member gets the error, and joins again."""
         self._sync_fails(group, now, error)
         self.maybe_prepare(group, now)
 
@@ -441,7 +441,7 @@ class MembershipRules:
         return KafkaError.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING else KafkaError.NONE
 
     def heartbeat(self, group: GroupMetadata, now: int, request: HeartbeatRequest) -> KafkaError:
-        """Heartbeat: the session begins anew even while the member is told to join again."""
+        """Heartbeat: the session begins anew even while the member has to join again."""
         error = member_error(group, request.member_id, request.group_instance_id)
         if error:
             return error

@@ -233,7 +233,7 @@ class TransactionMetadata:
             )
         return self.prepare(done, self.last_epoch)
 
-    # -- what requests are told -------------------------------------------------------------------------------------
+    # -- answers to requests ----------------------------------------------------------------------------------------
 
     def knows(self, producer_id: int, epoch: int) -> bool:
         """Whether somebody who believes to be this may ask for a new epoch (``isValidProducerId``)."""

@@ -398,7 +398,7 @@ class ProducerFenced(TraceEvent):
 
 @event
 class RecordsAborted(TraceEvent):
-    """Records went with the transaction that they were part of: whoever reads committed data only never sees them.
+    """Records were aborted with their transaction: a consumer with read_committed never sees them.
 
     ``log_offset`` -1: they were not acknowledged, and may not be in the log either.
     """

@@ -44,7 +44,7 @@ class NodePaused(TraceEvent):
 
 @event
 class NodeResumed(TraceEvent):
-    """A paused process goes on, with everything it was sent meanwhile still queued."""
+    """A paused process resumed, with everything it was sent meanwhile still queued."""
 
     kind: ClassVar[str] = "node_resumed"
     at_us: int

@@ -71,7 +71,7 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
         def tell(entry: Entry) -> None:
             telling.hide()
             if isinstance(entry, Foretold):
-                for line in foretold_lines(entry):
+                for line in predicted_lines(entry):
                     say(console, line)
             else:
                 for line in moment_lines(entry):
@@ -88,23 +88,23 @@ def _foretell(console: Console, chosen: PlaybookChoice, until_us: int) -> DryRun
     return done
 
 
-def foretold_lines(foretold: Foretold) -> list[str]:
+def predicted_lines(step: Foretold) -> list[str]:
     """A step with its targets, what it would hit, and what the guards would say."""
-    lines = [f"{time_in_seconds(foretold.at_us):>12} {foretold.name}  {foretold.text}"]
-    if foretold.when:
-        lines.append(_line("when", foretold.when))
-    if foretold.targets:
-        lines.append(_line("strikes", ", ".join(foretold.targets)))
-    if foretold.refused:
-        lines.append(_line("refused", foretold.refused))
-    if foretold.skipped:
-        lines.append(_line("skipped", foretold.skipped))
-    if foretold.expected is not None:
-        lines.append(_line("expected", foretold.expected.sentence))
-        lines += [_line(label, text) for label, text in expected_lines(foretold.expected)]
-    if foretold.guard:
-        verb = "refuses it" if foretold.guard_does == "refuse" else "lets it happen and heals everything"
-        lines.append(_line("guard", f"{foretold.guard} {verb}: {foretold.guard_reason}"))
+    lines = [f"{time_in_seconds(step.at_us):>12} {step.name}  {step.text}"]
+    if step.when:
+        lines.append(_line("when", step.when))
+    if step.targets:
+        lines.append(_line("strikes", ", ".join(step.targets)))
+    if step.refused:
+        lines.append(_line("refused", step.refused))
+    if step.skipped:
+        lines.append(_line("skipped", step.skipped))
+    if step.expected is not None:
+        lines.append(_line("expected", step.expected.sentence))
+        lines += [_line(label, text) for label, text in expected_lines(step.expected)]
+    if step.guard:
+        verb = "refuses it" if step.guard_does == "refuse" else "lets it happen and heals everything"
+        lines.append(_line("guard", f"{step.guard} {verb}: {step.guard_reason}"))
     return lines
 
 
@@ -269,7 +269,7 @@ class Narrating:
         if event.kind != "step_taken" or not self._foretold:
             return
         if self._foretold[0].name == event.values()[1]:
-            for line in foretold_lines(self._foretold.pop(0))[1:]:
+            for line in predicted_lines(self._foretold.pop(0))[1:]:
                 self._say("", line.removeprefix(INDENT), STYLES["expected"])
 
     def _say(self, at: str, text: str, style: str = "") -> None:

@@ -19,7 +19,7 @@ from tui.viewmodel.timeline.timeline_rows import LaneColumn
 
 
 EVENTS_READ: Final = 400
-"""Events of a mark that are looked at; of more only the number is told."""
+"""Events of a mark that are read; of more only the number is shown."""
 LINES: Final = 8
 """Lines of words that a mark of many events is given."""
 LATER: Final = 60
