@@ -99,7 +99,8 @@ class Disks:
 
 # Faults inside a broker: damaged batches on its disk, a disk that loses writes, busy threads.
 #
-# It stands for the hardware, and for what else runs on the machine. A broker gets no message of it: it detects it, or does not.
+# It stands for the hardware, and for what else runs on the machine. A broker gets no message of it: it detects it, or
+# does not.
 
 
 class Harm:

@@ -29,8 +29,8 @@ from tui.screens.fault_forms import SettingPrompt, ValueForm
 from tui.screens.fault_sheet import Sheets
 from tui.session import settings_changes
 from tui.session.background_tasks import findings_so_far
+from tui.session.destination_check import DestinationError, playbook_wish
 from tui.session.typed_commands import TypedError, read_line
-from tui.session.wish_check import DestinationError, playbook_wish
 from tui.settings.schema import OPTIONS, Option, Value
 from tui.terminal.format import InstantError, instant_us, taken
 from tui.viewmodel.finding_page import headline

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from textual.screen import Screen
 
 from tui.keybindings.keymap import KEYS, KeyBinding, key_of
+from tui.screens.autopsy import AutopsyScreen
 from tui.screens.fault_sheet import Sheets
-from tui.screens.finding import AutopsyScreen
 from tui.terminal import glyphs
 from tui.terminal.format import wrap
 from tui.terminal.theme import Look

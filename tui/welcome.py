@@ -218,7 +218,7 @@ class WelcomeApp(App[Wish]):
 
     def _look_at(self, path: Path) -> None:
         self._read()
-        from tui.session.wish_check import DestinationError, session_wish  # noqa: PLC0415 - the model is read for it
+        from tui.session.destination_check import DestinationError, session_wish  # noqa: PLC0415 - the model is read for it
 
         try:
             self.exit(session_wish(path))

@@ -28,7 +28,7 @@ from playbooks.library.bundled import path_of
 from playbooks.parser.loader import load
 from playbooks.recording.recorder import Recorder
 from tui.app import FloodmarkApp
-from tui.screens.finding import AutopsyScreen
+from tui.screens.autopsy import AutopsyScreen
 from tui.session.session_controller import SimBridge
 from tui.terminal.frame_clock import StepClock
 from tui.terminal.theme import BACKGROUND, BAR, QUIET, TEXT, Look

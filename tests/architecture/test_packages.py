@@ -16,7 +16,7 @@ MOST_MODULES = 15
 """Modules in one package, its ``__init__`` not counted."""
 SHORTEST = 80
 """Lines of a module that only one module of its package uses."""
-NOUNS = {"downsampling", "finding", "model_checking", "recording", "testing"}
+NOUNS = {"model_checking", "recording", "testing"}
 """Names that end in -ing, and are what the field calls a thing."""
 MODEL_ORDER = (
     ("util",), ("protocol",), ("spec",), ("assignors",), ("kernel",), ("connections",), ("log",), ("broker",),

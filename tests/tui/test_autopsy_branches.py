@@ -9,8 +9,8 @@ from playbooks.parser.loader import loads
 from playbooks.recording.recorder import Recorder
 from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.tui.driving import driving, trimmed
+from tui.screens.autopsy import AutopsyScreen
 from tui.screens.cluster import MainScreen
-from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import CompareScreen
 from tui.session.background_tasks import Explanation
 from tui.viewmodel import finding_page
@@ -43,7 +43,7 @@ async def opened(tmp_path, monkeypatch, size=(120, 40)):
     async def answer(*_asked):
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.finding.explain", answer)
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     session = Session.start(loads(TAIL, "tail.yaml"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving(size, session=session) as driver:
         driver.app.recorder = session.recorder

@@ -17,7 +17,7 @@ from tests.tui.driving import Driver, driving, trimmed
 from tui import launcher
 from tui.app import FloodmarkApp
 from tui.screen_choice import ScreenChoice
-from tui.screens.finding import AutopsyScreen
+from tui.screens.autopsy import AutopsyScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import Explanation, explain
 from tui.session.session_controller import SimBridge
@@ -262,7 +262,7 @@ async def test_what_would_have_saved_it_stands_with_its_price(tmp_path, monkeypa
         await go.wait()
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.finding.explain", answer)
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     session = tail(Recorder(tmp_path, live=True))
     async with opened(session, 15 * SECOND) as driver:
         run_to(driver, 16 * SECOND)
@@ -281,7 +281,7 @@ async def test_a_refusal_is_told_on_the_page(tmp_path, monkeypatch):
     async def answer(*_asked):
         return Explanation(None, "error: another digest")
 
-    monkeypatch.setattr("tui.screens.finding.explain", answer)
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
         await driver.until(lambda: "error: another digest" in driver.text())
@@ -299,7 +299,7 @@ async def test_escape_and_another_finding_stop_asking(tmp_path, monkeypatch, key
             stopped.append(number)
             raise
 
-    monkeypatch.setattr("tui.screens.finding.explain", answer)
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     async with opened(tail(Recorder(tmp_path, live=True)), 15 * SECOND) as driver:
         await driver.press("s")
         await driver.until(lambda: begun)

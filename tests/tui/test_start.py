@@ -31,10 +31,10 @@ LATER = (
     "cluster_model.controller.zookeeper.control_plane", "cluster_model.manual.cluster", "playbooks.engine.dry_run",
     "playbooks.engine.manual_session", "playbooks.export.session_steps", "playbooks.library.index",
     "playbooks.parser.key_reference", "playbooks.results.baseline", "playbooks.results.sweep_matrix",
-    "playbooks.safety_check.question", "tui.cli.reference.catalogue", "tui.palette", "tui.screens.finding",
+    "playbooks.safety_check.question", "tui.cli.reference.catalogue", "tui.palette", "tui.screens.autopsy",
     "tui.screens.help", "tui.screens.modes.clients", "tui.screens.modes.log", "tui.screens.modes.playbooks",
     "tui.screens.modes.report", "tui.screens.modes.timeline", "tui.screens.settings", "tui.session.typed_commands",
-    "tui.session.wish_check", "tui.tour",
+    "tui.session.destination_check", "tui.tour",
 )  # fmt: skip
 """What a session's first picture does without: modes, pages, the other control plane, time that stands still."""
 

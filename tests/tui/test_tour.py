@@ -11,7 +11,7 @@ from playbooks.recording.recorder import Recorder
 from tests.tui.driving import driving, trimmed
 from tests.tui.test_autopsy_screen import FOUND
 from tui.keybindings import keymap
-from tui.screens.finding import AutopsyScreen
+from tui.screens.autopsy import AutopsyScreen
 from tui.session.background_tasks import Explanation
 from tui.tour import CRASH_IT, NAME, PAUSE_IT, STOPS, WIDTH, CoachPane, Tour, TourContext
 
@@ -176,7 +176,7 @@ async def test_the_whole_tour_loses_a_record_and_finds_out_why(tmp_path, monkeyp
     async def answer(number, path, at_us, recorder, tell):
         return Explanation(FOUND)
 
-    monkeypatch.setattr("tui.screens.finding.explain", answer)
+    monkeypatch.setattr("tui.screens.autopsy.explain", answer)
     recorder = Recorder(tmp_path, live=True)
     live = session(recorder)
     async with driving((80, 24), session=live) as driver:

@@ -6,7 +6,7 @@ cluster: ``MainScreen``, in the places that layout works out. What it does to br
 fault_sheet, fault_forms: sheets of faults and operations; forms for a fault and for a value.
 command_line: the prompt for typed commands.
 time_travel: go to a time, bookmarks, branches, two branches compared.
-finding: the autopsy of a finding, and "is it safe?".
+autopsy: the autopsy of a finding, and "is it safe?".
 help, settings, record: one page each.
 modes: the modes beside the cluster, one page each.
 
@@ -14,11 +14,11 @@ Pages are loaded when they are first opened, so that the first picture comes soo
 """
 
 __all__ = [
+    "autopsy",
     "base",
     "cluster",
     "fault_forms",
     "fault_sheet",
-    "finding",
     "layout",
     "record",
 ]

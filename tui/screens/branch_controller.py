@@ -9,8 +9,8 @@ from tui.keybindings.keymap import word_of
 from tui.viewmodel.timeline.branches import Bookmark, Bookmarks
 
 if TYPE_CHECKING:
+    from tui.screens.autopsy import Onward
     from tui.screens.cluster import MainScreen
-    from tui.screens.finding import Onward
 
 
 LONG_S: Final = 8

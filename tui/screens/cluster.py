@@ -36,8 +36,8 @@ from tui.widgets.panes import FeedPane, FilterBar, KeyBar, Pane, SidePane, Statu
 from tui.widgets.timeline import TimeLanes, TimeStrip
 
 if TYPE_CHECKING:
+    from tui.screens.autopsy import Onward
     from tui.screens.base import ModeScreen
-    from tui.screens.finding import Onward
 
 SHEETS: Final = ("whichkey-pane", "operations-pane")
 """Panes that lie over the others while they are open."""
@@ -415,7 +415,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def action_ask(self) -> None:
         """Ask whether something is safe to do now."""
-        from tui.screens.finding import AskScreen  # noqa: PLC0415
+        from tui.screens.autopsy import AskScreen  # noqa: PLC0415
         from tui.session.background_tasks import recording_of  # noqa: PLC0415
 
         recorder = getattr(self.app, "recorder", None)
@@ -439,7 +439,7 @@ class MainScreen(Paned, Filtering, Sheets):
 
     def open_autopsy(self, number: int) -> None:
         """The autopsy of the finding of a number from 1, of which there is one."""
-        from tui.screens.finding import AutopsyScreen  # noqa: PLC0415
+        from tui.screens.autopsy import AutopsyScreen  # noqa: PLC0415
 
         if self.toosmall.display:
             return

@@ -28,8 +28,8 @@ from cluster_model.util.ranges import Range, subtract
 
 # The state in which acknowledged records went missing, kept to find the cause.
 #
-# A :class:`MissingRecords` stands for consecutive records of one leader epoch's branch of the log that one event removed. It is
-# forgotten when the leader's log has them all again.
+# A :class:`MissingRecords` stands for consecutive records of one leader epoch's branch of the log that one
+# event removed. It is forgotten when the leader's log has them all again.
 
 
 LOOKED_OVER: Final = 64

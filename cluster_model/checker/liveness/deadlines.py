@@ -106,7 +106,7 @@ class Weather:
         return tuple([self._names[name] for name in target.split(", ") if name in self._names])
 
     def _settle(self) -> None:
-        """Nodes that a fault hit and that still exist were disturbed; those that are gone have an event of their own."""
+        """Nodes that a fault hit and that still exist were disturbed; those that are gone have an event for it."""
         doubtful, self._doubtful = self._doubtful, []
         for at_us, nodes in doubtful:
             self._shake(at_us, [node for node in nodes if self.runs(node)])

@@ -9,7 +9,7 @@ from playbooks.engine.session import Session
 from playbooks.recording.recorder import Recorder
 from tests.support.playbooks import CLUSTER, timed
 from tests.tui.driving import driving
-from tui.screens.finding import AskScreen
+from tui.screens.autopsy import AskScreen
 from tui.session import background_tasks
 from tui.session.background_tasks import QuestionReply, put_question
 
@@ -43,7 +43,7 @@ async def test_the_answer_stands_below_it_and_time_goes_on_meanwhile(tmp_path, m
         await go.wait()
         return QuestionReply(1, ("stalls writes", "  why         orders-0"))
 
-    monkeypatch.setattr("tui.screens.finding.put_question", put)
+    monkeypatch.setattr("tui.screens.autopsy.put_question", put)
     session = recorded(tmp_path)
     async with driving((120, 40), session=session) as driver:
         driver.app.recorder = session.recorder
@@ -71,7 +71,7 @@ async def test_escape_stops_asking_before_it_leaves(tmp_path, monkeypatch):
             stopped.append(text)
             raise
 
-    monkeypatch.setattr("tui.screens.finding.put_question", put)
+    monkeypatch.setattr("tui.screens.autopsy.put_question", put)
     session = recorded(tmp_path)
     async with driving((80, 24), session=session) as driver:
         driver.app.recorder = session.recorder

@@ -6,8 +6,8 @@ from textual.widgets import Input
 from tests.tui.driving import driving
 from tests.tui.viewmodel.test_arranging import label_of
 from tests.tui.viewmodel.timeline.test_timeline import lost, over  # noqa: F401 - fixtures
+from tui.screens.autopsy import AutopsyScreen
 from tui.screens.base import FOCUS, JumpScreen, Reachable
-from tui.screens.finding import AutopsyScreen
 from tui.screens.time_travel import BranchesScreen
 from tui.settings.schema import OPTIONS
 

@@ -12,8 +12,8 @@ from tests.support.playbooks import timed
 from tests.tui.driving import driving, in_feed
 from tests.tui.fake_views import session as sandbox
 from tests.tui.test_opening import opened, recorded  # noqa: F401 - a fixture
+from tui.screens.autopsy import AskScreen
 from tui.screens.cluster import BEGINNING, PAST, PRESENT
-from tui.screens.finding import AskScreen
 from tui.screens.modes.clients import ClientsScreen
 from tui.screens.record import RecordScreen
 from tui.screens.time_travel import GotoScreen
@@ -279,7 +279,7 @@ async def test_a_question_is_about_the_instant_and_says_so(tmp_path, monkeypatch
         asked.append(at_us)
         return QuestionReply(0, ("safe",))
 
-    monkeypatch.setattr("tui.screens.finding.put_question", put)
+    monkeypatch.setattr("tui.screens.autopsy.put_question", put)
     session = Session.start(timed(settle="2s"), recorder=Recorder(tmp_path, live=True), open_ended=True)
     async with driving(session=session) as driver:
         driver.app.recorder = session.recorder
@@ -302,7 +302,7 @@ async def test_a_question_about_a_recording_finds_it(recorded, monkeypatch):  # 
         asked.append((path, at_us))
         return QuestionReply(0, ("safe",))
 
-    monkeypatch.setattr("tui.screens.finding.put_question", put)
+    monkeypatch.setattr("tui.screens.autopsy.put_question", put)
     async with opened(recorded) as driver:
         await driver.seconds(3)
         await driver.press("{", "s", "enter")

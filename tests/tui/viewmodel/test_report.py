@@ -14,7 +14,7 @@ from tests.playbooks.diagnosis.test_point_of_no_return import TAIL
 from tests.support.playbooks import timed
 from tests.tui.driving import driving, trimmed
 from tests.tui.viewmodel.timeline.test_timeline import LOST_US, SIZES, lost, over  # noqa: F401 - fixtures
-from tui.screens.finding import AutopsyScreen
+from tui.screens.autopsy import AutopsyScreen
 from tui.screens.modes.report import ReportScreen
 from tui.terminal import glyphs
 from tui.viewmodel import report_page

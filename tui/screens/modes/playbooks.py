@@ -17,8 +17,8 @@ from playbooks.session_format.session_files import sessions_root
 from tui.keybindings.scopes import bindings_of
 from tui.screens.base import ModeScreen
 from tui.session.destination import Wish
+from tui.session.destination_check import DestinationError, playbook_wish, session_wish, shown
 from tui.session.session_controller import SimBridge
-from tui.session.wish_check import DestinationError, playbook_wish, session_wish, shown
 from tui.terminal import glyphs
 from tui.terminal.theme import Look
 from tui.viewmodel import playbook_pages

@@ -18,7 +18,7 @@ from tests.tui.viewmodel.timeline.test_tape import ALL, acked, down, taped
 from tui.app import FloodmarkApp
 from tui.keybindings.scopes import LANES as LANE_KEYS
 from tui.screens import layout
-from tui.screens.finding import AutopsyScreen
+from tui.screens.autopsy import AutopsyScreen
 from tui.screens.modes.timeline import TimelineScreen
 from tui.session.background_tasks import findings_so_far
 from tui.session.session_controller import SimBridge
