@@ -103,6 +103,11 @@ def minutes_and_seconds(us: int) -> str:
     return f"{minutes}m{exact_seconds(rest)}" if minutes else exact_seconds(rest)
 
 
+def elapsed(seconds: int) -> str:
+    """Real time, in hours, minutes and seconds: ``0:01:40``."""
+    return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
+
+
 # Times of a session.
 
 

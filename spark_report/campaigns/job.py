@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import functions as F  # noqa: N812
 
+from cluster_model.util.quantities import elapsed
 from playbooks.campaign.run_rows import BROKEN_TOLD, Coverage, FailureGroup, Met, RunCrash, RunRow, Totals
 from playbooks.campaign.runner import Come, write_come
 from playbooks.campaign.store import PARTS, RUNS, CampaignWorkload, rows_of_lines
@@ -422,7 +423,7 @@ class CampaignJob:
             speed = (done - before) / (time.monotonic() - began)
             left = (self._wanted.runs - done) / speed
             self._stage(
-                f"{done:,} of {self._wanted.runs:,} runs, {speed:.1f}/s, {clock(left)} left: "
+                f"{done:,} of {self._wanted.runs:,} runs, {speed:.1f}/s, {elapsed(round(left))} left: "
                 f"{len(self.landed.keys)} found, {len(self.landed.surprising)} surprising"
             )
 
@@ -446,9 +447,3 @@ class CampaignJob:
             )
         finally:
             runs.unpersist()
-
-
-def clock(seconds: float) -> str:
-    """Real time as a job prints it: ``0:01:40``."""
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"

@@ -39,6 +39,8 @@ DURATIONS: list[tuple[Callable[[int], str], int, str]] = [
     (quantities.minutes_and_seconds, 1_550_999, "1.55s"),
     (quantities.minutes_and_seconds, 185_250_000, "3m5.25s"),
     (quantities.minutes_and_seconds, 999, "0.000999s"),
+    (quantities.elapsed, 100, "0:01:40"),
+    (quantities.elapsed, 36_061, "10:01:01"),
     (quantities.clock, 62_345_999, "01:02.345"),
     (quantities.clock, 3_600_000_000, "1:00:00.000"),
     (quantities.clock, -1, "00:00.000"),

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from cluster_model.util.quantities import counted
+from cluster_model.util.quantities import counted, elapsed
 from playbooks.campaign.runner import CampaignProgress, Come, take_come
 from playbooks.campaign.store import CampaignWorkload
 from playbooks.campaign.workloads.fuzz_workload import write_plan
@@ -263,14 +263,9 @@ def run_on_spark(
 
 def standing_words(standing: CampaignProgress) -> str:
     """``40 of 200 runs, 8.1/s, 0:00:20 left: 3 found, 1 surprising``, and how much a storm has reached."""
-    left = f", {_clock(standing.left_s)} left" if standing.left_s >= 0 else ""
+    left = f", {elapsed(round(standing.left_s))} left" if standing.left_s >= 0 else ""
     covered = f"; {standing.reached} of {standing.pairs} pairs of fault and state reached" if standing.pairs else ""
     return (
         f"{standing.done} of {standing.runs} runs, {standing.per_second:.1f}/s{left}: {standing.found} found, "
         f"{standing.surprising} surprising{covered}"
     )
-
-
-def _clock(seconds: float) -> str:
-    whole = round(seconds)
-    return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
