@@ -118,6 +118,9 @@ def action_of(fault: Fault, target: str = "", for_us: int = -1) -> Action:
     """The fault with its defaults, on a target that makes sense for it."""
     own, params = OWN.get(fault.name, ("", {}))
     aimed = target or own or fault.example or fault.target or TARGETS[fault.accepts]
+    if fault.name == "clock_skew" and "client(" in aimed:
+        # A record that lingers waits until the clock that was set back shows its time again (ProducerBatch).
+        params = {**params, "by": 60 * SECOND}
     return Action("inject", fault.name, aimed, dict(params), for_us if fault.lasting else -1)
 
 
