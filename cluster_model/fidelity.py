@@ -1,7 +1,7 @@
 # ruff: noqa: E501 - a page of prose and tables
-"""The fidelity card: which rules are modelled, after which sources, pinned by which tests, and what is left out.
+"""The fidelity card: modelled rules by area, with their sources, their tests, and what is not modelled.
 
-Each flag of :mod:`cluster_model.protocol.versions` belongs to one area, so that a rule that is new has to say where it is from.
+Each flag of :mod:`cluster_model.protocol.versions` belongs to exactly one area, so that every new rule names its source.
 """
 
 from dataclasses import dataclass
@@ -12,16 +12,16 @@ _MODEL: Final = "tests/cluster_model/"
 
 @dataclass(frozen=True, slots=True)
 class Area:
-    """Rules that belong together."""
+    """An area of the model: related rules, their sources, their tests and their limits."""
 
     name: str
     what: str
     sources: str
-    """KIPs, and the classes of Kafka that the rules were read in."""
+    """KIPs, and the Kafka classes in which the rules were read."""
     tests: tuple[str, ...]
-    """Ids of tests, below ``tests/cluster_model/`` unless they begin with ``tests/``."""
+    """Test ids, relative to ``tests/cluster_model/`` unless they begin with ``tests/``."""
     flags: tuple[str, ...] = ()
-    """Rules of some releases only; all others hold in every release since ``since``."""
+    """Rules that only some releases have; all others hold in every release from ``since`` on."""
     since: str = "0.8.2"
     until: str | None = None
     modes: str = "both"
@@ -29,14 +29,14 @@ class Area:
 
     @property
     def test_ids(self) -> tuple[str, ...]:
-        """Where the tests are, from the root of the project."""
+        """Test ids, relative to the root of the project."""
         return tuple(each if each.startswith("tests/") else f"{_MODEL}{each}" for each in self.tests)
 
 
 AREAS: Final = (
     Area(
         "log",
-        "Appends, segments and their rolls, sparse indexes, message formats, timestamps and their bounds, compression as sizes.",
+        "Appends, segments and when they roll, sparse indexes, message formats, timestamps and their bounds, compressed sizes.",
         "UnifiedLog, LocalLog, LogSegment; KIP-32, KIP-33, KIP-110, KIP-112, KIP-126, KIP-937",
         (
             "log/test_segments.py",
@@ -49,25 +49,25 @@ AREAS: Final = (
         ),
         ("timestamps", "time_index", "zstd", "log_dir_failure"),
         left_out=(
-            "A broker has one log directory (KIP-112, KIP-858: no failure of one among several).",
+            "A broker has one log directory, so one of several cannot fail (KIP-112, KIP-858).",
             "Tiered storage (KIP-405).",
-            "Compression is a ratio and a cost of CPU per codec; bytes are compressed by real clients only.",
+            "Compression is a ratio and a CPU cost per codec; only real clients compress bytes.",
         ),
     ),
     Area(
         "recovery",
-        "What each kind of end leaves on disk, checkpoints, write-back, recovery at the next start and how long it takes.",
+        "What survives on disk after a shutdown, crash or power loss; checkpoints, write-back, log recovery at the next start and its duration.",
         "LogLoader, LogManager, LeaderEpochFileCache, ReplicaManager (checkpoints)",
         (
             "log/test_crash_recovery.py",
             "log/test_storage.py::test_what_each_kind_of_stop_leaves",
             "log/test_storage.py::test_an_unclean_start_takes_as_long_as_there_is_to_check",
         ),
-        left_out=("Checkpoints and indexes take no time to write; an index is never damaged.",),
+        left_out=("Writing checkpoints and indexes takes no time; an index is never damaged.",),
     ),
     Area(
         "retention",
-        "Deletion by size, time and DeleteRecords, never above the high watermark; log start at followers.",
+        "Deletion by size, time and DeleteRecords, never above the high watermark; log start offset at followers.",
         "UnifiedLog.deleteOldSegments; KIP-107",
         (
             "log/test_segments.py::test_nothing_above_the_high_watermark_goes",
@@ -79,7 +79,7 @@ AREAS: Final = (
     ),
     Area(
         "compaction",
-        "The cleaner: what may be cleaned, tombstones, markers, holes, one thread and its backoff.",
+        "The log cleaner: which segments may be cleaned, tombstones, transaction markers, gaps in offsets, one thread and its backoff.",
         "LogCleaner, LogCleanerManager; KIP-71, KIP-354, KIP-467, KIP-534, KIP-346, KAFKA-1755",
         (
             "log/test_log_cleaner.py",
@@ -97,11 +97,13 @@ AREAS: Final = (
             "invalid_record",
             "uncleanable_partitions",
         ),
-        left_out=("Cleaning takes effect at once and keeps the cleaner busy afterwards; there is one cleaner thread.",),
+        left_out=(
+            "Cleaning takes effect at once, and the cleaner is busy for its duration afterwards; there is one cleaner thread.",
+        ),
     ),
     Area(
         "in-sync replicas",
-        "Followers' books, when a follower leaves the ISR and when it joins, which process may join.",
+        "The leader's state of its followers, when a follower leaves or joins the ISR, and which broker epochs may join.",
         "Replica, Partition.isFollowerOutOfSync, Partition.maybeExpandIsr; KIP-16, KIP-841, KIP-903",
         (
             "broker/partition/test_in_sync_rules.py",
@@ -123,7 +125,7 @@ AREAS: Final = (
     ),
     Area(
         "high watermark",
-        "What it waits for, how followers hear of it, what acks=all and readers may count on.",
+        "Which replicas it waits for, how followers learn of it, and what it guarantees to acks=all producers and to consumers.",
         "Partition.maybeIncrementLeaderHW, Partition.appendRecordsToLeader, DelayedProduce, DelayedFetch; KIP-207, KAFKA-15021",
         (
             "broker/partition/test_in_sync_rules.py::test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr",
@@ -148,7 +150,7 @@ AREAS: Final = (
     ),
     Area(
         "truncation",
-        "What a follower cuts off under a new leader, in four generations, and the leader-epoch cache behind it.",
+        "How a follower truncates its log under a new leader, in four generations of the protocol, and the leader epoch cache they use.",
         "ReplicaFetcherThread, AbstractFetcherThread, LeaderEpochFileCache; KIP-101, KIP-279, KIP-320, KIP-595",
         (
             "test_truncation_rules.py",
@@ -172,7 +174,7 @@ AREAS: Final = (
     ),
     Area(
         "fetching",
-        "Fetch sessions, several fetcher threads, quotas of replication, reads from followers.",
+        "Fetch sessions, multiple fetcher threads, replication quotas, reads from followers.",
         "FetchSession, AbstractFetcherManager, ReplicationQuotaManager, RackAwareReplicaSelector; KIP-73, KIP-74, KIP-227, KIP-392, KAFKA-4384, KAFKA-6051",
         (
             "broker/partition/test_session_cache.py",
@@ -183,13 +185,13 @@ AREAS: Final = (
         ),
         ("throttles", "fetch_sessions", "quits_waiting", "reads_from_followers", "refetches_corrupt"),
         left_out=(
-            "Quotas of clients and of requests (KIP-13, KIP-124).",
-            "Fetch session ids count up instead of being drawn; their cache is not split by shards (3.9).",
+            "Client quotas and request quotas (KIP-13, KIP-124).",
+            "Fetch session ids count up instead of being random; the session cache is not sharded (3.9).",
         ),
     ),
     Area(
         "ZooKeeper controller",
-        "Sessions, election of the controller, its event queue, requests to brokers, elections, controlled shutdown, moves.",
+        "Sessions, controller election, the controller's event queue and its requests to brokers, leader elections, controlled shutdown, reassignments.",
         "KafkaController, PartitionStateMachine, ReplicaStateMachine, Election, ControllerChannelManager; KIP-380, KIP-455, KIP-460, KIP-570, KAFKA-5642, KAFKA-6082",
         (
             "controller/zookeeper/test_timelines.py",
@@ -216,16 +218,16 @@ AREAS: Final = (
     ),
     Area(
         "ZooKeeper",
-        "An ensemble of servers: Zab, elections, sessions, watches, ephemeral nodes, multi.",
+        "An ensemble of servers: Zab, leader election, sessions, watches, ephemeral nodes, multi.",
         "Leader, Follower, FastLeaderElection, SessionTracker, as Kafka's client uses them",
         ("zookeeper/test_agreement.py", "zookeeper/test_ensemble.py", "zookeeper/test_random.py"),
         until="3.9",
         modes="zookeeper",
-        left_out=("Disks of servers neither slow down nor break; no observers, no dynamic reconfiguration.",),
+        left_out=("Disks of ZooKeeper servers are never slow and never fail; no observers, no reconfiguration.",),
     ),
     Area(
         "KRaft controller",
-        "Registration, heartbeats and fencing, when a broker takes clients in, elections, proposals of ISRs, ELR, preferred leaders.",
+        "Registration, heartbeats and fencing, when a broker accepts clients, leader elections, ISR proposals, ELR, preferred leaders.",
         "ReplicationControlManager, PartitionChangeBuilder, ClusterControlManager, BrokerHeartbeatManager, BrokerServer; KIP-631, KIP-966, KIP-1022",
         (
             "controller/kraft/test_kraft.py",
@@ -240,13 +242,13 @@ AREAS: Final = (
         since="3.3",
         modes="kraft",
         left_out=(
-            "A metadata version below that of the release; feature upgrades at run time.",
+            "A metadata.version below that of the release; feature upgrades at run time.",
             "Delegation tokens, ACLs, SCRAM records.",
         ),
     ),
     Area(
         "KRaft quorum",
-        "Votes, pre-votes, fetches between voters and observers, commitment, resignation, linger.",
+        "Votes, pre-votes, fetches of voters and observers, commits, resignation, linger.",
         "KafkaRaftClient, LeaderState, EpochElection; KIP-595, KIP-996, KIP-1166",
         (
             "controller/raft/test_raft_rules.py",
@@ -256,11 +258,11 @@ AREAS: Final = (
         ("check_quorum", "pre_vote", "quorum_hw_push"),
         since="3.3",
         modes="kraft",
-        left_out=("Snapshots (KIP-630): a metadata log is kept whole.", "Changes of the set of voters (KIP-853)."),
+        left_out=("Snapshots (KIP-630): the metadata log is never truncated.", "Changes of the voter set (KIP-853)."),
     ),
     Area(
         "ISR changes and elections",
-        "AlterPartition: maximal ISR while one is under way, the controller's order of checks; before it, a conditional write. Leaders elected uncleanly recover first.",
+        "AlterPartition: the maximal ISR while a request is in flight, the controller's order of checks; in older releases a conditional ZooKeeper write. A leader elected uncleanly recovers first.",
         "AlterPartitionManager, ReplicationControlManager.alterPartition; KIP-497, KIP-704",
         (
             "controller/test_alter_partition.py",
@@ -273,7 +275,7 @@ AREAS: Final = (
     ),
     Area(
         "topics and settings",
-        "Making, deleting and growing topics, placement over racks, moves, settings that change while brokers run.",
+        "Creating and deleting topics, adding partitions, rack-aware placement, reassignments, dynamic configuration.",
         "AdminZkClient, ReplicationControlManager, StripedReplicaPlacer, DynamicBrokerConfig; KIP-226, KIP-455, KIP-516",
         (
             "test_topics.py",
@@ -285,13 +287,13 @@ AREAS: Final = (
         ),
         ("dynamic_config", "topic_ids"),
         left_out=(
-            "ACLs, quotas of users, moves between log directories.",
-            "Kafka's settings other than those that `floodmark configs` lists.",
+            "ACLs, user quotas, moves between log directories.",
+            "Kafka configuration other than what `floodmark configs` lists.",
         ),
     ),
     Area(
         "connections",
-        "States of connections of clients, brokers and controllers, pauses and time limits of attempts, the first request, what waits for a connection.",
+        "Connection states of clients, brokers and controllers, backoff and timeouts of connection attempts, the first request, requests that wait for a connection.",
         "NetworkClient, ClusterConnectionStates, Sender, ConsumerNetworkClient, NetworkClientUtils, ReplicaFetcherBlockingSend, ControllerChannelManager, KafkaServer.controlledShutdown, InterBrokerSendThread, NodeToControllerChannelManager, KafkaNetworkChannel, TransactionMarkerChannelManager, AddPartitionsToTxnManager; KIP-97, KIP-144, KIP-580, KIP-601",
         (
             "connections/test_network_client.py",
@@ -302,21 +304,21 @@ AREAS: Final = (
         ),
         ("controller_api_versions", "asks_api_versions", "caps_backoff"),
         left_out=(
-            "Connections that are idle for connections.max.idle.ms are not closed; a consumer has one connection to each broker.",
-            "A broker that has an internal topic made connects to the controller in no time (AutoTopicCreationManager), as do brokers to ZooKeeper and its servers to each other.",
-            "Answers between brokers and to controllers are waited for by replica.socket.timeout.ms and controller.socket.timeout.ms in every release; since 0.9 it is request.timeout.ms of the broker (the defaults are the same). A vote that is not answered in time closes no connection.",
-            "A fetcher of 0.8.2 does not try a failed request once more at once (SimpleConsumer); a controller of that release connects when it has something to send; up to 0.10.0 its thread pauses for 100 ms, not 300.",
-            "At the session's start every broker and controller has connections to all others for what it may ask them, for which Kafka makes one when it is first needed; fetchers' and the ZooKeeper-mode controller's threads have those that they need.",
-            "A connection that stands since the session's start and was never used is not broken by faults that reset connections.",
-            "A machine that lost its power and is up again before anything is sent on a connection of before takes what comes on it, as if it had been made anew.",
-            "Every release asks any broker by the rules of 2.7 (NetworkClient.leastLoadedNode): up to 2.6 the one that was tried longest ago is not preferred, up to 2.2 one without requests in flight comes before a connected one that has some.",
-            "Lost packets and limits of a rate do not delay the handshake of a new connection; latency and cuts do.",
-            "Up to 1.1 an administrator's request that waits for a connection stays with its broker, even if another one is the controller by then.",
+            "Idle connections are not closed after connections.max.idle.ms; a consumer has one connection to each broker.",
+            "Connecting takes no time for a broker that has the controller create an internal topic (AutoTopicCreationManager), for brokers to ZooKeeper, and between ZooKeeper servers.",
+            "Requests between brokers and to controllers time out after replica.socket.timeout.ms and controller.socket.timeout.ms in every release; since 0.9 Kafka uses the broker's request.timeout.ms (the defaults are the same). A vote request that times out closes no connection.",
+            "A fetcher of 0.8.2 does not retry a failed request at once (SimpleConsumer); a controller of that release connects when it has something to send; up to 0.10.0 its thread pauses for 100 ms, not 300.",
+            "At the start of a session every broker and controller has connections to all nodes that it may send requests to, where Kafka connects at the first request; threads of fetchers and of the ZooKeeper-mode controller have the connections that they need.",
+            "A connection that exists since the start of the session and was never used is not broken by faults that reset connections.",
+            "A machine that lost power and is up again before anything is sent on an old connection accepts messages on it, as if it were a new connection.",
+            "Every release chooses a broker for a request to any broker by the rules of 2.7 (NetworkClient.leastLoadedNode): in Kafka up to 2.6 the broker tried longest ago is not preferred, and up to 2.2 a broker without requests in flight comes before a connected one that has some.",
+            "Lost packets and rate limits do not delay the handshake of a new connection; latency and cuts do.",
+            "Up to 1.1 an administrator's request that waits for a connection stays with its broker, even if another broker is the controller by then.",
         ),
     ),
     Area(
         "producer",
-        "Accumulator, sender, partitioners, retries and pauses, timeouts, acks, metadata, memory, callbacks.",
+        "Record accumulator, sender, partitioners, retries and backoff, timeouts, acks, metadata, buffer memory, callbacks.",
         "KafkaProducer, RecordAccumulator, Sender, BuiltInPartitioner; KIP-19, KIP-91, KIP-126, KIP-369, KIP-480, KIP-580, KIP-794, KIP-951, KAFKA-15415",
         (
             "clients/producer/test_producer.py",
@@ -342,12 +344,12 @@ AREAS: Final = (
             "on_new_batch",
         ),
         left_out=(
-            "Adaptive batch sizes of other clients than Kafka's own: librdkafka and others talk to the gateway themselves.",
+            "Adaptive batch sizes of clients other than Kafka's own: librdkafka and others connect to the gateway themselves.",
         ),
     ),
     Area(
         "idempotence",
-        "Producer ids, epochs and sequences at leaders, what a restart or a truncation makes of them.",
+        "Producer ids, epochs and sequence numbers at leaders, and the effect of a restart or a truncation on them.",
         "ProducerStateManager, ProducerAppendInfo, TransactionManager; KIP-98, KIP-360, KIP-1030, KAFKA-5494",
         (
             "broker/partition/test_producer_state.py",
@@ -364,11 +366,11 @@ AREAS: Final = (
             "bumps_epoch",
         ),
         since="0.11",
-        left_out=("How a broker gets its next block of producer ids: it is there when needed.",),
+        left_out=("Requests for a broker's next block of producer ids: a block is always available.",),
     ),
     Area(
         "consumer",
-        "Polls, fetches, positions and their validation, resets, commits.",
+        "Polls, fetches, positions and their validation, offset resets, commits.",
         "KafkaConsumer, Fetcher, SubscriptionState, ConsumerCoordinator; KIP-41, KIP-62, KIP-79, KIP-320, KIP-734, KIP-1106, KAFKA-7548, KAFKA-7747",
         (
             "clients/consumer/test_consumer.py",
@@ -390,7 +392,7 @@ AREAS: Final = (
     ),
     Area(
         "groups",
-        "The classic protocol: joins, syncs, sessions, static members, cooperative rebalances, offsets and their expiry.",
+        "The classic protocol: joins, syncs, sessions, static members, cooperative rebalances, committed offsets and their expiry.",
         "GroupCoordinator, GroupMetadata, assignors; KIP-54, KIP-62, KIP-88, KIP-115, KIP-134, KIP-175, KIP-211, KIP-229, KIP-345, KIP-394, KIP-429, KIP-496, KIP-518, KIP-814, KIP-881",
         (
             "coordinators/group/test_conversations.py",
@@ -428,7 +430,7 @@ AREAS: Final = (
     ),
     Area(
         "consumer protocol",
-        "Groups whose coordinator assigns: epochs, reconciling, heartbeats, its assignors, patterns.",
+        "Groups with server-side assignment: epochs, reconciliation, heartbeats, server-side assignors, subscription patterns.",
         "GroupMetadataManager, ConsumerMembershipManager; KIP-848, KIP-1082",
         (
             "coordinators/group/consumer_protocol/test_conversations.py",
@@ -441,14 +443,14 @@ AREAS: Final = (
         since="3.7",
         modes="kraft",
         left_out=(
-            "Changing a group's protocol while it has members; racks; settings of a single group.",
-            "Limits of sessions and intervals; the model's administrators ask DescribeGroups for both kinds, and real ones for each by its own.",
-            "Patterns that take more than 2 MiB of memory when compiled.",
+            "Changing a group's protocol while it has members; racks; configuration of a single group.",
+            "Limits of session timeouts and heartbeat intervals. The model's administrators use DescribeGroups for both protocols; real ones use each protocol's own request.",
+            "Subscription patterns that need more than 2 MiB of memory when compiled.",
         ),
     ),
     Area(
         "transactions",
-        "Coordinator and its log, markers, the last stable offset, read-process-write, hanging ones and the tools against them.",
+        "Transaction coordinator and its log, markers, the last stable offset, read-process-write, hanging transactions and the tools against them.",
         "TransactionCoordinator, TransactionStateManager, TransactionMarkerChannelManager; KIP-98, KIP-447, KIP-588, KIP-664, KIP-890",
         (
             "coordinators/transaction/test_conversations.py",
@@ -477,19 +479,19 @@ AREAS: Final = (
         ),
         since="0.11",
         left_out=(
-            "A transactional id per input partition, as before KIP-447: it is one per member.",
+            "A transactional id per input partition, as before KIP-447: there is one per member.",
             "Filters of kafka-transactions.sh by state or duration (KIP-994); two-phase commit (KIP-939).",
         ),
     ),
     Area(
         "network and machines",
-        "Connections, cuts, loss, throughput, pauses, clocks, slow and broken disks. Not Kafka's: the model's own choices.",
-        "TCP as Linux has it, in outline; SocketServer (muted channels, I/O threads)",
+        "Connections, network cuts, packet loss, throughput, paused processes, clocks, slow and failed disks. These are choices of the model, not rules of Kafka.",
+        "TCP of Linux, in outline; SocketServer (muted channels, I/O threads)",
         ("test_cuts.py", "kernel/test_cpu.py", "kernel/test_network.py", "kernel/test_cards.py"),
         left_out=(
             "Fast retransmission, congestion windows, TCP's own acknowledgements, TLS and SASL.",
-            "Garbage collection other than as a pause; page cache misses: reads cost nothing.",
+            "Garbage collection other than as a pause of the process; page cache misses: reads take no time.",
         ),
     ),
 )
-"""Every area, from the disk upwards."""
+"""All areas, from the disk upwards."""
