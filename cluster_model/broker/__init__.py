@@ -1,12 +1,13 @@
-"""One broker: its replicas, the requests it serves, and those that it delays.
+"""One broker: its replicas, the requests it serves, and the requests it delays.
 
 broker: puts the parts together; request_handler: produce, fetch and ListOffsets requests.
-replica_manager: which replicas the broker hosts and what changed of them; topic_configs: the topics' settings.
+replica_manager: the replicas that the broker hosts, and which of them changed; topic_configs: topic configuration.
 purgatory: delayed fetches, produces and deletions; append_queue: appends to a slow or failing disk.
-hosted_coordinators: what a coordinator needs of the broker that hosts it, and the blocks of producer ids.
-control_plane_client: what a broker asks of its control plane, and what that may ask of it.
+hosted_coordinators: the interface of coordinators to the broker that hosts them, and blocks of producer ids.
+control_plane_client: the interface between a broker and its control plane.
 
-partition, storage and fetch hold the replica, the disk and replication. The control planes are not known here.
+The packages partition, storage and fetch hold the replica, the disk and replication. This package does not import the
+control planes.
 """
 
 from cluster_model.broker.control_plane_client import ListenerState

@@ -1,19 +1,19 @@
-"""Appends of one broker while something ails its disk: they take their time, or end the broker.
+"""Queue of a broker's appends while its disk is slow or failing: appends take time, or end the broker.
 
-It stands before the broker's handlers only while the disk is slow or broken, or writes still wait.
+The queue wraps the broker's handlers only while the disk is slow or failing, or writes are still pending.
 
-*Slow.* One disk, one queue: a write begins when the one before it is through, and is an append only then. Who appends
-waits for it, as in Kafka. A request takes a handler thread (``KafkaRequestHandler``) and mutes its connection
-(``SocketServer``) until its writes are through: later requests of that connection wait, others go on until all
-``num.io.threads`` are taken, and then everybody waits, in the order in which requests came. A fetcher thread that
-appends what it fetched neither asks again nor hears anything meanwhile.
+*Slow.* One disk has one queue: a write begins when the previous one is complete, and becomes an append only when it
+completes itself. The requester waits for it, as in Kafka. A request occupies a handler thread (``KafkaRequestHandler``)
+and mutes its connection (``SocketServer``) until its writes are complete: later requests of that connection wait,
+others continue until all ``num.io.threads`` are busy, and then all requests wait, in order of arrival. A fetcher thread
+that appends fetched records neither fetches nor handles responses meanwhile.
 
-*Broken.* A write that fails takes the log directory offline, and a broker without a directory halts
-(``LogDirFailureChannel``, ``LogManager.handleLogDirFailure``: KIP-112, 1.0); versions before halt upon any I/O error
-(``ReplicaManager``, ``ReplicaFetcherThread``). The model's brokers have one directory, so the end is the same.
+*Failing.* A write that fails takes the log directory offline, and a broker without a log directory halts
+(``LogDirFailureChannel``, ``LogManager.handleLogDirFailure``: KIP-112, 1.0); earlier versions halt at any I/O error
+(``ReplicaManager``, ``ReplicaFetcherThread``). The model's brokers have one directory, so the result is the same.
 
-Left out: reads, which the page cache answers; indexes and checkpoints, which take no time; the network threads, which
-Kafka has apart; what other partitions of a failed request or fetch had before.
+Not modelled: reads, which the page cache serves; indexes and checkpoints, which take no time; the separate network
+threads; the partitions of a failed request or fetch that were handled before the failing one.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,27 +45,27 @@ from cluster_model.protocol.versions import Profile
 TIMER: Final = "disk"
 
 DIRECTORIES_FAILED: Final = "all log directories have failed"
-"""Why a broker halts whose only log directory is offline (KIP-112)."""
+"""Reason of a halt when the only log directory is offline (KIP-112)."""
 DIRECTORY_ERROR: Final = "I/O error on its log directory"
-"""Why a broker of before KIP-112 halts."""
+"""Reason of a halt after an I/O error before KIP-112."""
 
 _CHECKPOINTS: Final = ("checkpoint", "recovery_points", "log_starts")
 """Periodic tasks that write a new file each time."""
 
 Connection = tuple[int, int]
-"""(who asked, which of its connections): 0 is its ordinary one, -1 that to a coordinator; fetchers count from 1."""
+"""(source node, connection of it): 0 is its ordinary one, -1 that to a coordinator; fetchers count from 1."""
 _NO_CONNECTION: Final[Connection] = (-1, 0)
-"""Of what no request asked for."""
+"""Connection of writes that no request caused."""
 
 _PRODUCED: Final = "produced"
 _FETCHED: Final = "fetched"
 _KEPT: Final = "kept"
 _SPENT: Final = "spent"
-"""Kinds of writes: for a client, by a fetcher, by a tenant who waits, by one who does not."""
+"""Kinds of writes: by a client, a fetcher, a coordinator that waits, a coordinator that does not."""
 
 
 class PendingAppend(NamedTuple):
-    """An append that waits for the disk."""
+    """A pending append in the disk's queue."""
 
     kind: str
     size: int
@@ -74,13 +74,13 @@ class PendingAppend(NamedTuple):
     message: Any = None
     topic: str = ""
     token: int = 0
-    """Of a tenant, with its topic."""
+    """Token of the coordinator's append, with the coordinator's topic."""
     epoch: int = -1
-    """The leader epoch in which the tenant asked."""
+    """Leader epoch in which the coordinator requested the append."""
 
 
 class Writes:
-    """What stands between the messages of one broker and its disk."""
+    """Queue of one broker's appends, in front of its message handlers while the disk is slow or failing."""
 
     __slots__ = (
         "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_own", "_port",
@@ -100,34 +100,35 @@ class Writes:
         logs: LogManager,
         threads: Callable[[], int],
     ) -> None:
-        """``handlers`` are the broker's own, ``fetched`` takes a fetch's answer."""
+        """Create an inactive queue; ``handlers`` are the broker's own, ``fetched`` handles a fetch response."""
         self._port = port
         self._profile = profile
         self._disk = disk
         self._replicas = replicas
         self._handlers = handlers
         self._own: Handlers = {}
-        """The broker's handlers while this stands before them."""
+        """The broker's original handlers while the queue wraps them."""
         self._service, self._fetchers, self._tenants = parts
         self._fetched = fetched
         self._logs = logs
         self._threads = threads
         self.spared: tuple[type[Any], ...] = ()
-        """What a KRaft controller in this process is asked, which has threads of its own."""
+        """Requests to a KRaft controller in this process, which has threads of its own."""
         self.stands = False
-        """Whether it stands before the handlers."""
+        """Whether the queue wraps the handlers."""
         self._queue: list[PendingAppend] = []
-        """The first one is under way."""
+        """Pending appends; the first one is being written."""
         self._waiting: list[tuple[int, Message]] = []
-        """Requests that no thread has taken yet."""
+        """Requests that no handler thread has taken yet."""
         self._handling = _NO_CONNECTION
         self._serial = 0
         self._begun = self._duration = 0
 
-    # -- what stands before the handlers ------------------------------------------------------------------------------
+    # -- wrapping the handlers
+    # ------------------------------------------------------------------------------------------
 
     def _stand(self, *, stands: bool) -> None:
-        """Be put before the handlers of all that a thread must take or that is written, or be taken away."""
+        """Wrap or unwrap the handlers of all messages that need a handler thread or are written to the log."""
         if stands == self.stands:
             return
         self.stands = stands
@@ -144,7 +145,7 @@ class Writes:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing waits."""
+        """Whether no append and no request is pending."""
         return not self._queue and not self._waiting
 
     def _asked(self, source: int, message: Message) -> None:
@@ -155,7 +156,7 @@ class Writes:
         self._hand_out()
 
     def _hand_out(self) -> None:
-        """Let free threads take what has waited longest and is not of a muted connection."""
+        """Let free handler threads take the oldest requests whose connections are not muted."""
         muted = {write.connection: None for write in self._queue if write.connection != _NO_CONNECTION}
         held: list[tuple[int, Message]] = []
         waiting, self._waiting = self._waiting, []
@@ -173,7 +174,7 @@ class Writes:
         self._waiting = held + self._waiting
 
     def _connection(self, source: int, message: Message) -> Connection:
-        """By which connection a request came: each of a follower's fetchers has its own, and so has a coordinator."""
+        """Return the connection of a request: each of a follower's fetchers has its own, and so has a coordinator."""
         if isinstance(message, FetchRequest) and message.replica != CONSUMER:
             return (source, 1 + message.fetcher)
         if isinstance(message, EpochEndRequest | ListOffsetsRequest) and message.replica != CONSUMER:
@@ -200,16 +201,17 @@ class Writes:
             self.go_on(source, request)
 
     def go_on(self, source: int, request: ProduceRequest) -> None:
-        """Write what a client sent; whether it may be part of its transaction has been found out."""
+        """Write a client's batch, whose transaction is verified."""
         if self._will_write(request):
             self._put(PendingAppend(_PRODUCED, request.size, self._handling, source, request))
         else:
             self._service.produce(source, request, checked=True)
 
     def _will_write(self, request: ProduceRequest) -> bool:
-        """Whether a leader gets as far as the log, as :meth:`Leadership.append` does unless it refuses or has it.
+        """Whether the leader would write the batch to its log, as :meth:`Leadership.append` does unless it rejects it.
 
-        Behind another write to that log nobody can tell yet: it waits for the log's lock, and is judged then.
+        Duplicates are not written either. With another write to the log pending the outcome is unknown: the batch waits
+        for the log's lock and is validated then.
         """
         if any(getattr(write.message, "partition", "") == request.partition for write in self._queue):
             return True
@@ -228,10 +230,11 @@ class Writes:
         replica = self._replicas.get(partition)
         return 0 if replica is None or not records.extents else slice_bytes(replica.log.lineages, records)
 
-    # -- what tenants write -------------------------------------------------------------------------------------------
+    # -- appends of coordinators
+    # ----------------------------------------------------------------------------------------
 
     def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
-        """Take over a tenant's append; False if it may go on, as it will not come to the log."""
+        """Queue a coordinator's append; False if it would not reach the log and may be handled at once."""
         if not self._will_write(request):
             return False
         epoch = self._replicas[request.partition].leader_epoch
@@ -239,7 +242,7 @@ class Writes:
         return True
 
     def spends(self, size: int) -> bool:
-        """Count an append that nobody waits for; False if it fails."""
+        """Count an append whose result nothing waits for; False if it fails."""
         if self._fails(size):
             return False
         if self._disk.slow or self._queue:
@@ -247,7 +250,7 @@ class Writes:
         return True
 
     def lost(self, partition: str, leader_epoch: int) -> None:
-        """The broker does not lead a partition in an earlier epoch any more: tenants are told before they leave it."""
+        """Fail coordinators' pending appends of earlier leader epochs, before the coordinators resign."""
         gone = [
             write
             for write in self._queue
@@ -278,7 +281,7 @@ class Writes:
         self._port.timer(delay, TIMER, self._serial)
 
     def changed(self) -> None:
-        """The disk is not what it was: what is left of the write under way takes as much more or less time."""
+        """Apply a change of the disk's speed: the rest of the current write takes proportionally more or less time."""
         self._stand(stands=not self._disk.healthy or not self.idle)
         if not self._queue:
             return
@@ -290,7 +293,7 @@ class Writes:
         self._ring_in(rest)
 
     def rang(self, serial: int) -> None:
-        """A write is through: make it an append, and begin the next one."""
+        """Handle the end of a write: append it to the log, and begin the next one."""
         if serial != self._serial or not self._queue:
             return
         write = self._queue.pop(0)
@@ -314,7 +317,7 @@ class Writes:
     # -- failures -----------------------------------------------------------------------------------------------------
 
     def _fails(self, size: int) -> bool:
-        """Try to write; True: it failed, and that is this process's end."""
+        """Try to write; True if the write failed, which ends the process."""
         if self._disk.halted:
             return True
         reason = self._disk.refuses(size, self._logs.disk_bytes) if self._disk.broken else ""
@@ -323,7 +326,7 @@ class Writes:
         return bool(reason)
 
     def _tell_failure(self, write: PendingAppend) -> None:
-        """Since KIP-112 the error may still be answered; before it the process was gone at once."""
+        """Send KAFKA_STORAGE_ERROR since KIP-112; before that the process ended at once."""
         if not self._profile.log_dir_failure:
             return
         error = KafkaError.KAFKA_STORAGE_ERROR
@@ -335,40 +338,40 @@ class Writes:
             self._tenants.settled(write.topic, write.token, error)
 
     def halt(self, reason: str) -> None:
-        """``Exit.halt``: the process ends without another word."""
+        """End the process at once, without a clean shutdown (``Exit.halt``)."""
         if not self._disk.halted:
             self._disk.halted = True
             why = DIRECTORIES_FAILED if self._profile.log_dir_failure else DIRECTORY_ERROR
             self._port.exit(f"exit: {why}: {reason}")
 
     def task_fails(self, name: str) -> bool:
-        """Try to write a checkpoint, or to delete or rename files; True: it failed, and that is this process's end."""
+        """Try to write a checkpoint, or to delete or rename files; True if it failed, which ends the process."""
         return self._fails(BLOCK if name in _CHECKPOINTS else 0)
 
     def _deletes(self) -> None:
-        """A log directory is to be renamed."""
+        """Handle the rename of a log directory."""
         self._fails(0)
 
     def start(self) -> bool:
-        """The process comes up, and locks and writes to its directory; False: it cannot, and ends."""
+        """Lock and write to the log directory at the start of the process; False if that fails and ends the process."""
         self._disk.halted = self._disk.again = False
         return not self._fails(BLOCK)
 
     def stopped(self) -> None:
-        """The process died, and what waited with it."""
+        """Discard pending appends and requests of a process that died."""
         self._queue.clear()
         self._waiting.clear()
         self._serial += 1
         self._stand(stands=not self._disk.healthy)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; what stands still tells nothing of itself."""
+        """Return all state; an idle queue is saved as empty."""
         waiting = (tuple(map(tuple, self._queue)), tuple(self._waiting)) if not self.idle else ()
         blocked = tuple(self._fetchers.blocked.items())
         return (self.stands, waiting, blocked, self._serial, self._begun, self._duration)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         stands, waiting, blocked, self._serial, self._begun, self._duration = saved
         self._fetchers.blocked = dict(blocked)
         queue, requests = waiting or ((), ())

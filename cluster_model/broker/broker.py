@@ -1,8 +1,8 @@
-"""A broker process: many replicas behind the messages of one node (``KafkaApis``, ``ReplicaManager``).
+"""A broker process: the replicas and message handlers of one node (``KafkaApis``, ``ReplicaManager``).
 
-It knows its replicas, and of everybody else only what messages told it: a stale metadata cache, a leadership that the
-controller has long given away, and answers from the dead past are all part of the model. It never fences itself: a
-broker that loses the controller goes on in its last known role.
+A broker knows its own replicas, and everything else only from messages: a stale metadata cache, a leadership that the
+controller has already given to another broker, and responses from before a failover are all part of the model. It never
+fences itself: a broker without a controller continues in its last known role.
 """
 
 from collections.abc import Callable, Mapping
@@ -55,7 +55,7 @@ from cluster_model.protocol.versions import Profile
 
 
 class Broker:
-    """A broker node. ``replicas`` are its disks: they outlive the process."""
+    """A broker node; ``replicas`` is the content of its disk, which outlives the process."""
 
     __slots__ = (
         "_config", "_emit", "_fetchers", "_handlers", "_hosting", "_port", "_profile", "_service", "_touched",
@@ -75,18 +75,18 @@ class Broker:
         source: ReplicaSource,
         jitter: Stream,
     ) -> None:
-        """``settings`` are what it has been told of topics, ``source`` is where its replicas come from.
+        """Create a broker; ``settings`` is the topic configuration it knows, ``source`` creates its replicas.
 
-        ``jitter`` is the stream from which the randomness of its attempts to connect is drawn.
+        ``jitter`` is the random stream of its connection attempts.
         """
         self._emit = emit
         self.id = port.node_id
         self.connections = ProcessConnections(port, config.connections, jitter)
-        """To other brokers and to controllers."""
+        """Connections to other brokers and to controllers."""
         self.metadata, metadata.wall = metadata, port.wall
         self.replicas: dict[str, Replica] = {}
         self.control: Control
-        """Its side of the control plane, given by :meth:`join`."""
+        """The broker's side of the control plane, set by :meth:`join`."""
         self.sessions = SessionCache(config.session_slots)
         self.purgatory = Purgatory(port, self.sessions)
         self.producer_ids = ProducerIds(port, metadata)
@@ -96,13 +96,13 @@ class Broker:
         self._profile = profile
         self._config = config
         self.states: dict[str, PartitionState] = {}
-        """Its metadata cache: what it was last told of each partition, its own and others'."""
+        """The metadata cache: the last known state of each partition in the cluster."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
         self._fetchers = self._own_fetchers()
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
-        """What faults, by number, do to its replica fetchers."""
+        """Fault number → delay of the replica fetchers."""
         self._service = RequestHandler(
             port, profile, self.replicas, self.purgatory, self.settle, self._touched.fresh, self.sessions,
             self.leader_quota, self.states, config.fetch_max_bytes,
@@ -147,27 +147,27 @@ class Broker:
         }
 
     def join(self, control: Control) -> None:
-        """Take part in a cluster by this side of its control plane; once, before anything happens."""
+        """Join a cluster with this side of its control plane; called once, before the run."""
         self.control = control
         self._handlers.update(control.handlers)
         if self._profile.kraft:
             self.writes.spared = tuple(control.handlers)
 
     def formed(self) -> None:
-        """The cluster stands at its first instant: threads that begin from here on have no connections yet."""
+        """Mark the cluster as formed: threads that start from here on have no connections yet."""
         self._fetchers.connected = False
 
     def host(self, tenant: Tenant) -> None:
-        """Take a coordinator in; once, before anything happens."""
+        """Host a coordinator; called once, before the run."""
         self.tenants.add(tenant)
         self._handlers.update(tenant.handlers)
 
     def check_writes(self, gate: Callable[[int, str, ProduceRequest], bool]) -> None:
-        """Have what transactions write looked at first; once. True: it waits for :meth:`go_on`."""
+        """Set the verification of transactional writes, once; if ``gate`` returns True a write waits for ``go_on``."""
         self._service.gate = gate
 
     def go_on(self, source: int, request: ProduceRequest, error: KafkaError) -> None:
-        """Write what had to wait, or refuse it."""
+        """Append a write that was verified, or reject it."""
         if error:
             self._port.send(source, ProduceResponse(request.correlation, request.partition, error, -1, -1, -1))
         elif self.writes.stands:
@@ -176,8 +176,8 @@ class Broker:
             self._service.produce(source, request, checked=True)
 
     def serve(self) -> None:
-        """The process has registered: its periodic tasks begin."""
-        # Brokers do not start in the same instant: their periodic tasks are spread by a share of the period.
+        """Start the periodic tasks of a process that has registered."""
+        # Brokers do not start at the same time: their periodic tasks are spread over the period.
         share = self.id % 8
         self._port.timer(self._config.shrink_period_us * (8 + share) // 16, "shrink")
         self._port.timer(self._config.hw_checkpoint_us * (8 + share) // 16, "checkpoint")
@@ -185,7 +185,7 @@ class Broker:
         self.tenants.started()
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """Discard everything that a process that died had in memory."""
         self._touched.everything()
         for replica in self.replicas.values():
             replica.stopped()
@@ -204,22 +204,22 @@ class Broker:
         self.writes.stopped()
 
     def disk_lost(self) -> None:
-        """The log directory is gone, whether the process has just died of it or was down."""
+        """Discard the log directory, whether the process has just died of it or was down."""
         self._touched.everything()
         self.logs.disk_lost()
 
     def started(self) -> None:
-        """The process runs again: it recovers its logs, then registers."""
+        """Start the process again: it recovers its logs, then registers."""
         self._touched.everything()
         if self.writes.start():
             self.control.started(self.logs.start(self.disk.reading_us))
 
     def shut_down(self) -> None:
-        """SIGTERM: hand over what can be handed over, then :meth:`halt`."""
+        """Shut down cleanly (SIGTERM): move leaderships away if possible, then :meth:`halt`."""
         self.control.shut_down()
 
     def halt(self) -> None:
-        """The end of an orderly shutdown: logs flushed, checkpoints current, and the process exits."""
+        """Finish a clean shutdown: flush logs, write checkpoints, and exit."""
         self.logs.shut_down()
         self._port.exit("shutdown")
 
@@ -228,7 +228,7 @@ class Broker:
         self._handlers[type(message)](source, message)
 
     def on_timer(self, timer: Payload) -> None:
-        """Handle a timer by its name."""
+        """Dispatch a timer by its name."""
         name = timer[0]
         if name == "fetcher":
             self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
@@ -251,7 +251,7 @@ class Broker:
                 self._fetchers.tell_log_starts(changed)
 
     def on_disconnect(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered."""
+        """Handle a broken connection: requests to ``peer`` get no response."""
         self.connections.disconnected(peer)
         self.control.on_disconnect(peer)
         self.tenants.on_disconnect(peer)
@@ -272,9 +272,9 @@ class Broker:
         self._port.timer(self._config.hw_checkpoint_us, "checkpoint")
 
     def take(self, decisions: MetadataUpdate, *, act: bool = True, know: bool = True) -> None:
-        """Lead, follow and know what the control plane has decided; what is older than what is known is passed over.
+        """Apply a metadata update: lead, follow and cache. States older than the known ones are ignored.
 
-        In ZooKeeper mode LeaderAndIsr only makes it ``act``, and UpdateMetadata only lets it ``know``.
+        In ZooKeeper mode LeaderAndIsr only makes the broker ``act``, and UpdateMetadata only lets it ``know``.
         """
         self._unsettle()
         if know:
@@ -292,21 +292,21 @@ class Broker:
         self._fetchers.end_idle()
 
     def forget(self, partition: str) -> None:
-        """The metadata cache lists a partition no longer: its topic is deleted, as far as this broker has heard."""
+        """Remove a partition from the metadata cache: its topic is deleted, as far as this broker knows."""
         self.states.pop(partition, None)
         self.tenants.deleted(partition)
 
     def stop_replica(self, partition: str, *, delete: bool) -> None:
-        """StopReplica: lead and fetch a partition no more; ``delete``: give up the log too.
+        """Stop leading and fetching a partition (StopReplica); ``delete``: delete the log too.
 
-        Who waits is told NOT_LEADER_OR_FOLLOWER, or UNKNOWN_TOPIC_OR_PARTITION if the replica goes and the metadata
-        cache, see :meth:`forget`, does not list the partition either.
+        Delayed requests fail with NOT_LEADER_OR_FOLLOWER, or with UNKNOWN_TOPIC_OR_PARTITION if the replica is deleted
+        and the metadata cache, see :meth:`forget`, does not list the partition either.
         """
         self._hosting.stop(partition, delete=delete)
         self._fetchers.end_idle()
 
     def configure_topic(self, topic: str, overrides: Mapping[str, ConfigValue]) -> None:
-        """A topic's settings from here on, all of its overrides; its replicas may be here already or come later.
+        """Set all overrides of a topic's configuration, for existing and future replicas.
 
         Raises:
             ModelError: a cleanup policy that the version lacks.
@@ -315,7 +315,7 @@ class Broker:
         self._hosting.configure_topic(topic, overrides)
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
-        """The broker's settings that were given at run time, all of them (KIP-226); see :meth:`Hosting.judge`."""
+        """Set all dynamic broker configs (KIP-226); returns an error as :meth:`Hosting.judge`."""
         error = self._hosting.judge(overrides, self._config)
         if error is not KafkaError.NONE:
             return error
@@ -336,13 +336,13 @@ class Broker:
         self.follower_quota.limit(config.follower_rate)
 
     def _unsettle(self) -> None:
-        """Something is about to change, or has just changed, that fetches and checkpoints were left alone for."""
+        """Invalidate what idle fetches and checkpoints rely on, before or after a change."""
         self._touched.everything()
         self._service.disturb()
         self._fetchers.disturb()
 
     def settle(self, replica: Replica) -> None:
-        """After anything that may have changed a leader's state: answer who waited, send what it proposes."""
+        """Complete delayed requests and send ISR proposals after a possible change of a leader's state."""
         self._touched.fresh[replica.partition] = None
         self._service.answer_waiting(replica)
         if replica.leadership is not None:
@@ -351,7 +351,7 @@ class Broker:
                 self.control.propose(proposal)
 
     def isr_answered(self, response: AlterPartitionResponse) -> bool:
-        """The word on a proposal; True: it is to be proposed again a little later."""
+        """Handle the response to an ISR proposal; True if it is to be sent again a little later."""
         replica = self.replicas.get(response.partition)
         if replica is None or replica.leadership is None:
             return False
@@ -360,7 +360,7 @@ class Broker:
         return again
 
     def propose_again(self, partition: str) -> None:
-        """Propose a pending ISR change once more, as one of its own."""
+        """Send a pending ISR change again, in a request of its own."""
         replica = self.replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is not None and leadership is not None and leadership.pending is not None:
@@ -368,16 +368,16 @@ class Broker:
             self.settle(replica)
 
     def pending(self) -> list[str]:
-        """Partitions whose proposed ISR change has no word yet."""
+        """Return the partitions whose proposed ISR change has no response yet."""
         leaderships = [(partition, replica.leadership) for partition, replica in self.replicas.items()]
         return [partition for partition, each in leaderships if each is not None and each.pending is not None]
 
     def registered_anew(self) -> None:
-        """The broker epoch has changed: fetches carry another one from now on."""
+        """Handle a changed broker epoch: fetches carry the new one from now on."""
         self._fetchers.disturb()
 
     def leads(self) -> int:
-        """How many partitions it believes to lead."""
+        """Return how many partitions the broker believes it leads."""
         return sum(replica.leadership is not None for replica in self.replicas.values())
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
@@ -392,7 +392,7 @@ class Broker:
                     self._service.answer_waiting(self.replicas[data.partition])
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
-        """DeleteRecords for one partition; followers hear of the new log start with their next fetch."""
+        """Delete records of one partition; followers learn of the new log start offset with their next fetch."""
         if partition not in self.replicas:
             return absent(partition, self.states)
         self._touched.fresh[partition] = None
@@ -408,7 +408,7 @@ class Broker:
         self._port.send(source, MetadataResponse(request.correlation, states, brokers, controller, racks))
 
     def save(self) -> tuple[Any, ...]:
-        """All state, disks included."""
+        """Return all state, including the disk."""
         return (
             self._hosting.save(), self.control.save(), tuple(self.metadata.live.items()),
             tuple(self.metadata.racks.items()), tuple(self.states.values()), self.purgatory.save(),
@@ -418,7 +418,7 @@ class Broker:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; the partitions' lineages are loaded first."""
+        """Restore the state returned by :meth:`save`; the partitions' batch stores are loaded first."""
         (
             hosting, control, live, racks, states, purgatory, fetchers, replicas, logs, sessions, ids, *rates, tenants,
             disk, writes, connections,

@@ -1,8 +1,8 @@
-"""The interface between a broker and its control plane, the same in ZooKeeper mode and KRaft mode.
+"""Interface between a broker and its control plane, the same in ZooKeeper mode and KRaft mode.
 
-ZooKeeper mode and KRaft mode differ in how a broker registers, stays alive, hears decisions and has an ISR changed.
-All of that is one object behind this protocol; replication itself is the same in both. A controller that shares the
-broker's process lives in that object too, so that what befalls the process befalls both.
+The modes differ in how a broker registers, keeps its session, receives metadata and changes an ISR. One object behind
+this protocol does all of that; replication itself is the same in both modes. A controller that shares the broker's
+process belongs to that object too, so that a fault of the process affects both.
 """
 
 from collections.abc import Callable, Mapping
@@ -14,13 +14,13 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import AlterPartitionRequest, PartitionState
 
 Handlers = dict[type[Any], Callable[[int, Any], None]]
-"""Type of message → what takes (source, message)."""
+"""Message type → handler of (source node, message)."""
 
 
 class MetadataUpdate(NamedTuple):
-    """What a broker has been told: states of partitions, and the brokers that live, with their epochs and racks.
+    """Metadata sent to a broker: partition states, and the live brokers with their epochs and racks.
 
-    ``racks`` stand in the order of ``brokers``; empty where nobody has any.
+    ``racks`` is in the order of ``brokers``; empty if no broker has a rack.
     """
 
     partitions: tuple[PartitionState, ...]
@@ -30,12 +30,12 @@ class MetadataUpdate(NamedTuple):
 
 
 class ListenerState(IntEnum):
-    """What a broker's port does with who comes (``SocketServer``)."""
+    """State of a broker's listener, which decides what happens to new connections (``SocketServer``)."""
 
     CLOSED = 0
-    """Nobody listens: connections are refused."""
+    """No process listens: connections are refused."""
     SILENT = 1
-    """The system takes connections in, and nobody reads them: no acceptor runs yet."""
+    """The operating system accepts connections, but no acceptor thread runs yet: nothing reads them."""
     OPEN = 2
 
 
@@ -43,54 +43,54 @@ class Control(Protocol):
     """One broker's side of the control plane."""
 
     handlers: Handlers
-    """Messages that are for it."""
+    """Handlers of the messages for it."""
     registered: bool
     """Whether the running process has registered."""
 
     @property
     def broker_epoch(self) -> int:
-        """Of the broker's registration, as it knows it; -1 for none."""
+        """Broker epoch of the registration, as the broker knows it; -1 for none."""
 
     @property
     def listening(self) -> ListenerState:
-        """What the port for clients does, as far as the process has come up; paused or not."""
+        """State of the listener for clients, as far as the process has started; also while it is paused."""
 
     def told_controller(self) -> int:
-        """Whom an administrator's requests go to, as this broker knows; NOBODY while it does not."""
+        """Return the node for administrators' requests, as this broker knows it; NOBODY while it is unknown."""
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
-        """Dynamic configurations of this broker, by its id, or of all by an empty name, as it knows them."""
+        """Return the dynamic configs known for a broker id, or the cluster-wide ones for an empty name."""
 
     def fenced_brokers(self) -> tuple[int, ...]:
-        """Registered brokers that are fenced, as this broker knows; in ZooKeeper mode there are none."""
+        """Return the fenced registered brokers known to this broker; empty in ZooKeeper mode."""
 
     def started(self, after_us: int) -> None:
-        """The process runs again; its logs are loaded after ``after_us``."""
+        """Start the process again; its logs are loaded after ``after_us``."""
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """Discard everything that a process that died had in memory."""
 
     def shut_down(self) -> None:
-        """SIGTERM: leave in order, and end by :meth:`Broker.halt`."""
+        """Shut down cleanly (SIGTERM), ending with :meth:`Broker.halt`."""
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle one of its timers; False if the timer is not its own."""
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection to ``peer`` broke."""
+        """Handle a broken connection to ``peer``."""
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """Have an ISR changed, the broker epoch still to be filled in; :meth:`Broker.isr_answered` gets the answer."""
+        """Propose an ISR change; the broker epoch is filled in here. :meth:`Broker.isr_answered` gets the response."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
 
 
 def is_older(state: PartitionState, known: PartitionState) -> bool:
-    """Whether a decision is older than another; one for another topic of that name goes by its id."""
+    """Whether a partition state is older than the known one; states of different topic ids are ordered by id."""
     if state.topic_id and known.topic_id and state.topic_id != known.topic_id:
         return state.topic_id < known.topic_id
     return (state.leader_epoch, state.partition_epoch) < (known.leader_epoch, known.partition_epoch)

@@ -1,8 +1,8 @@
-"""What a broker's process hosts besides replicas: coordinators, whose state is an internal topic, and producer ids.
+"""Coordinators hosted by a broker, whose state is an internal topic, and the broker's blocks of producer ids.
 
-A tenant is told when its broker leads or leaves a partition of its topic, reads that partition's log to learn its
-state, and writes to it through the broker's own leadership with acks=all (``ReplicaManager.appendRecords`` as the
-coordinators call it). What befalls the process befalls its tenants.
+A hosted coordinator is notified when its broker becomes or stops being leader of a partition of its topic. It reads the
+partition's log to load its state, and appends to it through the broker's leadership with acks=all (as the coordinators
+call ``ReplicaManager.appendRecords``). Faults of the process affect its coordinators too.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,16 +27,16 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import TRANSACTIONAL, Batch
 
 LOCAL: Final = -1
-"""``source`` of a parked append that a tenant waits for."""
+"""``source`` of a coordinator's delayed append."""
 BATCH_OVERHEAD: Final = 61
 """Bytes of a batch without its records (``DefaultRecordBatch.RECORD_BATCH_OVERHEAD``)."""
 _RECORD_OVERHEAD: Final = 9
 
 
 def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
-    """Every batch of a log, markers included, with (offset, record) of what is left of it."""
+    """Yield every batch of a log, markers included, with its remaining records as (offset, record)."""
     for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-        parts = log.left(start, end) if batch.name else ()  # Markers have none.
+        parts = log.left(start, end) if batch.name else ()  # # Markers have no records.
         yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
 
 
@@ -50,67 +50,67 @@ TOLD_OF_APPEND: Final = {
     KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
     KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
 }
-"""What the error of a tenant's append is to who asked for it; other errors stay as they are.
+"""Error of a coordinator's append → error of its requester's response; other errors are passed on.
 
 For transactions (``TransactionStateManager.appendTransactionToLog``) and for groups of the consumer protocol
-(``GroupCoordinatorService.handleOperationException``); offsets have a rule of their own.
+(``GroupCoordinatorService.handleOperationException``); offset commits have a rule of their own.
 """
 
 
 class Tenant(Protocol):
-    """A coordinator in a broker's process."""
+    """A group or transaction coordinator in a broker's process."""
 
     topic: str
-    """The topic whose partitions are its state."""
+    """Internal topic whose partitions hold its state."""
     handlers: Handlers
-    """Messages that are for it."""
+    """Handlers of the messages for it."""
 
     def started(self) -> None:
-        """The process has registered."""
+        """Handle the registration of the process."""
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """Discard everything that a process that died had in memory."""
 
     def on_timer(self, timer: Payload) -> bool:
         """Handle one of its timers; False if the timer is not its own."""
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection to ``peer`` broke."""
+        """Handle a broken connection to ``peer``."""
 
     def leads(self, partition: str, leader_epoch: int) -> None:
-        """The broker leads a partition of the topic from this epoch on, or goes on leading it in a newer one."""
+        """Handle that the broker leads a partition of the topic in this epoch, newly or still."""
 
     def resigned(self, partition: str) -> None:
-        """The broker does not lead a partition of the topic, whether it did before or not."""
+        """Handle that the broker does not lead a partition of the topic, whether it did before or not."""
 
     def deleted(self, partition: str) -> None:
-        """A partition of any topic is gone, as far as the broker has heard."""
+        """Handle the deletion of a partition of any topic, as far as the broker knows."""
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        """The last word on an append: NONE, the HW has passed it; else it may be in the log all the same."""
+        """Handle the result of an append: NONE once the HW has passed it; after an error it may still be in the log."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; replicas and parked appends are loaded by the broker."""
+        """Restore the state returned by :meth:`save`; the broker loads replicas and delayed appends."""
 
 
 class Gate(Protocol):
-    """What stands before the log while a disk is slow or broken."""
+    """Interposer of coordinators' appends while a disk is slow or failing."""
 
     def holds(self, topic: str, request: ProduceRequest, token: int) -> bool:
-        """Take over an append, for :meth:`Tenants.append_now` or :meth:`Tenants.settled`; False if it may go on."""
+        """Queue an append for :meth:`Tenants.append_now` or :meth:`Tenants.settled`; False if it need not wait."""
 
     def spends(self, size: int) -> bool:
-        """Count an append of that size that nobody waits for; False if it fails."""
+        """Count an append of that size whose result nothing waits for; False if it fails."""
 
     def lost(self, partition: str, leader_epoch: int) -> None:
-        """Settle what was taken over in another leader epoch of a partition; -1 is none's."""
+        """Fail queued appends of other leader epochs of a partition; -1 stands for no leadership."""
 
 
 class Tenants:
-    """The tenants of one broker, and what they may do with its partitions."""
+    """Coordinators hosted by one broker, and their access to its partitions."""
 
     __slots__ = ("_all", "_of_topic", "_port", "_purgatory", "_replicas", "_settle", "gate", "metadata", "states")
 
@@ -128,26 +128,27 @@ class Tenants:
         self._purgatory = purgatory
         self._settle = settle
         self.states = states
-        """The broker's metadata cache: tenants know of the cluster what it knows."""
+        """The broker's metadata cache, which its coordinators share."""
         self.metadata = metadata
         self.gate: Gate | None = None
         self._all: list[Tenant] = []
         self._of_topic: dict[str, Tenant] = {}
 
     def add(self, tenant: Tenant) -> None:
-        """Take one in; once, before anything happens."""
+        """Add a coordinator; called once, before the run."""
         self._all.append(tenant)
         self._of_topic[tenant.topic] = tenant
 
     def takes(self, kind: type[Any]) -> bool:
-        """Whether messages of a type are for one of them."""
+        """Whether messages of a type are for one of the coordinators."""
         return any(kind in tenant.handlers for tenant in self._all)
 
     def of(self, topic: str) -> Tenant:
-        """The tenant of a topic, for whoever looks in from outside."""
+        """Return the coordinator of an internal topic."""
         return self._of_topic[topic]
 
-    # -- what a tenant may do ---------------------------------------------------------------------------------------
+    # -- access of coordinators to partitions
+    # ---------------------------------------------------------------------------
 
     def append(
         self,
@@ -158,11 +159,11 @@ class Tenants:
         timeout_us: int,
         transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Write a batch of records, ``KEY=VALUE`` each, with acks=all, for the tenant of ``topic``.
+        """Append a batch of records, ``KEY=VALUE`` each, with acks=all, for the coordinator of ``topic``.
 
-        Its :meth:`Tenant.appended` gets ``token``: when every in-sync replica has the batch, leadership is lost, or
-        ``timeout_us`` is over; or at once, before this returns, where it is refused or the leader is alone. What is
-        part of a ``transaction``, (producer id, epoch), counts from its marker on.
+        Its :meth:`Tenant.appended` is called with ``token``: when every in-sync replica has the batch, when leadership
+        is lost, or after ``timeout_us``; or at once, before this returns, if the batch is rejected or the leader is the
+        only replica in sync. Records of a ``transaction``, (producer id, epoch), take effect with its marker.
         """
         request = self._request(partition, names, ALL, timeout_us)
         if transaction is not None:
@@ -172,12 +173,12 @@ class Tenants:
         self.submit(topic, request, token)
 
     def submit(self, topic: str, request: ProduceRequest, token: int) -> None:
-        """Write a batch that needs more than names, a marker or what belongs to a transaction, likewise."""
+        """Append a prepared batch in the same way: a marker, or a batch of a transaction."""
         if self.gate is None or not self.gate.holds(topic, request, token):
             self.append_now(topic, request, token)
 
     def append_now(self, topic: str, request: ProduceRequest, token: int) -> None:
-        """The append itself; whatever stood in its way is gone."""
+        """Append to the log now."""
         tenant = self._of_topic[topic]
         partition, timeout_us = request.partition, request.timeout_us
         replica = self._replicas.get(partition)
@@ -197,16 +198,16 @@ class Tenants:
             tenant.appended(token, written.error, written.base)
 
     def settled(self, topic: str, token: int, error: KafkaError) -> None:
-        """An append that never came to the log."""
+        """Report an append that never reached the log."""
         self._of_topic[topic].appended(token, error, -1)
 
     def write(self, partition: str, names: tuple[str, ...]) -> bool:
-        """Write a batch that nobody waits for, as tombstones are; False if this broker does not lead the partition."""
+        """Append a batch whose result nothing waits for, such as tombstones; False if this broker is not the leader."""
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
         if replica is None or leadership is None:
             return False
-        # The clients' books count what was sent with acks=0 as acknowledged, so this says 1: it is nobody's record.
+        # acks=1, because clients' statistics count acks=0 batches as acknowledged, and this is no client's record.
         request = self._request(partition, names, 1, 0)
         if self.gate is not None and not self.gate.spends(request.size):
             return False
@@ -222,13 +223,13 @@ class Tenants:
         )  # fmt: skip
 
     def batches(self, partition: str) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
-        """Every batch that :meth:`read` reads, markers included, with (offset, record) of what is left of it."""
+        """Yield every batch of a partition's log, markers included, with its remaining records as (offset, record)."""
         return batches_in(self._replicas[partition].log)
 
     def read(self, partition: str) -> Iterator[tuple[int, str]]:
-        """(offset, record) of all that the log of a partition holds, to its end and beyond the high watermark.
+        """Yield (offset, record) of a partition's whole log, to its end and beyond the high watermark.
 
-        A new leader's high watermark may be behind what its predecessor acknowledged; its log is not
+        A new leader's high watermark may be lower than what its predecessor acknowledged; its log end offset is not
         (``GroupMetadataManager.doLoadGroupsAndOffsets``, ``TransactionStateManager.loadTransactionMetadata``).
         """
         for _batch, records in self.batches(partition):
@@ -246,7 +247,7 @@ class Tenants:
         )
 
     def producers(self, partition: str) -> tuple[KafkaError, tuple[tuple[int, int, int, int, int, int], ...]]:
-        """The producers that a leader remembers, as it tells them (``ReplicaManager.activeProducerState``)."""
+        """Return the active producers of a partition's leader (``ReplicaManager.activeProducerState``)."""
         replica = self._replicas.get(partition)
         if replica is None:
             return absent(partition, self.states), ()
@@ -255,18 +256,19 @@ class Tenants:
         return KafkaError.NONE, replica.leadership.producers.active(self._port.now)
 
     def size(self, partition: str) -> int:
-        """Bytes of a partition's log."""
+        """Return the size of a partition's log in bytes."""
         return self._replicas[partition].log.segments.total
 
     def leader_epoch(self, partition: str) -> int:
-        """In which this broker leads a partition; -1 while it does not."""
+        """Return the leader epoch in which this broker leads a partition; -1 if it does not lead it."""
         replica = self._replicas.get(partition)
         return -1 if replica is None or replica.leadership is None else replica.leader_epoch
 
-    # -- what tenants are told --------------------------------------------------------------------------------------
+    # -- notifications of coordinators
+    # ----------------------------------------------------------------------------------
 
     def applied(self, replica: Replica) -> None:
-        """A decision on a partition has been taken up."""
+        """Notify the partition's coordinator of an applied leadership change."""
         if self.gate is not None:
             self.gate.lost(replica.partition, -1 if replica.leadership is None else replica.leader_epoch)
         tenant = self._of_topic.get(topic_of(replica.partition))
@@ -277,7 +279,7 @@ class Tenants:
                 tenant.leads(replica.partition, replica.leader_epoch)
 
     def retired(self, partition: str) -> None:
-        """A replica leads no more, and may be gone."""
+        """Notify the partition's coordinator that the replica leads no more and may be deleted."""
         if self.gate is not None:
             self.gate.lost(partition, -1)
         tenant = self._of_topic.get(topic_of(partition))
@@ -285,57 +287,56 @@ class Tenants:
             tenant.resigned(partition)
 
     def appended(self, place: int, token: int, error: KafkaError, base: int) -> None:
-        """An append that was waited for is settled."""
+        """Notify a coordinator of the result of a delayed append."""
         self._all[place].appended(token, error, -1 if error else base)
 
     def deleted(self, partition: str) -> None:
-        """The metadata cache lists a partition no longer."""
+        """Notify all coordinators that the metadata cache lists a partition no longer."""
         for tenant in self._all:
             tenant.deleted(partition)
 
     def started(self) -> None:
-        """The process has registered."""
+        """Notify all coordinators that the process has registered."""
         for tenant in self._all:
             tenant.started()
 
     def stopped(self) -> None:
-        """The process died."""
+        """Notify all coordinators that the process died."""
         for tenant in self._all:
             tenant.stopped()
 
     def on_timer(self, timer: Payload) -> bool:
-        """Hand a timer to whose it is; False if it is nobody's."""
+        """Pass a timer to the coordinator that owns it; False if none does."""
         return any(tenant.on_timer(timer) for tenant in self._all)
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection to ``peer`` broke."""
+        """Notify all coordinators of a broken connection to ``peer``."""
         for tenant in self._all:
             tenant.on_disconnect(peer)
 
     def save(self) -> tuple[Any, ...]:
-        """Every tenant's state."""
+        """Return every coordinator's state."""
         return tuple([tenant.save() for tenant in self._all])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         for tenant, state in zip(self._all, saved, strict=True):
             tenant.load(state)
 
 
-# Producer ids, as a broker gives them to who asks (``ProducerIdManager``): out of blocks of a thousand.
+# Producer ids that a broker assigns from blocks of a thousand (``ProducerIdManager``).
 
 
 BLOCK: Final = 1_000
-"""Ids of a block (``ProducerIdsBlock``)."""
+"""Number of ids in a block (``ProducerIdsBlock``)."""
 _BROKERS: Final = 1_000
-"""More than the largest broker id: blocks of different brokers never meet."""
+"""More than the largest broker id: blocks of different brokers never overlap."""
 
 
 class ProducerIds:
-    """One broker's block. The rest of it is lost with the process; the count of blocks is the cluster's, and stays.
+    """One broker's block of producer ids; the process loses the rest of it when it ends, but not the block count.
 
-    The controller's part is taken for granted: the n-th block of a broker has a number of its own, and is there as
-    soon as it is needed.
+    The controller's part is not modelled: the n-th block of a broker has a unique number and is always available.
     """
 
     __slots__ = ("_blocks", "_left", "_metadata", "_port")
@@ -344,16 +345,16 @@ class ProducerIds:
         self._port = port
         self._metadata = metadata
         self._blocks = 0
-        """How many this broker has had."""
+        """Number of blocks that this broker has used."""
         self._left = 0
-        """Ids of the newest that nobody has."""
+        """Unused ids of the current block."""
 
     def stopped(self) -> None:
-        """The process died."""
+        """Discard the rest of the block of a process that died."""
         self._left = 0
 
     def asked(self, source: int, request: InitProducerIdRequest) -> None:
-        """InitProducerId without a transactional id: a new id, epoch 0."""
+        """Handle InitProducerId without a transactional id: respond with a new id and epoch 0."""
         producer_id = self.generate()
         if producer_id < 0:
             error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
@@ -362,7 +363,7 @@ class ProducerIds:
         self._port.send(source, InitProducerIdResponse(request.correlation, KafkaError.NONE, producer_id, 0))
 
     def generate(self) -> int:
-        """A new id, -1 if there is none: the broker has just started, and has been told nothing yet."""
+        """Return a new producer id; -1 if the broker has just started and has no metadata yet."""
         if not self._metadata.live:
             return -1
         if not self._left:
@@ -374,9 +375,9 @@ class ProducerIds:
         return producer_id
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self._blocks, self._left)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._blocks, self._left = saved

@@ -1,7 +1,7 @@
 """Delayed fetches, produces and record deletions of a broker (``DelayedOperationPurgatory``).
 
-A parked follower fetch waits for records beyond its offset; a rise of the HW does not wake it, except in 2.4 and 2.5
-(``DelayedFetch``). A parked consumer fetch waits for the HW. Both are read anew when they end.
+A follower's delayed fetch waits for records at or after its offset; a higher HW does not complete it, except in 2.4 and
+2.5 (``DelayedFetch``). A consumer's delayed fetch waits for the HW. Both read the log again when they complete.
 """
 
 from collections.abc import Container
@@ -19,15 +19,14 @@ if TYPE_CHECKING:
     from cluster_model.broker.hosted_coordinators import Tenants
 
 
-# Deletions of records that wait until every live replica begins where it was told (``DelayedDeleteRecords``,
-# KIP-107).
+# Record deletions that wait until every live replica has advanced its log start (``DelayedDeleteRecords``, KIP-107).
 #
-# The leader moves its own log start at once; followers take it up with their next fetch and tell of theirs with the
-# one after that.
+# The leader advances its own log start at once; a follower learns of it with its next fetch and reports its own with
+# the fetch after that.
 
 
 class _Parked(NamedTuple):
-    """Somebody who waits for a low watermark."""
+    """A DeleteRecords request that waits for the low watermark."""
 
     source: int
     correlation: int
@@ -36,7 +35,7 @@ class _Parked(NamedTuple):
 
 
 class Deletions:
-    """One broker's."""
+    """Delayed DeleteRecords requests of one broker."""
 
     __slots__ = ("_alarm", "_known", "_metadata", "_port", "_replicas", "_touched", "waiting")
 
@@ -48,10 +47,10 @@ class Deletions:
         touched: dict[str, None],
         known: Container[str] = (),
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date; ``known`` are those of the metadata."""
+        """Keep shared tables: ``touched`` collects changed partitions, ``known`` are those of the metadata cache."""
         self._known = known
         self.waiting: dict[str, list[_Parked]] = {}
-        """Partition → who waits for it."""
+        """Partition → delayed requests."""
         self._port = port
         self._replicas = replicas
         self._metadata = metadata
@@ -59,7 +58,7 @@ class Deletions:
         self._alarm = Alarm(port, "purgatory")
 
     def asked(self, source: int, request: DeleteRecordsRequest) -> None:
-        """Move the log start, and answer once all live replicas have followed."""
+        """Advance the log start, and respond once all live replicas have followed."""
         partition, now = request.partition, self._port.now
         replica = self._replicas.get(partition)
         if replica is None:
@@ -77,7 +76,7 @@ class Deletions:
         self.check(partition)
 
     def check(self, partition: str) -> None:
-        """Something about a partition may have changed: answer those whose offset is reached, or never will be."""
+        """Respond to the requests whose offset is reached, or cannot be reached any more."""
         parked = self.waiting.get(partition)
         if parked is None:
             return
@@ -94,7 +93,7 @@ class Deletions:
                 self._answer(each.source, each.correlation, partition, KafkaError.NONE, low)
 
     def _low_watermark(self, partition: str) -> int | None:
-        """The least log start of the replicas that count as alive (``lowWatermarkIfLeader``); None: not the leader."""
+        """Return the lowest log start of the live replicas (``lowWatermarkIfLeader``); None if not the leader."""
         replica = self._replicas.get(partition)
         if replica is None or replica.leadership is None:
             return None
@@ -103,7 +102,7 @@ class Deletions:
         return min([replica.log.log_start, *starts])
 
     def expire(self) -> None:
-        """The alarm: whoever has waited long enough is told so."""
+        """Fail requests whose timeout is over, when the alarm rings."""
         if not self._alarm.rang():
             return
         now = self._port.now
@@ -123,17 +122,17 @@ class Deletions:
         self._port.send(source, DeleteRecordsResponse(correlation, partition, int(error), low))
 
     def stopped(self) -> None:
-        """The process died."""
+        """Discard all requests of a process that died."""
         self.waiting.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         waiting = tuple((name, tuple(map(tuple, parked))) for name, parked in self.waiting.items())
         return (waiting, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         waiting, alarm = saved
         self.waiting.clear()
         self.waiting.update((name, [_Parked(*each) for each in parked]) for name, parked in waiting)
@@ -141,7 +140,7 @@ class Deletions:
 
 
 class ParkedFetch(NamedTuple):
-    """A consumer's fetch; a follower's waits in its session."""
+    """A consumer's delayed fetch; a follower's is kept in its fetch session."""
 
     source: int
     request: FetchRequest
@@ -149,9 +148,10 @@ class ParkedFetch(NamedTuple):
 
 
 class ParkedProduce(NamedTuple):
-    """A produce with acks=all that waits for ``required``.
+    """A delayed produce with acks=all that waits until the HW reaches ``required``.
 
-    That of a tenant has ``source`` LOCAL, its token for ``correlation`` and its place for ``lineage``.
+    A coordinator's append has the ``source`` LOCAL, its token as ``correlation`` and the coordinator's index as
+    ``lineage``.
     """
 
     source: int
@@ -164,7 +164,7 @@ class ParkedProduce(NamedTuple):
 
 
 class Purgatory:
-    """Fetches and produces by token, and deletions of records."""
+    """Delayed fetches and produces by token, and delayed record deletions."""
 
     __slots__ = (
         "_alarm",
@@ -180,16 +180,16 @@ class Purgatory:
 
     def __init__(self, port: NodeContext, cache: SessionCache) -> None:
         self.deletions: Deletions
-        """Those that wait for the low watermark; given by the broker."""
+        """Deletions that wait for the low watermark; set by the broker."""
         self.tenants: Tenants
-        """Who waits for appends of their own; given by the broker."""
+        """Coordinators whose appends may be delayed; set by the broker."""
         self.fetches: dict[int, ParkedFetch] = {}
         self.produces: dict[int, ParkedProduce] = {}
         self.sessions = FetchSessions(port.asked, cache)
         self.readers: dict[str, list[int]] = {}
-        """Partition → tokens of the consumers' fetches that wait for it, oldest first."""
+        """Partition → tokens of the consumers' delayed fetches of it, oldest first."""
         self._fetches_due: list[tuple[int, int]] = []
-        """(deadline, token) of fetches, a heap; those that were answered stay in it until their time."""
+        """Heap of (deadline, token) of fetches; completed ones stay in it until their deadline."""
         self._token = 0
         self._alarm = Alarm(port, "purgatory")
 
@@ -199,7 +199,7 @@ class Purgatory:
         return self._token
 
     def park_fetch(self, fetch: ParkedFetch) -> int:
-        """Keep a fetch until its deadline at the latest."""
+        """Delay a consumer's fetch until its deadline at the latest; returns its token."""
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
         heappush(self._fetches_due, (fetch.deadline, token))
@@ -208,13 +208,13 @@ class Purgatory:
         return token
 
     def park_produce(self, produce: ParkedProduce) -> int:
-        """Keep a produce until its deadline at the latest."""
+        """Delay a produce until its deadline at the latest; returns its token."""
         token = self._wait(produce.deadline)
         self.produces[token] = produce
         return token
 
     def take_fetch(self, token: int) -> ParkedFetch | None:
-        """Remove a fetch; None when it has gone."""
+        """Remove a delayed fetch and return it; None if it is complete already."""
         fetch = self.fetches.pop(token, None)
         if fetch is not None:
             for asked in fetch.request.partitions:
@@ -222,7 +222,7 @@ class Purgatory:
         return fetch
 
     def due(self, now: int) -> list[int]:
-        """Tokens still waiting whose time is over; to be called when the alarm rings."""
+        """Return the tokens whose deadline has passed; to be called when the alarm rings."""
         if not self._alarm.rang():
             return []
         waiting = [(produce.deadline, token) for token, produce in self.produces.items()]
@@ -239,7 +239,7 @@ class Purgatory:
         return [token for deadline, token in sorted(waiting) if deadline <= now]
 
     def clear(self) -> None:
-        """The process died."""
+        """Discard everything of a process that died."""
         self.fetches.clear()
         self._fetches_due.clear()
         self.produces.clear()
@@ -249,7 +249,7 @@ class Purgatory:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         watching = tuple((name, tuple(tokens)) for name, tokens in self.readers.items())
         fetches = tuple(self.fetches.items())
         return (
@@ -258,7 +258,7 @@ class Purgatory:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         sessions, fetches, produces, watching, self._token, alarm, deletions = saved
         self.sessions.load(sessions)
         self.fetches = dict(fetches)

@@ -1,8 +1,8 @@
-"""The replicas that a broker hosts, their settings, and which of them changed (``ReplicaManager``, ``LogManager``).
+"""Replicas that a broker hosts, their configuration, and which of them changed (``ReplicaManager``, ``LogManager``).
 
-A log directory is made when a decision first names the broker, and deleted when it is told to, or in KRaft mode when a
-decision names it no longer. A broker that was down meanwhile finds strays when it is back: whoever tells it the
-newest assignments has them deleted (KAFKA-14616).
+A log directory is created when metadata first assigns the partition to the broker. It is deleted by StopReplica, or in
+KRaft mode when metadata no longer assigns it to the broker. A broker that was down finds stray logs when it is back:
+the newest assignments have them deleted (KAFKA-14616).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,26 +21,26 @@ from cluster_model.protocol.events import Event, ReplicaDeleted
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
-# Replicas that may have changed since the last look: for keyframes, checkpoints and the ISR task.
+# Replicas that may have changed since the last check: for keyframes, checkpoints and the ISR task.
 
 
 class Touched:
-    """Whoever changes a replica puts its partition into ``fresh``; each who looks has a list of what is new to it."""
+    """Tracker of changed replicas: changes go to ``fresh``, each reader has a list of what is new to it."""
 
     __slots__ = ("_replicas", "_saved", "fresh", "moved", "restless")
 
     def __init__(self, replicas: dict[str, Replica]) -> None:
         self._replicas = replicas
         self._saved: dict[str, tuple[Any, ...]] = {}
-        """Each replica's state when it was last saved: keyframes share what has not been touched since."""
+        """Each replica's last saved state: keyframes share the state of replicas that have not changed since."""
         self.fresh: dict[str, None] = {}
         self.moved: dict[str, None] = {}
-        """Replicas that a checkpoint may find otherwise than the last one did."""
+        """Replicas that may have changed since the last checkpoint."""
         self.restless: dict[str, None] = {}
-        """Replicas that lead and may have a follower that does not rest."""
+        """Replicas that lead and may have a follower that is not idle."""
 
     def collect(self) -> None:
-        """Hand on what has been touched by now."""
+        """Move the changed partitions to the readers' lists."""
         for partition in self.fresh:
             self._saved.pop(partition, None)
             if partition in self._replicas:
@@ -49,21 +49,21 @@ class Touched:
         self.fresh.clear()
 
     def forget(self, partition: str) -> None:
-        """A replica is gone."""
+        """Forget a deleted replica."""
         for table in (self._saved, self.fresh, self.moved, self.restless):
             table.pop(partition, None)
 
     def forget_all(self) -> None:
-        """Another set of replicas takes the place of all."""
+        """Forget all replicas, before another set replaces them."""
         for table in (self._saved, self.fresh, self.moved, self.restless):
             table.clear()
 
     def everything(self) -> None:
-        """Any replica may have changed."""
+        """Mark every replica as changed."""
         self.fresh.update(dict.fromkeys(self._replicas))
 
     def checkpoint(self, now: int) -> None:
-        """Write down the high watermarks that may have moved, and age the pages behind them."""
+        """Checkpoint the high watermarks that may have moved, and age the dirty pages of those logs."""
         self.collect()
         for partition in tuple(self.moved):
             replica = self._replicas[partition]
@@ -73,7 +73,7 @@ class Touched:
                 del self.moved[partition]
 
     def may_lag(self) -> dict[str, None]:
-        """Partitions led here with a follower whose fetches are looked at; the ISR task need ask of no others."""
+        """Return the partitions led here whose followers are not all idle, which the ISR task has to check."""
         self.collect()
         for partition in tuple(self.restless):
             leadership = self._replicas[partition].leadership
@@ -82,7 +82,7 @@ class Touched:
         return self.restless
 
     def save(self) -> tuple[tuple[Any, ...], ...]:
-        """All replicas' state."""
+        """Return the state of all replicas."""
         self.collect()
         saved = self._saved
         for partition, replica in self._replicas.items():
@@ -95,20 +95,20 @@ Overrides = Mapping[str, ConfigValue]
 
 
 class ReplicaSource(Protocol):
-    """Where replicas come from: it sees to it that the observers know of each."""
+    """Factory of replicas, which also registers them with the observers."""
 
     def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
-        """A new one, empty."""
+        """Create a new, empty replica."""
 
     def find(self, broker: int, partition: str) -> Replica:
-        """One that a keyframe speaks of."""
+        """Return the replica that a keyframe refers to."""
 
     def drop(self, broker: int, partition: str) -> None:
-        """It is gone."""
+        """Unregister a deleted replica."""
 
 
 class Hosting:
-    """The replicas of one broker. What outlives the process is on disk, or told again by whoever decides."""
+    """Replicas of one broker. Logs survive the process on disk; the rest comes again with metadata."""
 
     __slots__ = (
         "_emit", "_leaves", "_logs", "_port", "_profile", "_quotas", "_replicas", "_service", "_settings", "_source",
@@ -129,7 +129,7 @@ class Hosting:
         emit: Callable[[Event], None],
         leaves: Callable[[str], None],
     ) -> None:
-        """``leaves`` has a partition fetched no more."""
+        """Keep the broker's parts; ``leaves`` stops fetching a partition."""
         self._port = port
         self._profile = profile
         self._replicas = replicas
@@ -143,7 +143,7 @@ class Hosting:
         self._leaves = leaves
 
     def host(self, state: PartitionState) -> Replica | None:
-        """The replica that a decision is for; it is made, or deleted, if the decision says so."""
+        """Return the replica of a partition state, created or deleted if the state says so; None for none."""
         replica = self._replicas.get(state.partition)
         if replica is not None and self._deletes(replica, state):
             replica = None
@@ -152,18 +152,18 @@ class Hosting:
         if not _same_topic(replica, state):
             if self.refusal(state) or state.leader_epoch <= replica.leader_epoch:
                 return None
-            replica.topic_id = state.topic_id  # Nothing tells the old log from the new topic's.
+            replica.topic_id = state.topic_id  # # the old log cannot be distinguished from the new topic's
         return replica
 
     def refusal(self, state: PartitionState) -> KafkaError:
-        """What LeaderAndIsr answers for a partition: INCONSISTENT_TOPIC_ID, where the log is of another topic."""
+        """Return LeaderAndIsr's error for a partition: INCONSISTENT_TOPIC_ID if the log is of another topic."""
         replica = self._replicas.get(state.partition)
         if replica is None or _same_topic(replica, state) or not self._profile.topic_ids:
             return KafkaError.NONE
         return KafkaError.INCONSISTENT_TOPIC_ID
 
     def _deletes(self, replica: Replica, state: PartitionState) -> bool:
-        """KRaft mode: whether a decision has made an end of this replica (``TopicDelta.localChanges``)."""
+        """Whether a partition state deletes this replica, in KRaft mode (``TopicDelta.localChanges``)."""
         if not self._profile.kraft:
             return False
         if not _same_topic(replica, state):
@@ -185,7 +185,7 @@ class Hosting:
         return replica
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set, whether the process runs or not."""
+        """Handle a change of the machine's clock, whether the process runs or not."""
         del runs
         self._touched.everything()
         self._service.disturb()
@@ -193,7 +193,7 @@ class Hosting:
             replica.clock_stepped(by)
 
     def stop(self, partition: str, *, delete: bool, by: str = "deleted") -> None:
-        """Lead and fetch a partition no more; with ``delete`` its log directory is renamed and forgotten."""
+        """Stop leading and fetching a partition; with ``delete`` its log directory is renamed and dropped."""
         replica = self._replicas.get(partition)
         if replica is None:
             return
@@ -213,9 +213,9 @@ class Hosting:
         self._service.retired(replica)
 
     def strays(self, assigned: Mapping[str, int]) -> list[str]:
-        """Log directories of partitions that are not this broker's; ``assigned`` gives the topic ids of those that are.
+        """Return partitions with a stray log; ``assigned`` maps this broker's partitions to topic ids.
 
-        A topic that was created again is told from its former self only where there are topic ids; 0 is an unknown one.
+        A recreated topic is distinguished from its predecessor only where there are topic ids; 0 is an unknown id.
         """
         found: list[str] = []
         for partition, replica in self._replicas.items():
@@ -226,12 +226,12 @@ class Hosting:
         return found
 
     def delete_strays(self, assigned: Mapping[str, int]) -> None:
-        """Delete what :meth:`strays` finds."""
+        """Delete the logs that :meth:`strays` returns."""
         for partition in self.strays(assigned):
             self.stop(partition, delete=True, by="stray")
 
     def configure_topic(self, topic: str, overrides: Overrides) -> None:
-        """A topic's settings, all of its overrides: of the replicas there are, and of later ones."""
+        """Set all overrides of a topic's configuration, for existing and future replicas."""
         self._settings.configure(topic, overrides)
         self._apply_to([replica for name, replica in self._replicas.items() if topic_of(name) == topic])
 
@@ -243,10 +243,10 @@ class Hosting:
         self._logs.wake_cleaner(replicas)
 
     def judge(self, overrides: Overrides, config: BrokerConfig) -> KafkaError:
-        """Whether settings may be given at run time (``DynamicBrokerConfig.validate``).
+        """Validate dynamic broker configs (``DynamicBrokerConfig.validate``).
 
-        INVALID_REQUEST: one is read-only, the version has no such thing, or a number of threads is more than doubled
-        or less than half of what it was (``DynamicThreadPool``). INVALID_CONFIG: no such setting, or not such a value.
+        INVALID_REQUEST: one is read-only, the version does not have it, or a number of threads is more than doubled or
+        less than halved (``DynamicThreadPool``). INVALID_CONFIG: an unknown name or an invalid value.
         """
         now = {
             "num.io.threads": config.io_threads,
@@ -270,17 +270,17 @@ class Hosting:
         return KafkaError.NONE
 
     def reconfigure(self, overrides: Overrides) -> BrokerConfig:
-        """Settings given at run time, all of them; returns the broker's own that follow."""
+        """Set all dynamic broker configs; returns the resulting broker config."""
         self._settings.reconfigure(overrides)
         self._apply_to(list(self._replicas.values()))
         return BrokerConfig.of(self._profile, self._settings.broker)
 
     def save(self) -> tuple[Any, ...]:
-        """Which replicas there are, and the settings; the replicas' own state is saved by others."""
+        """Return the names of the replicas, and the configuration; the replicas' own state is saved elsewhere."""
         return (tuple(self._replicas), self._settings.save())
 
     def load(self, saved: tuple[Any, ...]) -> BrokerConfig:
-        """Undo of :meth:`save`; returns the broker's own settings."""
+        """Restore the state returned by :meth:`save`; returns the broker config."""
         names, settings = saved
         self._settings.load(settings)
         self._replicas.clear()

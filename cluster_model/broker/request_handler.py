@@ -1,4 +1,4 @@
-"""A broker's answers to produce, fetch and ListOffsets requests (``KafkaApis`` over ``ReplicaManager``)."""
+"""Request handler of a broker for produce, fetch and ListOffsets (``KafkaApis`` over ``ReplicaManager``)."""
 
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -46,16 +46,16 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import Slice, as_stored
 from cluster_model.protocol.versions import Profile
 
-# Hints on the current leader in a refusal, so that a client need not ask for metadata (KIP-951).
+# Current-leader hints in error responses, which save a client a metadata request (KIP-951).
 
 
 Hint = tuple[int, int]
-"""(leader, its epoch)."""
+"""(leader, leader epoch)."""
 _FETCH: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
 
 
 class LeaderHints:
-    """One broker's word: its replica's, else its metadata cache's (``KafkaApis.getCurrentLeader``)."""
+    """Current-leader hints of a broker: from its replica, else its metadata cache (``KafkaApis.getCurrentLeader``)."""
 
     __slots__ = ("_replicas", "_states", "given")
 
@@ -70,40 +70,40 @@ class LeaderHints:
         return None if known is None or known.leader == NOBODY else (known.leader, known.leader_epoch)
 
     def refusal(self, correlation: int, partition: str, error: KafkaError) -> ProduceResponse:
-        """The answer to a produce request that failed."""
+        """Return the error response to a produce request."""
         told = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
         return ProduceResponse(correlation, partition, error, -1, -1, -1, -1, told)
 
     def on_fetch(self, found: list[FetchData]) -> list[FetchData]:
-        """A consumer's answers, with what goes with their errors."""
+        """Add leader hints to the errors of a consumer's fetch response."""
         if not self.given or not any(data.error for data in found):
             return found
         return [data._replace(current=self._of(data.partition)) if data.error in _FETCH else data for data in found]
 
 
-# Size limits of a fetch: ``fetch.min.bytes`` and ``fetch.max.bytes``, of a follower those of its broker.
+# Size limits of a fetch: ``fetch.min.bytes`` and ``fetch.max.bytes``, a follower's from its broker's config.
 #
-# The first is what a leader waits for before it answers, the second what it answers at most (KIP-74, 0.10.1):
-# partitions are filled in the order of the session, whole batches as long as there is room, but the first that has
-# any gets one batch whatever its size. Who got records goes to the end of the session, so that the others come first
-# next time.
+# A leader waits for the first one before it responds and returns at most the second one (KIP-74, 0.10.1): partitions
+# are filled in the order of the session, in whole batches as long as they fit, but the first partition with records
+# gets one batch whatever its size. A partition that returned records moves to the end of the session, so that the
+# others come first next time.
 
 
 def enough(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> bool:
-    """Whether there are as many bytes as the fetch waits for."""
+    """Whether there are at least as many bytes as the fetch waits for."""
     return sum(_size(replicas, data) for data in found) >= request.min_bytes
 
 
 def fits(request: FetchRequest, places: int) -> bool:
-    """Whether that many partitions cannot be too much for one answer, each within its own bound."""
+    """Whether that many partitions always fit into one response, each within its own limit."""
     most = request.response_max_bytes
     return most <= 0 or places * request.max_bytes <= most
 
 
 def bounded(request: FetchRequest, most: int) -> FetchRequest:
-    """The request with no more bytes asked for than a broker gives, and waited for than are asked for (KIP-541).
+    """Limit the requested bytes to the broker's maximum, and the minimum bytes to the result (KIP-541).
 
-    ``most`` 0: the broker gives any.
+    ``most`` 0: the broker has no limit.
     """
     if most <= 0:
         return request
@@ -115,7 +115,7 @@ def bounded(request: FetchRequest, most: int) -> FetchRequest:
 
 
 def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:
-    """The same answers with no more records than one answer may have."""
+    """Return the data with no more records than one response may have."""
     left = request.response_max_bytes
     first = True
     cut: list[FetchData] = []
@@ -146,17 +146,17 @@ def _size(replicas: Mapping[str, Replica], data: FetchData) -> int:
 
 
 Answer = tuple[KafkaError, int, int]
-"""(error, offset, timestamp); -1 where there is none."""
+"""(error, offset, timestamp); -1 for none."""
 
 _UNKNOWN: Answer = (KafkaError.NONE, -1, -1)
 
 
 def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> Answer:
-    """The answer for one partition; ``refused`` is what the check of the asker's epoch gave, or :func:`absent`.
+    """Return the result for one partition; ``refused`` is the error of the epoch check, or :func:`absent`.
 
-    Consumers are told nothing at or above the high watermark, or by isolation the last stable offset, a follower the
-    end of the log. A leader whose high watermark is still below the start of its own epoch does not know yet what is
-    committed, and tells consumers so instead (KIP-207, 2.2).
+    Consumers see only offsets below the high watermark, or by isolation level the last stable offset; a follower sees
+    up to the log end offset. A leader whose high watermark is still below the start of its own epoch does not know yet
+    what is committed, and responds OFFSET_NOT_AVAILABLE to consumers (KIP-207, 2.2).
     """
     if replica is None:
         return (refused or KafkaError.UNKNOWN_TOPIC_OR_PARTITION, -1, -1)
@@ -182,7 +182,7 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
 def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
     log = replica.log
     if not replica.profile.offsets_for_times:
-        # Version 0 of the request (before KIP-79) knows segments only, by their files' age.
+        # Version 0 of the request (before KIP-79) knows only segments, by the age of their files.
         return (KafkaError.NONE, min(offset_before(log, timestamp - replica.metadata.wall.ahead_us, now), bound), -1)
     found = largest_timestamp(log) if timestamp == MAX_TIMESTAMP else offset_for_timestamp(log, timestamp)
     if found is None or found.offset >= bound:
@@ -191,19 +191,19 @@ def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
 
 
 def answer(replica: Replica | None, refused: KafkaError, request: ListOffsetsRequest, now: int) -> ListOffsetsResponse:
-    """:func:`list_offset` as a message."""
+    """Return the ListOffsets response with the result of :func:`list_offset`."""
     error, offset, timestamp = list_offset(replica, refused, request, now)
     epoch = -1 if replica is None or offset < 0 else _epoch_of(replica, request.timestamp_us, offset)
     return ListOffsetsResponse(request.correlation, request.partition, error, offset, timestamp, epoch)
 
 
 def _epoch_of(replica: Replica, timestamp: int, offset: int) -> int:
-    """The end's is the leader's own, that of any other offset the one that its record was written in."""
+    """Return the leader's epoch for the end of the log, else the epoch in which the offset was written."""
     return replica.leader_epoch if timestamp == LATEST else replica.log.epochs.epoch_at(offset)
 
 
 class RequestHandler:
-    """Answers requests of one broker; what must wait goes to the purgatory."""
+    """Handler of requests to one broker; delayed ones go to the purgatory."""
 
     __slots__ = (
         "_cache", "_fetch_max_bytes", "_hints", "_known", "_port", "_profile", "_purgatory", "_replicas", "_settle",
@@ -223,10 +223,10 @@ class RequestHandler:
         known: Mapping[str, PartitionState],
         fetch_max_bytes: int = 0,
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date; ``known``: see :func:`serve_fetch`."""
+        """Keep the broker's parts; ``touched`` collects changed partitions, ``known``: see :func:`serve_fetch`."""
         self._fetch_max_bytes = fetch_max_bytes
         self.gate: Callable[[int, str, ProduceRequest], bool] | None = None
-        """Keeps back what must be looked up first, a transaction's first write (KIP-890); it comes again, checked."""
+        """Holds back a transaction's first write for verification (KIP-890); it is produced again afterwards."""
         self._known = known
         self._hints = LeaderHints(profile, replicas, self._known)
         self._cache = cache
@@ -239,7 +239,7 @@ class RequestHandler:
         self._touched = touched
 
     def produce(self, source: int, request: ProduceRequest, *, checked: bool = False) -> None:
-        """Append, and answer now, later, or for acks=0 only an error: by closing the connection."""
+        """Append, and respond now or later; an acks=0 error closes the connection."""
         partition = request.partition
         replica = self._replicas.get(partition)
         leadership = None if replica is None else replica.leadership
@@ -261,7 +261,7 @@ class RequestHandler:
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:
-        """Answer at once if there is anything to say, else park (``ReplicaManager.fetchMessages``)."""
+        """Respond at once if there is data or an error, else delay the fetch (``ReplicaManager.fetchMessages``)."""
         if self._profile.fetch_sessions:
             refused = self._cache.arrived(self._port.clock.now, request)
             if refused:
@@ -279,7 +279,7 @@ class RequestHandler:
             self._purgatory.park_fetch(ParkedFetch(source, request, deadline))
 
     def _satisfies(self, request: FetchRequest, found: list[FetchData]) -> bool:
-        """Whether a consumer is answered at once: by enough bytes, or by news of any other kind."""
+        """Whether a consumer's fetch completes at once: by enough bytes, or by other news such as an error."""
         if request.min_bytes == 1:
             return any(map(says_something, found))
         others = any(says_something(data) and not data.records.extents for data in found)
@@ -291,7 +291,7 @@ class RequestHandler:
         self._respond(source, request, self._hints.on_fetch(found), len(found))
 
     def _send(self, source: int, request: FetchRequest, response: FetchResponse) -> None:
-        """Answer by the way that the fetch came: a follower's has a connection of its own."""
+        """Send a response on the connection of the fetch: each of a follower's fetchers has its own."""
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:
@@ -299,7 +299,7 @@ class RequestHandler:
             self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=waited_in_vain)
 
     def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
-        """Send an answer; one to a full fetch, of ``size`` partitions, names a new session if there is room for it."""
+        """Send a response; for a full fetch of ``size`` partitions it names a new session if the cache has room."""
         session_id = request.session_id
         if request.session_epoch == FULL:
             if self._cache.full:
@@ -308,7 +308,7 @@ class RequestHandler:
         self._send(source, request, FetchResponse(request.correlation, tuple(found), 0, session_id))
 
     def _fetch_as_follower(self, request: FetchRequest) -> None:
-        """The same for a follower; what rests in its session is answered by silence."""
+        """Handle a follower's fetch; idle partitions of its session need no response."""
         now = self._port.clock.now
         session = self._session_for(request)
         dirty = session.dirty
@@ -358,7 +358,7 @@ class RequestHandler:
     def _completed(
         self, session: FetchSession, places: list[int], befores: list[int], found: list[FetchData | None]
     ) -> list[FetchData]:
-        """Answers for all places, those included that were counted without one."""
+        """Return responses for all slots, including those that were counted without one."""
         answers: list[FetchData] = []
         for place, before, data in zip(places, befores, found, strict=True):
             asked = session.asked[place]
@@ -366,7 +366,7 @@ class RequestHandler:
         return answers
 
     def _session_for(self, request: FetchRequest) -> FetchSession:
-        """The follower's session, with what it asks differently this time."""
+        """Return the follower's session, updated with the changes in this request."""
         sessions = self._purgatory.sessions
         source = (request.replica, request.fetcher)
         session = sessions.of(source)
@@ -381,7 +381,7 @@ class RequestHandler:
         return session
 
     def _wake_all(self, follower: int, session: FetchSession) -> None:
-        """A session is over: nothing rests in it any more."""
+        """End the idle state of all partitions of a closed session."""
         for asked in session.asked:
             replica = self._replicas.get(asked.partition)
             if replica is not None and replica.leadership is not None:
@@ -391,7 +391,7 @@ class RequestHandler:
                     remote.disturb()
 
     def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
-        """What a follower gets under a quota; it counts as having fetched all the same."""
+        """Return a follower's data under the replication quota; it counts as having fetched in any case."""
         replica = self._replicas.get(asked.partition)
         if replica is not None and self._holds_back(replica, request.replica, asked.offset):
             return data._replace(records=Slice(asked.offset, asked.offset, ()))
@@ -408,7 +408,7 @@ class RequestHandler:
         return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
 
     def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
-        """Send a follower its answer, and let rest what has no more news for it."""
+        """Send a follower its response, and mark partitions without news as idle."""
         follower = session.source[0]
         if not fits(request, len(found)):
             found = cut_to_fit(request, self._replicas, found)
@@ -425,7 +425,7 @@ class RequestHandler:
                 session.put_last(place)
 
     def _note_sent(self, follower: int, found: list[FetchData]) -> None:
-        """Remember which HW a follower was told, and count its records against the quota."""
+        """Remember which HW was sent to a follower, and count its records against the quota."""
         for data in found:
             replica = self._replicas.get(data.partition)
             remote = None if replica is None or replica.leadership is None else replica.leadership.remotes.get(follower)
@@ -438,7 +438,7 @@ class RequestHandler:
                 self._throttle.rate.record(self._port.clock.now, slice_bytes(replica.log.lineages, data.records))
 
     def answer_waiting(self, replica: Replica) -> None:
-        """Answer produces that are settled and fetches that now have something to read."""
+        """Respond to produces that are complete and to fetches that now have something to read."""
         done = replica.done
         if done:
             replica.done = []
@@ -480,7 +480,7 @@ class RequestHandler:
         return found is not News.NOTHING
 
     def _for_consumer(self, request: FetchRequest) -> list[FetchData]:
-        """What there is to answer to a consumer now."""
+        """Return the data for a consumer's fetch now."""
         now = self._port.clock.now
         return [
             serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
@@ -499,7 +499,7 @@ class RequestHandler:
         self._answer(session, request, list(session.dirty), self._found(session, request))
 
     def _found(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
-        """What there is to answer to a parked fetch, in the order of the session's places."""
+        """Return the data for a delayed follower fetch, in the order of the session's slots."""
         now = self._port.clock.now
         found: list[FetchData] = []
         for place in session.dirty:
@@ -509,13 +509,13 @@ class RequestHandler:
         return found
 
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
-        """A timer: perhaps a follower's fetch has waited long enough."""
+        """Handle the timer of a follower's delayed fetch, which may have reached its maximum wait."""
         session = self._purgatory.sessions.of((follower, fetcher))
         if session is not None and session.serial == serial and session.rang(self._port.clock.now):
             self._answer_follower(session)
 
     def retired(self, replica: Replica) -> None:
-        """A replica leads and follows no more, and may be gone: whoever waits for it is answered."""
+        """Complete the delayed requests of a replica that stops leading and following, and may be deleted."""
         partition = replica.partition
         gone = partition not in self._replicas
         error = absent(partition, self._known) if gone else KafkaError.NOT_LEADER_OR_FOLLOWER
@@ -530,7 +530,7 @@ class RequestHandler:
         self._purgatory.tenants.retired(partition)
 
     def disturb(self) -> None:
-        """Roles or the live brokers are about to change: every fetch must be looked at in full again."""
+        """End the idle state of all fetches before a change of roles or live brokers."""
         for replica in self._replicas.values():
             if replica.leadership is not None:
                 replica.leadership.disturb()
@@ -547,7 +547,7 @@ class RequestHandler:
             self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)
 
     def expire(self) -> None:
-        """Answer what has waited long enough: consumers with what there is, all others with REQUEST_TIMED_OUT."""
+        """Complete requests at their deadline: consumers' fetches with their data, others with REQUEST_TIMED_OUT."""
         self._purgatory.deletions.expire()
         for token in self._purgatory.due(self._port.clock.now):
             if token in self._purgatory.fetches:
@@ -560,7 +560,7 @@ class RequestHandler:
                 self._answer_produce(token, KafkaError.REQUEST_TIMED_OUT)
 
     def epoch_ends(self, source: int, request: EpochEndRequest) -> None:
-        """OffsetsForLeaderEpoch."""
+        """Handle OffsetsForLeaderEpoch."""
         answers = tuple(
             epoch_end(self._replicas.get(partition), partition, epoch, current, self._known)
             for partition, epoch, current in request.partitions
@@ -573,7 +573,7 @@ class RequestHandler:
         exchange.answer(request.correlation, response, idle=False)
 
     def list_offsets(self, source: int, request: ListOffsetsRequest) -> None:
-        """An offset by time, the earliest or the latest."""
+        """Handle ListOffsets: an offset by timestamp, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         if replica is None:
             refused = absent(request.partition, self._known)

@@ -1,4 +1,4 @@
-"""Settings of topics, their own above a broker's: as one broker has been told of them, or as they truly are."""
+"""Topic configuration over broker configuration, as one broker knows it or as it is committed."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,28 +12,28 @@ Overrides = Mapping[str, ConfigValue]
 
 
 def topic_of(partition: str) -> str:
-    """The topic of a partition such as ``orders-0``."""
+    """Return the topic of a partition such as ``orders-0``."""
     return partition.rpartition("-")[0]
 
 
 class TopicSettings:
-    """All topics' settings. A topic that nobody spoke of has the broker's."""
+    """Configuration of all topics; a topic without overrides has the broker's configuration."""
 
     __slots__ = ("_broker", "_known", "_profile", "_static", "_topics", "_writeback_us")
 
     def __init__(self, profile: Profile, broker: Overrides, writeback_us: int) -> None:
-        """``broker`` are the settings that brokers were started with."""
+        """Start with the static configuration of the brokers."""
         self._profile = profile
         self._static = dict(broker)
         self._broker: dict[str, ConfigValue] = {}
-        """What was given at run time (KIP-226)."""
+        """Dynamic broker configs (KIP-226)."""
         self._topics: dict[str, dict[str, ConfigValue]] = {}
         self._writeback_us = writeback_us
         self._known: dict[str, TopicConfig] = {}
-        """What :meth:`of` found."""
+        """Cached results of :meth:`of`."""
 
     def of(self, topic: str) -> TopicConfig:
-        """The settings that hold for a topic's partitions."""
+        """Return the effective configuration of a topic."""
         known = self._known.get(topic)
         if known is None:
             broker = {**self._static, **self._broker}
@@ -43,30 +43,30 @@ class TopicSettings:
         return known
 
     def knows(self, topic: str) -> bool:
-        """Whether the broker has learned a topic's own settings, even if there are none."""
+        """Whether the broker knows a topic's overrides, even if there are none."""
         return topic in self._topics
 
     def overrides(self, topic: str) -> Overrides:
-        """A topic's own settings."""
+        """Return a topic's overrides."""
         return self._topics.get(topic, {})
 
     @property
     def broker(self) -> Overrides:
-        """The broker's settings, those given at run time above those that it was started with."""
+        """Broker configuration: dynamic over static."""
         return {**self._static, **self._broker}
 
     @property
     def started_with(self) -> Overrides:
-        """The settings that the broker was started with."""
+        """Static broker configuration."""
         return self._static
 
     @property
     def given(self) -> Overrides:
-        """The broker's settings that were given at run time."""
+        """Dynamic broker configuration."""
         return self._broker
 
     def configure(self, topic: str, overrides: Overrides) -> None:
-        """A topic's own settings are these from here on.
+        """Replace a topic's overrides.
 
         Raises:
             ModelError: a cleanup policy that the version lacks; nothing has changed.
@@ -76,7 +76,7 @@ class TopicSettings:
         self._known.pop(topic, None)
 
     def reconfigure(self, overrides: Overrides) -> None:
-        """What the broker was given at run time is this from here on.
+        """Replace the dynamic broker configs.
 
         Raises:
             ModelError: a cleanup policy that the version lacks; nothing has changed.
@@ -86,17 +86,17 @@ class TopicSettings:
         self._known.clear()
 
     def forget(self, topic: str) -> None:
-        """There is no such topic any more."""
+        """Forget a deleted topic."""
         self._topics.pop(topic, None)
         self._known.pop(topic, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         topics = tuple([(topic, tuple(overrides.items())) for topic, overrides in self._topics.items()])
         return (tuple(self._broker.items()), topics)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         broker, topics = saved
         self._broker = dict(broker)
         self._topics = {topic: dict(overrides) for topic, overrides in topics}
@@ -104,6 +104,6 @@ class TopicSettings:
 
 
 def said(overrides: Overrides) -> str:
-    """Settings as a line of text."""
+    """Format configs as one line of text."""
     texts = {name: str(value).lower() if isinstance(value, bool) else str(value) for name, value in overrides.items()}
     return ", ".join(f"{name}={text}" for name, text in texts.items())

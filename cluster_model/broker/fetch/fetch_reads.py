@@ -1,4 +1,4 @@
-"""What a replica reads for a fetch: records, diverging epochs, and the replica that a consumer should read from."""
+"""Reads of a replica for a fetch: records, the point of divergence, and the preferred read replica."""
 
 from collections.abc import Container, Iterable
 from enum import Enum
@@ -23,13 +23,13 @@ from cluster_model.protocol.records import EpochEntry, Slice, as_stored
 
 
 UNKNOWN: Final[EpochEntry] = (UNDEFINED, UNDEFINED)
-"""The log does not reach back to where it would be seen: the offset counts as out of range."""
+"""The log does not reach back to the point of divergence: the offset counts as out of range."""
 
 
 def divergence(log: ReplicaLog, asked: FetchPartition) -> EpochEntry | None:
-    """(epoch, its end) up to which both are the same, None if they are up to the offset that is asked for.
+    """Return (epoch, its end offset) up to which both logs agree, None if they agree up to the fetch offset.
 
-    Who sends no epoch is not looked at: of consumers those of Kafka's own, who ask OffsetsForLeaderEpoch instead.
+    A fetch without a last fetched epoch is not checked: Kafka's own consumers send none and use OffsetsForLeaderEpoch.
     """
     last_epoch = asked.last_fetched_epoch
     if last_epoch == UNDEFINED:
@@ -38,11 +38,11 @@ def divergence(log: ReplicaLog, asked: FetchPartition) -> EpochEntry | None:
     return found if found == UNKNOWN or found[0] < last_epoch or found[1] < asked.offset else None
 
 
-# Which replica a consumer should read from (``org.apache.kafka.common.replica.ReplicaSelector``, KIP-392).
+# Choice of a consumer's read replica (``org.apache.kafka.common.replica.ReplicaSelector``, KIP-392).
 
 
 class ReadReplicaCandidate(NamedTuple):
-    """A replica as its leader sees it; ``behind_us`` is how long ago it had caught up, 0 for the leader itself."""
+    """A replica as its leader knows it; ``behind_us`` is the time since it was caught up, 0 for the leader itself."""
 
     broker: int
     rack: str
@@ -51,10 +51,10 @@ class ReadReplicaCandidate(NamedTuple):
 
 
 def rack_aware(rack: str, leader: ReadReplicaCandidate, followers: Iterable[ReadReplicaCandidate]) -> int:
-    """The broker to read from: the leader if it is in ``rack``, else the most caught-up follower there.
+    """Return the broker to read from: the leader if it is in ``rack``, else the most caught-up follower there.
 
-    Longer logs go first, then those that had caught up later, then higher ids. Nobody in that rack, or no rack told:
-    the leader (``RackAwareReplicaSelector``).
+    Longer logs come first, then those caught up more recently, then higher ids. The leader if no replica is in that
+    rack, or no rack is given (``RackAwareReplicaSelector``).
     """
     if not rack or leader.rack == rack:
         return leader.broker
@@ -63,28 +63,28 @@ def rack_aware(rack: str, leader: ReadReplicaCandidate, followers: Iterable[Read
     return best.broker
 
 
-# Consumers that read from followers (KIP-392, 2.4): the preferred read replica, and what a follower serves.
+# Consumers that read from followers (KIP-392, 2.4): the preferred read replica, and what a follower returns.
 #
-# A leader sends a consumer that told its rack to an in-sync follower of that rack, if it has a selector for it. Any
-# follower serves consumers from then on, sent or not: up to its own high watermark, which is behind its leader's.
+# A leader redirects a consumer with a rack to an in-sync follower in that rack if a selector is configured. From then
+# on any follower accepts consumers, redirected or not: up to its own high watermark, which is behind its leader's.
 
 
 def serves_consumers(replica: Replica) -> bool:
-    """Whether consumers may read here: at the leader, since 2.4 at a follower too (``FetchParams.fetchOnlyLeader``)."""
+    """Whether consumers may read here: at a leader, since 2.4 also at a follower (``FetchParams.fetchOnlyLeader``)."""
     return replica.leadership is not None or (replica.profile.reads_from_followers and replica.following is not None)
 
 
 class News(Enum):
-    """What there is for a consumer's fetch that waits."""
+    """News for a consumer's delayed fetch."""
 
-    NOTHING = "nothing that it could read"
+    NOTHING = "no readable records"
     READABLE = "records, or an offset out of range"
-    PARTED = "that the log was cut below it"
-    REFUSAL = "this is no longer where to read, or not in that epoch"
+    PARTED = "the log was truncated below the fetch offset"
+    REFUSAL = "not a replica to read from any more, or another leader epoch"
 
 
 def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition) -> News:
-    """Whether anything below its bound is new to a consumer (``DelayedFetch.tryComplete``)."""
+    """Return the news for a consumer below its read bound (``DelayedFetch.tryComplete``)."""
     if not serves_consumers(replica) or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
         return News.REFUSAL
     if asked.last_fetched_epoch != UNDEFINED and divergence(replica.log, asked) is not None:
@@ -94,12 +94,12 @@ def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchParti
 
 
 def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> FetchData:
-    """Answer a consumer, as leader or as follower; its epoch has been checked.
+    """Return a consumer's fetch data, from a leader or a follower; its leader epoch has been checked.
 
-    A log that was cut below what a consumer read last says where, if it tells the epoch of that. Below the log's start
-    or above its end is out of range, at a follower as at a leader. Between HW and end there is
-    nothing, and no error (``LocalLog.read``). Who reads committed data only gets what is below the last stable offset,
-    aborted records included, and which those are.
+    If the consumer sends its last fetched epoch and the log was truncated below its offset, the data names the point of
+    divergence. Below the log start or above the log end is out of range, at a follower as at a leader. Between HW and
+    log end there is no data and no error (``LocalLog.read``). A read_committed consumer gets records below the last
+    stable offset, including aborted ones, with the list of aborted transactions.
     """
     preferred = preferred_replica(replica, request.rack, asked.offset, now)
     log = replica.log
@@ -133,7 +133,7 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
 
 
 def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int:
-    """The follower that a leader sends a consumer to, NOBODY if it serves it itself (``findPreferredReadReplica``).
+    """Return the follower to which a leader redirects a consumer, NOBODY for none (``findPreferredReadReplica``).
 
     Candidates are live members of the ISR whose log, as far as the leader knows, has ``offset``.
     """
@@ -152,11 +152,11 @@ def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int
 
 
 NONE: Final = KafkaError.NONE
-"""Looking a member up costs more than the rest of some of these lines."""
+"""A local alias, as looking up an enum member costs more than the rest of some of these functions."""
 
 
 def check_epoch(replica: Replica, current: int) -> KafkaError:
-    """KIP-320: whether the asker's leader epoch is this replica's (``Partition.checkCurrentLeaderEpoch``)."""
+    """Compare the requester's leader epoch with this replica's (KIP-320, ``Partition.checkCurrentLeaderEpoch``)."""
     if current in (UNDEFINED, replica.leader_epoch):
         return NONE
     if current < replica.leader_epoch:
@@ -167,7 +167,7 @@ def check_epoch(replica: Replica, current: int) -> KafkaError:
 def epoch_end(
     replica: Replica | None, partition: str, epoch: int, current: int, known: Container[str] = ()
 ) -> EpochEnd:
-    """Where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``).
+    """Return where ``epoch`` ended in this log, by the version's rule (``Partition.lastOffsetForLeaderEpoch``).
 
     ``known`` are the partitions of the broker's metadata cache.
     """
@@ -186,7 +186,7 @@ def epoch_end(
 
 
 def absent(partition: str, known: Container[str]) -> KafkaError:
-    """What a broker without a replica says: of a partition that it has heard of, that others have it (KAFKA-6796)."""
+    """Return the error of a broker without a replica: NOT_LEADER if metadata lists the partition (KAFKA-6796)."""
     return KafkaError.NOT_LEADER_OR_FOLLOWER if partition in known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
@@ -199,7 +199,7 @@ def serve_fetch(
     *,
     book: bool,
 ) -> FetchData:
-    """Read for a fetch; ``book``: count it as news of the follower, which a parked fetch does only on arrival.
+    """Read for a fetch; ``book``: count it as a fetch of the follower, which a delayed fetch does only on arrival.
 
     ``known`` are the partitions of the broker's metadata cache.
     """
@@ -222,9 +222,9 @@ def serve_fetch(
 def _serve_follower(
     replica: Replica, leadership: Leadership, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
 ) -> FetchData:
-    """The HW in the answer is the one from before this fetch was counted (``Partition.readRecords``).
+    """Read for a follower, with the HW from before this fetch was counted (``Partition.readRecords``).
 
-    So the fetch that completes replication does not carry the HW that it causes.
+    The fetch that completes replication therefore does not carry the HW that it causes.
     """
     log = replica.log
     leo = log.leo
@@ -236,7 +236,7 @@ def _serve_follower(
         known = asked.current_leader_epoch != UNDEFINED
         return _refuse(replica, asked, KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER)
     if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
-        # KIP-903: a fetch of the follower's former life does not count for the present one.
+        # KIP-903: a fetch with an older broker epoch of the follower does not count.
         return _refuse(replica, asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
     last_epoch = asked.last_fetched_epoch
     if last_epoch != UNDEFINED and (offset > leo or last_epoch != log.epochs.latest):
@@ -257,9 +257,9 @@ def _serve_follower(
 
 
 def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> bool:
-    """Count the fetch of a follower that has everything; False, and nothing counted, if it needs a closer look.
+    """Count the fetch of a follower that has everything; False, and nothing counted, if it needs a full read.
 
-    It is what :func:`serve_fetch` would do, without an answer that nobody is going to send.
+    This does what :func:`serve_fetch` does, without creating data that is not sent.
     """
     log = replica.log
     offset = asked.offset
@@ -280,20 +280,20 @@ def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPar
 
 
 def caught_up_answer(replica: Replica, asked: FetchPartition, hw: int) -> FetchData:
-    """The answer to a fetch that was counted without one; ``hw`` is the HW from before that."""
+    """Return the data for a fetch that was counted without any; ``hw`` is the HW from before that."""
     offset = asked.offset
     nothing = Slice(offset, offset, ())
     return FetchData(asked.partition, offset, 0, hw, replica.log.log_start, replica.leader_epoch, nothing)
 
 
 def _refuse(replica: Replica, asked: FetchPartition, error: KafkaError) -> FetchData:
-    """An error answer."""
+    """Return fetch data with an error."""
     nothing = Slice(asked.offset, asked.offset, ())
     return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
 
 
 def says_something(data: FetchData) -> bool:
-    """Whether an answer is more than the HW, so that it cannot wait."""
+    """Whether the data is more than the HW, so that the fetch completes at once."""
     return (
         data.error != 0
         or data.diverging is not None
@@ -303,6 +303,6 @@ def says_something(data: FetchData) -> bool:
 
 
 def news_of_hw(replica: Replica, follower: int) -> bool:
-    """KIP-392 in 2.4 and 2.5: whether the HW is newer than the one a follower has been sent."""
+    """Whether the HW is newer than the one last sent to a follower (KIP-392 in 2.4 and 2.5)."""
     remote = None if replica.leadership is None else replica.leadership.remotes.get(follower)
     return remote is not None and replica.hw > remote.told_hw

@@ -1,12 +1,12 @@
 """A broker's replica fetcher threads and their manager (``AbstractFetcherThread``, ``ReplicaFetcherManager``).
 
-One request is outstanding at a time; a partition that joins while a fetch is parked at the leader waits for its answer
-like the others. Requests are incremental: they ask only for what changed since the last one, until something happens
-to the set of partitions or their roles; an answer leaves out what it would only repeat. Truncation questions go before
-fetches. A leader that does not answer holds up all partitions of the thread until ``replica.socket.timeout.ms``.
+A thread has one request in flight; a partition that is added while a fetch is delayed at the leader waits for its
+response like the others. Requests are incremental: they list only what changed since the last one, until the set of
+partitions or their roles change; a response leaves out what it would only repeat. Requests for truncation come before
+fetches. A leader that does not respond blocks all partitions of the thread until ``replica.socket.timeout.ms``.
 
-A thread has a connection of its own (``ReplicaFetcherBlockingSend``, ``BrokerBlockingSender``). It makes it before its
-first request, and again after it was lost or the leader did not answer; it closes it when it ends.
+A thread has a connection of its own (``ReplicaFetcherBlockingSend``, ``BrokerBlockingSender``). It connects before its
+first request, and again after the connection was lost or the leader did not respond; it disconnects when it ends.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,26 +37,26 @@ from cluster_model.protocol.versions import Profile
 
 # Busy replica fetcher threads: each response is handled some time after it arrived.
 #
-# There are too few of them (``num.replica.fetchers``) for what they carry, or too little of a processor for each. A
-# thread asks again only when it is done with an answer, so all that it fetches comes so much later.
+# There are too few threads (``num.replica.fetchers``) for their partitions, or too little CPU for each. A thread
+# fetches again only when it has handled a response, so everything it fetches is delayed.
 
 
 _SECOND = 1_000_000
 
 
 class Busy(NamedTuple):
-    """What one fault does to the threads of a broker, or only to that which fetches ``partition``."""
+    """Effect of one fault on a broker's fetcher threads, or only on the one that fetches ``partition``."""
 
     extra_us: int
-    """On top of every answer."""
+    """Additional microseconds for each response."""
     throughput: int
-    """Bytes a second that a thread handles; 0: as many as come."""
+    """Bytes per second that a thread handles; 0: unlimited."""
     partition: str = ""
-    """Empty: every thread."""
+    """Partition whose thread is affected; empty: every thread."""
 
 
 def busy_us(faults: Mapping[int, Busy], response: FetchResponse, replicas: Mapping[str, Replica]) -> int:
-    """How long a thread is busy with an answer, by all faults that are about it."""
+    """Return how long a thread is busy with a response, by all faults that affect it, in microseconds."""
     size = sum(
         slice_bytes(replicas[data.partition].log.lineages, data.records)
         for data in response.partitions
@@ -67,25 +67,25 @@ def busy_us(faults: Mapping[int, Busy], response: FetchResponse, replicas: Mappi
     )
 
 
-# Which fetcher thread fetches a partition (``AbstractFetcherManager.getFetcherId``).
+# Assignment of partitions to fetcher threads (``AbstractFetcherManager.getFetcherId``).
 
 
 BITS: Final = 8
-"""Room of a fetcher's number in the correlations of its requests."""
+"""Bits of a fetcher's index in the correlation ids of its requests."""
 FETCHER: Final = "fetcher"
-"""Name of the timer with which a fetcher looks whether anything is overdue."""
+"""Name of the timer of a fetcher's timeouts and delays."""
 _FETCHERS: Final = (1 << BITS) - 1
 _WORD: Final = 1 << 32
 _SIGN: Final = 1 << 31
 
 
 def _signed(value: int) -> int:
-    """A number as 32 bits hold it."""
+    """Wrap a number to a signed 32-bit integer."""
     return (value + _SIGN) % _WORD - _SIGN
 
 
 def java_hash(text: str) -> int:
-    """``String.hashCode`` of text without characters beyond the basic plane, which topic names lack."""
+    """Return Java's ``String.hashCode`` of text in the basic multilingual plane, as topic names are."""
     value = 0
     for character in text:
         value = (31 * value + ord(character)) % _WORD
@@ -93,7 +93,7 @@ def java_hash(text: str) -> int:
 
 
 def fetcher_id(partition: str, fetchers: int) -> int:
-    """The number of the thread for a partition such as ``orders-0``, below ``fetchers`` (``num.replica.fetchers``)."""
+    """Return the index of a partition's fetcher thread, below ``fetchers`` (``num.replica.fetchers``)."""
     if fetchers == 1:
         return 0
     topic, _dash, number = partition.rpartition("-")
@@ -102,12 +102,12 @@ def fetcher_id(partition: str, fetchers: int) -> int:
 
 
 def fetcher_of(correlation: int) -> int:
-    """Which thread a correlation belongs to."""
+    """Return the index of the thread of a correlation id."""
     return correlation >> 32 & _FETCHERS
 
 
 def first_correlation(incarnation: int, fetcher: int) -> int:
-    """Where a thread's correlations begin: none of a former life of the process, or of another thread, is like them."""
+    """Return a thread's first correlation id, unique across threads and incarnations of the process."""
     return ((incarnation << BITS) + fetcher) << 32
 
 
@@ -115,7 +115,7 @@ Request = FetchRequest | EpochEndRequest | ListOffsetsRequest
 
 
 class ReplicaFetcherThread:
-    """Fetches from ``leader`` for the partitions added to it."""
+    """Fetcher thread that replicates its partitions from one leader (``ReplicaFetcherThread``)."""
 
     __slots__ = (
         "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_correlation", "_dead",
@@ -139,9 +139,9 @@ class ReplicaFetcherThread:
         *,
         connected: bool = False,
     ) -> None:
-        """``touched`` takes partitions whose saved state is out of date; ``busy`` is what faults do to the threads.
+        """Create a thread without partitions; ``touched`` collects changed ones, ``busy`` are faults of threads.
 
-        ``connected``: the thread has been running since before the session's start.
+        ``connected``: the thread has been running since before the start of the session.
         """
         self.leader = leader
         self.index = index
@@ -149,7 +149,7 @@ class ReplicaFetcherThread:
         self._port = port = connector.port
         self._connection = BlockingConnection(connector, leader, is_open=connected)
         self._unsent: Request | None = None
-        """The request that waits for the connection."""
+        """Request that waits for the connection."""
         self._exchange = port.asking(leader, index)
         self._exchange.asking = self
         self._replicas = replicas
@@ -158,31 +158,31 @@ class ReplicaFetcherThread:
         self._touched = touched
         self._partitions: dict[str, None] = {}
         self._delayed: dict[str, int] = {}
-        """Partition → when it may be tried again."""
+        """Partition → time of its next attempt."""
         self._correlation = first_correlation(port.incarnation, index)
         self._outstanding = 0
-        """Correlation of the request under way, 0 for none."""
+        """Correlation id of the request in flight, 0 for none."""
         self._asked: list[FetchPartition] = []
-        """What the leader takes us to ask, of each partition."""
+        """The fetch session's partitions, as the leader knows them."""
         self._places: dict[str, int] = {}
         self._told: list[tuple[int, int]] = []
-        """HW and log start of each partition as the leader last told them."""
+        """HW and log start of each partition, as the leader last sent them."""
         self._changed: list[int] = []
-        """Places in :attr:`_asked` that the leader has yet to hear of."""
-        self._steady = False  # Nothing has happened to partitions and roles since the last full request.
+        """Slots of :attr:`_asked` with changes that are not sent yet."""
+        self._steady = False  # # no change of partitions or roles since the last full request
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
         self._alarm = Alarm(port, FETCHER, leader, index)
         self._busy: dict[int, Busy] = {} if busy is None else busy
         self._held: FetchResponse | None = None
-        """The answer that a busy thread has in hand; until it is done with it nothing else is asked."""
+        """Response that a busy thread is handling; until it is done no other request is sent."""
         self._held_until = 0
-        self._hung_up = False  # The connection was lost meanwhile.
+        self._hung_up = False  # # the connection was lost while a response was being handled
         self._dead = False
-        """The thread has ended, which its manager does not notice as long as any partition is its own."""
+        """Whether the thread has ended, which its manager does not notice while it has partitions."""
 
     def add(self, partition: str) -> None:
-        """Fetch this one too, from the next request on."""
+        """Add a partition, from the next request on."""
         self.disturb()
         self._dead = self._dead and bool(self._partitions)
         self._partitions[partition] = None
@@ -190,18 +190,18 @@ class ReplicaFetcherThread:
         self.pump()
 
     def has(self, partition: str) -> bool:
-        """Whether it fetches this one."""
+        """Whether the thread fetches a partition."""
         return partition in self._partitions
 
     def remove(self, partition: str) -> None:
-        """Leave this one; an answer under way will be ignored."""
+        """Remove a partition; its part of a response in flight is ignored."""
         if partition in self._partitions:
             self.disturb()
             del self._partitions[partition]
             self._delayed.pop(partition, None)
 
     def quit_if_idle(self) -> None:
-        """The thread ends, whatever it waits for (``AbstractFetcherManager.shutdownIdleFetcherThreads``)."""
+        """End a thread without partitions, even with a request in flight (``shutdownIdleFetcherThreads``)."""
         if self._partitions or self._held is not None:
             return
         if self._outstanding:
@@ -212,21 +212,21 @@ class ReplicaFetcherThread:
         self._hang_up()
 
     def _hang_up(self) -> None:
-        """Close the connection; what waits for it is never sent."""
+        """Close the connection; a request that waits for it is never sent."""
         self._connection.close()
         self._unsent = None
 
     def disturb(self) -> None:
-        """A role or an epoch may change: the next request is a full one."""
+        """Send a full request next, because a role or an epoch may change."""
         self._exchange.wake()
         self._steady = False
 
     def stopped(self) -> None:
-        """The process died."""
+        """Stop with the process, which died."""
         self._exchange.asking = None
 
     def repeats(self, number: int) -> bool:
-        """Whether it would ask the same again if request ``number`` brought no news."""
+        """Whether the next request is the same if request ``number`` returns no news."""
         return (
             number == self._outstanding
             and self._steady
@@ -238,7 +238,7 @@ class ReplicaFetcherThread:
         )
 
     def request(self, number: int, partitions: tuple[FetchPartition, ...] = ()) -> FetchRequest:
-        """The question of one that has nothing new to say but ``partitions``."""
+        """Return an incremental fetch request with the changed ``partitions``."""
         session = self._session
         return FetchRequest(
             number, self._port.node_id, self._sent_epoch, self._config.fetch_wait_us, self._config.fetch_bytes,
@@ -247,16 +247,16 @@ class ReplicaFetcherThread:
         )  # fmt: skip
 
     def awaits(self, number: int) -> bool:
-        """Whether request ``number`` is the one under way."""
+        """Whether request ``number`` is in flight."""
         return number == self._outstanding and self._held is None
 
     def skipped(self, number: int) -> None:
-        """Questions and empty answers were left out up to this one."""
+        """Account for skipped requests and empty responses up to this one."""
         self._session.skipped(number - self._outstanding)
         self._correlation = self._outstanding = number
 
     def pump(self, *, no_news: bool = False) -> None:
-        """Send the next request if none is under way and some partition is ready; ``no_news``: the last was in vain."""
+        """Send the next request if none is in flight; ``no_news``: the last response was empty."""
         if self._outstanding or self._dead:
             return
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
@@ -272,7 +272,7 @@ class ReplicaFetcherThread:
         self._ask_anew(self._port.clock.now)
 
     def _ask_anew(self, now: int) -> None:
-        """Send a full request, or the question that some partition needs an answer to first."""
+        """Send a full fetch, or the truncation request that some partition needs first."""
         if not self._partitions:
             self._hang_up()
             return
@@ -280,7 +280,7 @@ class ReplicaFetcherThread:
         held_back = self._throttle.active and self._throttle.exceeded(now)
         for following in ready:
             if following is not None and following.seek is not None:
-                # fetchOffsetAndTruncate blocks the whole thread, one partition after another.
+                # # fetchOffsetAndTruncate blocks the whole thread, one partition after another
                 self._begin([])
                 self._ask_offset(following.replica.partition, following.seek)
                 return
@@ -303,7 +303,7 @@ class ReplicaFetcherThread:
             self._alarm.want(min(self._delayed.values()))
 
     def _throttled(self, following: FollowerState) -> bool:
-        """Whether the follower's quota is for this one, which is not in sync (``shouldFollowerThrottle``)."""
+        """Whether the follower's quota applies to a partition, which is not in sync (``shouldFollowerThrottle``)."""
         return following.lag != 0 and self._concerns(following.replica)
 
     def _concerns(self, replica: Replica) -> bool:
@@ -338,7 +338,7 @@ class ReplicaFetcherThread:
             self._alarm.want(self._connection.begin(self._config.socket_timeout_us))
 
     def connected(self, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to an attempt to connect; False if it is not this thread's."""
+        """Handle the result of a connection attempt; False if it is not this thread's."""
         if not self._connection.answered(message):
             return False
         request, self._unsent = self._unsent, None
@@ -350,7 +350,7 @@ class ReplicaFetcherThread:
         return True
 
     def fetched(self, response: FetchResponse) -> bool:
-        """The leader answered a fetch; False: the thread will be busy with that for a while."""
+        """Handle a fetch response; False if the thread is busy with it for a while."""
         if response.correlation != self._outstanding or self._held is not None:
             return self._held is None
         if self._busy:
@@ -366,7 +366,7 @@ class ReplicaFetcherThread:
         return True
 
     def _handle(self, response: FetchResponse) -> bool:
-        """Take an answer; whether there was no news in it."""
+        """Apply a response; returns whether it had no news."""
         if not self._session.answered(response):
             self._steady = False
             return False
@@ -377,7 +377,7 @@ class ReplicaFetcherThread:
         return not response.partitions
 
     def _done(self) -> FetchResponse | None:
-        """The thread is done with the answer in its hands, and goes on."""
+        """Finish handling the response that kept the thread busy, and continue."""
         held, self._held = self._held, None
         if held is None:
             return None
@@ -391,7 +391,7 @@ class ReplicaFetcherThread:
         return held
 
     def _take(self, now: int, response: FetchResponse) -> None:
-        """Nothing has happened meanwhile: what the leader left out is as it was."""
+        """Apply a response after no change of partitions or roles: partitions left out are unchanged."""
         for data in response.partitions:
             place = self._places[data.partition]
             asked = self._asked[place]
@@ -414,7 +414,7 @@ class ReplicaFetcherThread:
                 self._changed.append(place)
 
     def tell_log_starts(self, partitions: Iterable[str]) -> None:
-        """Log starts here may have moved, which the next request tells the leader."""
+        """Report moved log starts to the leader with the next request."""
         for partition in partitions if self._steady else ():
             place = self._places.get(partition)
             following = None if place is None else self._following(partition)
@@ -426,7 +426,7 @@ class ReplicaFetcherThread:
                 self._changed.append(place)
 
     def _take_all(self, now: int, response: FetchResponse) -> None:
-        """Roles or partitions changed under way: every answer counts, also those that repeat what was told."""
+        """Apply a response after partitions or roles changed: every partition counts, including those left out."""
         news = {data.partition: data for data in response.partitions}
         for asked, (hw, log_start) in zip(self._asked, self._told, strict=True):
             data = news.get(asked.partition)
@@ -442,7 +442,7 @@ class ReplicaFetcherThread:
                     self._throttle.rate.record(now, slice_bytes(following.replica.log.lineages, data.records))
 
     def epochs_ended(self, response: EpochEndResponse) -> None:
-        """The leader answered where epochs ended."""
+        """Handle a response with the ends of leader epochs."""
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
@@ -454,7 +454,7 @@ class ReplicaFetcherThread:
         self.pump()
 
     def offset_listed(self, response: ListOffsetsResponse) -> None:
-        """The leader answered where its log ends or begins."""
+        """Handle a response with the end or the start of the leader's log."""
         if response.correlation != self._outstanding:
             return
         self._outstanding = 0
@@ -479,7 +479,7 @@ class ReplicaFetcherThread:
             self._delayed.pop(partition, None)
 
     def rang(self) -> FetchResponse | None:
-        """The alarm: a back-off or the leader's time is over, or a busy thread is done with an answer: that one."""
+        """Handle the alarm: a delay or timeout is over, or a busy thread is done with a response, which is returned."""
         if not self._alarm.rang():
             return None
         now = self._port.clock.now
@@ -500,12 +500,12 @@ class ReplicaFetcherThread:
         return None
 
     def broke(self) -> None:
-        """A connection to the leader's process has broken, perhaps an earlier one than that which is being made."""
+        """Handle a broken connection to the leader's process, which may be an earlier one than the current attempt."""
         if self._connection.broke():
             self.disconnected()
 
     def disconnected(self) -> None:
-        """The request under way will not be answered: all partitions back off."""
+        """Handle that the request in flight gets no response: all partitions back off."""
         if self._held is not None:
             self._hung_up = True
             return
@@ -522,7 +522,7 @@ class ReplicaFetcherThread:
         self.pump()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
             tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
@@ -531,7 +531,7 @@ class ReplicaFetcherThread:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
             self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead), connection,
@@ -552,7 +552,7 @@ class ReplicaFetcherThread:
 
 
 class Fetchers:
-    """The fetchers of one process, by leader and number (``num.replica.fetchers``)."""
+    """Fetcher threads of one broker process, by leader and index (``num.replica.fetchers``)."""
 
     __slots__ = (
         "_config", "_connector", "_epoch", "_metadata", "_profile", "_quota", "_replicas", "_touched", "blocked",
@@ -570,7 +570,7 @@ class Fetchers:
         quota: Throttle,
         epoch: Callable[[], int],
     ) -> None:
-        """``touched`` takes the partitions whose saved state is out of date; ``epoch`` is what fetches carry."""
+        """Start without threads; ``touched`` collects changed partitions, ``epoch`` returns the broker epoch."""
         self._connector = connector
         self._profile = profile
         self._config = config
@@ -580,25 +580,25 @@ class Fetchers:
         self._quota = quota
         self._epoch = epoch
         self.connected = True
-        """Whether new threads have been running since before the session's start."""
+        """Whether new threads count as running since before the start of the session."""
         self.running: dict[tuple[int, int], ReplicaFetcherThread] = {}
         self.busy: dict[int, Busy] = {}
-        """What faults, by number, do to all of them, whatever process they are of."""
+        """Fault number → delay of all threads, kept across processes."""
         self.blocked: dict[tuple[int, int], tuple[bool, bool]] = {}
-        """Threads that wait for the disk → what they find out then: a timer rang, the connection broke."""
+        """Threads that wait for the disk → (a timer rang, the connection broke) in the meantime."""
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """New fetchers go by these settings."""
+        """Use another broker config for new threads."""
         self._config = config
 
     def share_anew(self) -> None:
-        """Another number of them: each gets other partitions."""
+        """Distribute the partitions anew after a change of the number of threads."""
         for partition in self._replicas:
             self.leave(partition)
         self.start_waiting()
 
     def follow_or_lead(self, replica: Replica) -> None:
-        """Fetch a partition from whom it follows now, if that broker lives, and from nobody else."""
+        """Fetch a partition from its current leader, if that is alive, and from no other broker."""
         for fetcher in self.running.values():
             if fetcher.leader != replica.leader:
                 fetcher.remove(replica.partition)
@@ -606,12 +606,12 @@ class Fetchers:
             self._fetcher(replica).add(replica.partition)
 
     def leave(self, partition: str) -> None:
-        """Fetch a partition no more."""
+        """Stop fetching a partition."""
         for fetcher in self.running.values():
             fetcher.remove(partition)
 
     def start_waiting(self) -> None:
-        """A leader that was not alive when its followers heard of it may be by now."""
+        """Start fetching from leaders that were not alive when their followers learned of them."""
         for replica in self._replicas.values():
             following = replica.following
             if following is not None and not following.failed and replica.leader in self._metadata.live:
@@ -620,7 +620,7 @@ class Fetchers:
                     fetcher.add(replica.partition)
 
     def end_idle(self) -> None:
-        """Roles are taken up: who has nothing left to fetch is done, since 1.1 at once (KAFKA-6051)."""
+        """End threads without partitions after a metadata update, since 1.1 at once (KAFKA-6051)."""
         if self._profile.quits_waiting:
             for place, fetcher in self.running.items():
                 if place not in self.blocked:
@@ -640,24 +640,24 @@ class Fetchers:
         return fetcher
 
     def fetched(self, source: int, response: FetchResponse) -> bool:
-        """A leader answers; False when nobody asked it, or who did is busy with the answer for a while."""
+        """Handle a fetch response; False if no thread waits for it, or the thread is busy with it for a while."""
         fetcher = self.running.get((source, fetcher_of(response.correlation)))
         return fetcher is not None and fetcher.fetched(response)
 
     def epochs_ended(self, source: int, response: EpochEndResponse) -> None:
-        """A leader says where epochs end."""
+        """Handle a response with the ends of leader epochs."""
         fetcher = self.running.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.epochs_ended(response)
 
     def offset_listed(self, source: int, response: ListOffsetsResponse) -> None:
-        """A leader says where its log begins or ends."""
+        """Handle a response with the start or end of a leader's log."""
         fetcher = self.running.get((source, fetcher_of(response.correlation)))
         if fetcher is not None:
             fetcher.offset_listed(response)
 
     def rang(self, leader: int, index: int) -> FetchResponse | None:
-        """A timer of a fetcher's; the answer that it has dealt with by now, if it was busy with one."""
+        """Handle a thread's timer; returns the response that it has finished handling, if it was busy with one."""
         if (leader, index) in self.blocked:
             self.blocked[leader, index] = (True, self.blocked[leader, index][1])
             return None
@@ -665,7 +665,7 @@ class Fetchers:
         return None if fetcher is None else fetcher.rang()
 
     def disconnected(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered."""
+        """Handle a broken connection: requests to ``peer`` get no response."""
         for place, fetcher in self.running.items():
             if place in self.blocked and fetcher.leader == peer:
                 self.blocked[place] = (self.blocked[place][0], True)
@@ -673,11 +673,11 @@ class Fetchers:
                 fetcher.broke()
 
     def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to an attempt to connect; False if it is none of theirs."""
+        """Handle the result of a connection attempt; False if it is no thread's."""
         return any(fetcher.leader == peer and fetcher.connected(message) for fetcher in self.running.values())
 
     def block(self, source: int, response: FetchResponse) -> bool:
-        """A leader's answer has come, and its thread will wait for the disk; False when nobody awaits it."""
+        """Block the thread of a response until the disk has written it; False if no thread waits for it."""
         place = (source, fetcher_of(response.correlation))
         fetcher = self.running.get(place)
         if fetcher is None or place in self.blocked or not fetcher.awaits(response.correlation):
@@ -686,7 +686,7 @@ class Fetchers:
         return True
 
     def unblock(self, source: int, response: FetchResponse) -> None:
-        """The thread has taken the answer, and hears of what happened meanwhile."""
+        """Continue a thread after it has applied the response, with what happened in the meantime."""
         place = (source, fetcher_of(response.correlation))
         rang, broke = self.blocked.pop(place, (False, False))
         fetcher = self.running.get(place)
@@ -696,17 +696,17 @@ class Fetchers:
             fetcher.rang()
 
     def disturb(self) -> None:
-        """Fetches that were left alone are to be looked at: what they depend on changes."""
+        """Send full requests next, because what idle fetches depend on changes."""
         for fetcher in self.running.values():
             fetcher.disturb()
 
     def tell_log_starts(self, changed: dict[str, None]) -> None:
-        """Leaders are to hear where these logs begin now."""
+        """Report moved log starts to the leaders."""
         for fetcher in self.running.values():
             fetcher.tell_log_starts(changed)
 
     def stopped(self) -> None:
-        """The process died."""
+        """Discard all threads of a process that died."""
         for fetcher in self.running.values():
             fetcher.stopped()
         self.running.clear()
@@ -714,11 +714,11 @@ class Fetchers:
         self.connected = False
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (tuple((key, fetcher.save()) for key, fetcher in self.running.items()), tuple(self.busy.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; the replicas are there already."""
+        """Restore the state returned by :meth:`save`; the replicas exist already."""
         running, busy = saved
         self.running.clear()
         self.busy.clear()

@@ -1,8 +1,8 @@
-"""Replication held below a rate (``ReplicationQuotaManager``, KIP-73, 0.10.1).
+"""Replication quotas (``ReplicationQuotaManager``, KIP-73, 0.10.1).
 
-The quota is a broker's, one as leader and one as follower; it concerns the replicas that the topic names. A leader over
-its quota answers followers without records; replicas in the ISR are exempt from that, though their bytes count. A
-follower over its quota leaves partitions out of its fetches, except those that lack nothing below the leader's HW.
+A broker has one quota as leader and one as follower; each applies to the replicas that the topic lists. A leader over
+its quota sends followers no records; replicas in the ISR are exempt, but their bytes count. A follower over its quota
+leaves partitions out of its fetches, except those that lack nothing below the leader's HW.
 """
 
 from typing import Any, Final
@@ -12,20 +12,20 @@ from cluster_model.protocol.config_defs import LONG_MAX
 from cluster_model.protocol.records import Slice
 
 SAMPLES: Final = 11
-"""Windows that the rate is taken over (``replication.quota.window.num``)."""
+"""Number of windows of the rate (``replication.quota.window.num``)."""
 WINDOW_US: Final = 1_000_000
-"""Length of each (``replication.quota.window.size.seconds``)."""
+"""Length of a window (``replication.quota.window.size.seconds``)."""
 _SECOND: Final = 1_000_000
 
 
 def names_replica(throttled: str, partition: str, broker: int) -> bool:
-    """Whether ``*`` or a list of partition:broker names the replica on ``broker`` of a partition such as ``t-0``."""
+    """Whether ``*`` or a list of partition:broker contains the replica on ``broker`` of a partition such as ``t-0``."""
     number = partition.rpartition("-")[2]
     return throttled == "*" or f"{number}:{broker}" in throttled.split(",")
 
 
 def slice_bytes(lineages: Lineages, records: Slice) -> int:
-    """Size of the batches that a fetch brought."""
+    """Return the size in bytes of the fetched batches."""
     size = 0
     end = records.end
     for start, lineage in reversed(records.extents):
@@ -35,16 +35,16 @@ def slice_bytes(lineages: Lineages, records: Slice) -> int:
 
 
 class SimpleRate:
-    """Bytes a second over the last windows (``SimpleRate`` over ``SampledStat``).
+    """Rate in bytes per second over the last windows (``SimpleRate`` over ``SampledStat``).
 
-    The time counted is from the beginning of the oldest window to now, and at least one window.
+    The measured time is from the start of the oldest window to now, at least one window.
     """
 
     __slots__ = ("_current", "_windows")
 
     def __init__(self) -> None:
         self._windows: list[list[int]] = []
-        """(beginning, bytes) each."""
+        """[start, bytes] of each window."""
         self._current = 0
 
     def record(self, now: int, size: int) -> None:
@@ -61,7 +61,7 @@ class SimpleRate:
         windows[self._current][1] += size
 
     def above(self, now: int, limit: int) -> bool:
-        """Whether more than ``limit`` bytes a second were counted."""
+        """Whether the rate is above ``limit`` bytes per second."""
         for window in self._windows:
             if now - window[0] >= SAMPLES * WINDOW_US:
                 window[:] = [now, 0]
@@ -70,22 +70,22 @@ class SimpleRate:
         return total * _SECOND > limit * max(elapsed, WINDOW_US)
 
     def clear(self) -> None:
-        """Nothing has been counted."""
+        """Reset the rate."""
         self._windows.clear()
         self._current = 0
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self._current, tuple(tuple(window) for window in self._windows))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._current, windows = saved
         self._windows = [list(window) for window in windows]
 
 
 class Throttle:
-    """One side's quota of a broker, in bytes a second; LONG_MAX, and versions before 0.10.1, have none."""
+    """A broker's quota as leader or follower, in bytes per second; LONG_MAX, or a version before 0.10.1, is none."""
 
     __slots__ = ("_exists", "_limit", "_named", "active", "rate")
 
@@ -95,23 +95,23 @@ class Throttle:
         self.rate = SimpleRate()
         self._limit = limit
         self._named: dict[str, bool] = {}
-        """Partition → whether its replica here is among those named."""
+        """Partition → whether the topic lists its replica here."""
 
     def limit(self, limit: int) -> None:
-        """Another quota from here on; what was counted stays."""
+        """Change the quota; counted bytes stay."""
         self._limit = limit
         self.active = self._exists and limit < LONG_MAX
 
     def forget(self, partition: str) -> None:
-        """What the topic says of this replica may have changed."""
+        """Forget whether the topic lists this replica, which may have changed."""
         self._named.pop(partition, None)
 
     def forget_all(self) -> None:
-        """What any topic says may be another."""
+        """Forget whether topics list their replicas."""
         self._named.clear()
 
     def concerns(self, partition: str, throttled: str, broker: int) -> bool:
-        """Whether the quota is for this replica; ``throttled`` is what its topic says."""
+        """Whether the quota applies to this replica; ``throttled`` is its topic's list."""
         named = self._named.get(partition)
         if named is None:
             named = self._named[partition] = names_replica(throttled, partition, broker)

@@ -1,13 +1,14 @@
 """Incremental fetch sessions (KIP-227): at the leader, in the broker's cache, and at the fetching side.
 
-A follower asks the same of most partitions every time, and most answers are as before. A session keeps the question,
-and ``dirty`` the places in it that must be looked at again; a place *rests* while the follower has everything, is in
-the ISR and knows the HW, for then another fetch would change nothing but the time of its last arrival. That one time
-serves all resting places, and is booked where somebody needs it (``Remote.settle``). Where everything rests, the
-whole exchange with the follower may sleep.
+A follower fetches most partitions at the same offset each time, and most results are unchanged. A session keeps the
+request, and in ``dirty`` the slots that must be read again. A slot *rests* (is idle) while the follower has everything,
+is in the ISR and knows the HW: another fetch would then change nothing but the time of its last arrival. That one time
+serves all idle slots, and is applied where it is needed (``Remote.settle``). If all slots are idle, the whole exchange
+with the follower may be skipped.
 
-Versions before 1.1 send everything every time, to the same effect: what a session leaves out is what would have been
-read as no news. It is therefore a way of counting, not a part of the protocol, and it outlives the leader's process.
+Versions before 1.1 send everything every time, with the same effect: a session leaves out only what would be read as no
+news. It is therefore an optimisation of the simulation, not a part of the protocol, and it outlives the leader's
+process.
 """
 
 from collections.abc import Callable
@@ -17,41 +18,41 @@ from cluster_model.kernel.long_poll import Exchange
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import CONSUMER, FetchPartition, FetchRequest, FetchResponse
 
-# The cache of fetch sessions of a broker, and its eviction (``FetchSessionCache``, KIP-227, 1.1).
+# Cache of a broker's fetch sessions, and its eviction (``FetchSessionCache``, KIP-227, 1.1).
 #
-# A full fetch asks for a session; its answer names one, or 0 where there is no room. Later fetches name it with a
-# number that rises by one each time. Who names a session that is gone, or another number, is told so and starts again
-# in full.
+# A full fetch requests a session; its response names one, or 0 if the cache has no room. Later fetches name it with a
+# session epoch that rises by one each time. A fetch that names an evicted session, or another epoch, gets an error, and
+# the fetcher starts again with a full fetch.
 #
-# Slots are limited by ``max.incremental.fetch.session.cache.slots``. A newcomer takes the slot of a session that
-# nobody has used for two minutes; else, if it is a follower, that of a consumer, or that of a smaller session which
-# has had its two minutes. Consumers never displace a session before it has had them.
+# Slots are limited by ``max.incremental.fetch.session.cache.slots``. A new session takes the slot of a session that has
+# not been used for two minutes; else, if it is a follower's, that of a consumer, or that of a smaller session that is
+# older than two minutes. A consumer never evicts a session that is younger.
 #
-# What a response leaves out is a matter of :class:`FetchSession`, which counts alike with and without a slot.
+# What a response leaves out is decided by :class:`FetchSession`, which works the same with and without a slot.
 
 
 EVICTION_US: Final = 120_000_000
-"""Time after which a session may be displaced (``MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS``)."""
+"""Age after which a session may be evicted (``MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS``)."""
 FULL: Final = 0
-"""``session_epoch`` of a fetch that asks for a new session."""
+"""``session_epoch`` of a fetch that requests a new session."""
 SESSIONLESS: Final = -1
-"""``session_epoch`` of a fetch that wants none; before 1.1 every one."""
+"""``session_epoch`` of a fetch without a session; before 1.1 every fetch."""
 _LAST_EPOCH: Final = 2**31 - 1
 NONE: Final = KafkaError.NONE
 
 
 def next_epoch(epoch: int) -> int:
-    """The number of a session's next fetch (``FetchMetadata.nextEpoch``)."""
+    """Return the epoch of a session's next fetch (``FetchMetadata.nextEpoch``)."""
     return 1 if epoch == _LAST_EPOCH else epoch + 1
 
 
 def later_epoch(epoch: int, fetches: int) -> int:
-    """The number after that many more fetches of a session."""
+    """Return the epoch after that many more fetches of a session."""
     return (epoch - 1 + fetches) % _LAST_EPOCH + 1
 
 
 class CachedSession:
-    """One session: who has it matters only as far as followers go first."""
+    """One cached fetch session; its owner matters only because followers take precedence."""
 
     __slots__ = ("created_us", "epoch", "id", "privileged", "ripe", "size", "used_us")
 
@@ -59,27 +60,27 @@ class CachedSession:
         self.id = session_id
         self.epoch = 1
         self.privileged = privileged
-        """Whether a follower has it."""
+        """Whether a follower owns it."""
         self.size = size
-        """Partitions in it."""
+        """Number of its partitions."""
         self.created_us = now
         self.used_us = now
         self.ripe = False
-        """Whether it had had its two minutes when it was last used."""
+        """Whether it was older than two minutes when it was last used."""
 
     def use(self, epoch: int, at_us: int) -> None:
-        """Fetch number ``epoch`` arrived."""
+        """Record the arrival of the fetch with this epoch."""
         self.epoch = next_epoch(epoch)
         self.used_us = at_us
         self.ripe = at_us - self.created_us > EVICTION_US
 
     def rank(self) -> tuple[bool, int, int]:
-        """The least goes first (``EvictableKey``)."""
+        """Return the eviction rank; the lowest is evicted first (``EvictableKey``)."""
         return (self.privileged, self.size, self.id)
 
 
 class SessionCache:
-    """All sessions of one life of a broker."""
+    """Fetch sessions of one incarnation of a broker."""
 
     __slots__ = ("_sessions", "_slots", "_started")
 
@@ -92,7 +93,7 @@ class SessionCache:
         return len(self._sessions)
 
     def arrived(self, now: int, request: FetchRequest) -> KafkaError:
-        """Whether a fetch may go on (``FetchManager.newContext``). A full one gives up the session that it names."""
+        """Validate a fetch's session (``FetchManager.newContext``); a full fetch closes the session that it names."""
         epoch = request.session_epoch
         if epoch <= FULL:
             self._sessions.pop(request.session_id, None)
@@ -108,29 +109,29 @@ class SessionCache:
         return NONE
 
     def used(self, session_id: int, epoch: int, at_us: int) -> None:
-        """Fetch number ``epoch`` of a session had arrived, if it is still there; those before it were left out."""
+        """Record the arrival of a session's fetch, if the session still exists, after skipped ones."""
         session = self._sessions.get(session_id)
         if session is not None:
             session.use(epoch, at_us)
 
     @property
     def full(self) -> bool:
-        """Whether a newcomer needs another one's slot."""
+        """Whether a new session needs another one's slot."""
         return 0 < self._slots <= len(self._sessions)
 
     def begun(self, now: int, request: FetchRequest, size: int, incarnation: int) -> int:
-        """A new session for the answer to a full fetch of ``size`` partitions, 0 if there is no room."""
+        """Return the id of a new session for a full fetch of ``size`` partitions, 0 if there is no room."""
         privileged = request.replica != CONSUMER
         if len(self._sessions) >= self._slots and not self._evict(now, (privileged, size, 0)):
             return 0
         self._started += 1
-        # Kafka draws it. It must not be one that a former life of this process gave away.
+        # Kafka's id is random. It must differ from those of former incarnations of this process.
         session_id = (incarnation << 32) + self._started
         self._sessions[session_id] = CachedSession(session_id, now, size, privileged=privileged)
         return session_id
 
     def _evict(self, now: int, newcomer: tuple[bool, int, int]) -> bool:
-        """Make room if anybody must give way (``FetchSessionCache.tryEvict``)."""
+        """Evict a session if one may be evicted (``FetchSessionCache.tryEvict``)."""
         sessions = self._sessions.values()
         stale = min(sessions, key=lambda session: (session.used_us, session.id), default=None)
         if stale is None:
@@ -146,18 +147,18 @@ class SessionCache:
         return True
 
     def clear(self) -> None:
-        """The process died."""
+        """Discard all sessions of a process that died."""
         self._sessions.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         sessions = tuple(
             (s.id, s.epoch, s.privileged, s.size, s.created_us, s.used_us, s.ripe) for s in self._sessions.values()
         )
         return (self._started, sessions)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._started, sessions = saved
         self._sessions.clear()
         for session_id, epoch, privileged, size, created_us, used_us, ripe in sessions:
@@ -167,13 +168,13 @@ class SessionCache:
 
 
 FETCH_WAIT: Final = "fetch wait"
-"""Name of the timer of a fetch that waits."""
+"""Name of the timer of a delayed fetch."""
 Source = tuple[int, int]
-"""(follower, which of its fetcher threads)."""
+"""(follower, index of its fetcher thread)."""
 
 
 class FetchSession:
-    """One fetcher's standing fetch. ``parked`` is the request that waits here, None while none does."""
+    """A fetcher's incremental fetch at the leader; ``parked`` is its delayed request, None if there is none."""
 
     __slots__ = (
         "_armed", "_arrived", "_cache", "_session_id", "asked", "dirty", "exchange", "parked", "places", "serial",
@@ -197,38 +198,38 @@ class FetchSession:
         self.parked: FetchRequest | None = None
         self._cache = cache
         self._session_id = 0
-        """Of the fetch that is left out of the exchange's idle cycles."""
+        """Session id of the fetch that the exchange skips in idle cycles."""
         self._arrived = -1
         self._armed = False
-        """Whether a timer will look at the deadline."""
+        """Whether a timer for the deadline is set."""
 
     @property
     def arrived(self) -> int:
-        """When the last fetch arrived."""
+        """Time of the last fetch's arrival."""
         return max(self._arrived, self.exchange.arrived)
 
     def came(self, request: FetchRequest, arrived: int) -> None:
-        """Fetches were left out: this one arrived last."""
+        """Account for skipped fetches: this one arrived last."""
         self._arrived = arrived
         if request.session_epoch > FULL:
             self._cache.used(request.session_id, request.session_epoch, arrived)
 
     def arrive(self, now: int) -> None:
-        """A fetch arrived."""
+        """Record the arrival of a fetch."""
         self._arrived = now
 
     def late(self, now: int, most: int) -> bool:
-        """Whether the last fetch arrived more than ``most`` ago."""
+        """Whether the last fetch arrived more than ``most`` microseconds ago."""
         exchange = self.exchange
         return not (exchange.asleep and exchange.longest_us <= most) and now - self.arrived > most
 
     @property
     def deadline(self) -> int:
-        """When the parked fetch has waited long enough."""
+        """Time at which the delayed fetch completes at the latest."""
         return self._arrived + (0 if self.parked is None else self.parked.max_wait_us)
 
     def wait(self, request: FetchRequest) -> None:
-        """The fetch that has just arrived finds nothing and waits."""
+        """Delay the fetch that has just arrived and found nothing."""
         self._session_id = request.session_id
         if self.dirty or not self.exchange.sleep(request.correlation, request.max_wait_us, self.serial, self):
             self._park(request)
@@ -243,7 +244,7 @@ class FetchSession:
         self.exchange.deadline(self.deadline, self.serial, (FETCH_WAIT, *self.source, self.serial))
 
     def rang(self, now: int) -> bool:
-        """The timer: True when the parked fetch has waited long enough."""
+        """Handle the timer; True if the delayed fetch has reached its deadline."""
         self._armed = False
         if self.parked is None:
             return False
@@ -253,45 +254,45 @@ class FetchSession:
         return False
 
     def take(self) -> FetchRequest | None:
-        """The parked fetch, which waits no longer."""
+        """Return the delayed fetch and stop delaying it."""
         request, self.parked = self.parked, None
         return request
 
     def nothing(self, number: int) -> FetchResponse:
-        """The answer to a fetch that waited in vain."""
+        """Return the empty response to a fetch that reached its deadline."""
         return FetchResponse(number, (), 0, self._session_id)
 
     def woken(self, request: FetchRequest, arrived: int) -> None:
-        """Fetches were left out: this one arrived last, and waits."""
+        """Account for skipped fetches: this one arrived last, and is delayed."""
         self.came(request, arrived)
         self._park(request)
 
     def mark(self, place: int) -> None:
-        """A place must be looked at again: it is about to change."""
+        """Mark a slot dirty: it is about to change."""
         if self.exchange.asleep:
             self.exchange.wake()
         self.dirty[place] = None
 
     def put_last(self, place: int) -> None:
-        """A place got records: the others go before it next time."""
+        """Move a slot that got records to the end, so that the others come first next time."""
         if place in self.dirty:
             del self.dirty[place]
             self.dirty[place] = None
 
     def disturb(self) -> None:
-        """Everything must be looked at again."""
+        """Mark all slots dirty."""
         if self.exchange.asleep:
             self.exchange.wake()
         self.dirty = dict.fromkeys(range(len(self.asked)))
 
     def stopped(self) -> None:
-        """The leader's process died, and its timers with it."""
+        """Discard the delayed fetch and the timer of a leader's process that died."""
         self.parked = None
         self._armed = False
         self.disturb()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; whether the exchange sleeps is the exchange's."""
+        """Return all state; the exchange saves whether it is idle."""
         return (
             self.source, self.serial, tuple(self.asked), tuple(self.dirty), self._arrived, self._armed, self.parked,
             self._session_id, self.exchange.asleep,
@@ -299,7 +300,7 @@ class FetchSession:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], exchange: Exchange, cache: SessionCache) -> "FetchSession":
-        """Undo of :meth:`save`."""
+        """Return a session with the state returned by :meth:`save`."""
         source, serial, asked, dirty, arrived, armed, parked, session_id, asleep = saved
         session = cls(source, serial, asked, exchange, cache)
         session.dirty = dict.fromkeys(dirty)
@@ -310,12 +311,12 @@ class FetchSession:
 
 
 class FetchSessions:
-    """All sessions of a leader, one per source, and by partition those that must hear of its changes."""
+    """All fetch sessions of a leader, one per source, indexed by partition."""
 
     __slots__ = ("_by_partition", "_by_source", "_cache", "_exchange", "_serial")
 
     def __init__(self, exchange: Callable[[int, int], Exchange], cache: SessionCache) -> None:
-        """``exchange`` gives a follower's connection by broker and number; ``cache``: of this broker's sessions."""
+        """Start without sessions; ``exchange`` returns a follower's connection by broker and fetcher index."""
         self._exchange = exchange
         self._cache = cache
         self._serial = 0
@@ -323,17 +324,17 @@ class FetchSessions:
         self._by_partition: dict[str, list[FetchSession]] = {}
 
     def of(self, source: Source) -> FetchSession | None:
-        """A fetcher's session."""
+        """Return a fetcher's session, None for none."""
         return self._by_source.get(source)
 
     def watching(self, partition: str) -> list[FetchSession]:
-        """Sessions that ask for a partition."""
+        """Return the sessions that fetch a partition."""
         return self._by_partition.get(partition, _NONE)
 
     def open(self, source: Source, asked: tuple[FetchPartition, ...]) -> FetchSession:
-        """A new session takes the place of the fetcher's last one.
+        """Open a session that replaces the fetcher's last one.
 
-        A fetch that is still parked there goes unanswered: who asks anew has closed the connection it came by.
+        A fetch that is still delayed there gets no response: a fetcher that starts anew has closed its old connection.
         """
         former = self._by_source.pop(source, None)
         if former is not None:
@@ -350,31 +351,31 @@ class FetchSessions:
             self._by_partition.setdefault(entry.partition, []).append(session)
 
     def late(self, now: int, most: int) -> dict[str, None]:
-        """Partitions of fetchers that were last heard of more than ``most`` ago."""
+        """Return the partitions of fetchers whose last fetch arrived more than ``most`` microseconds ago."""
         late = [session for session in self._by_source.values() if session.late(now, most)]
         return {entry.partition: None for session in late for entry in session.asked}
 
     def wake(self) -> None:
-        """Leave out nothing that has happened so far."""
+        """Account for all skipped fetches up to now."""
         for session in self._by_source.values():
             session.exchange.wake()
 
     def disturb(self) -> None:
-        """Roles or the live brokers changed: nothing rests."""
+        """Mark everything dirty after a change of roles or live brokers."""
         for session in self._by_source.values():
             session.disturb()
 
     def stopped(self) -> None:
-        """The process died, and every parked fetch with it."""
+        """Discard the delayed fetches of a process that died."""
         for session in self._by_source.values():
             session.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self._serial, tuple([session.save() for session in self._by_source.values()]))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._by_source.clear()
         self._by_partition.clear()
         self._serial, sessions = saved
@@ -383,14 +384,14 @@ class FetchSessions:
 
 
 _NONE: list[FetchSession] = []
-"""Nobody watches."""
+"""Sessions of a partition that no fetcher fetches."""
 
 
 # The fetching side of a fetch session (``FetchSessionHandler``, KIP-227).
 
 
 class SessionHandle:
-    """The session's id, 0 for none, and the number of the next fetch in it, 0 for a full one; -1 before 1.1."""
+    """A fetcher's session id, 0 for none, and next session epoch, 0 for a full fetch; -1 before 1.1."""
 
     __slots__ = ("epoch", "id")
 
@@ -399,7 +400,7 @@ class SessionHandle:
         self.epoch = FULL if uses_sessions else SESSIONLESS
 
     def answered(self, response: FetchResponse) -> bool:
-        """Take an answer; False if the broker refused the session: the next fetch is a full one."""
+        """Handle a response; False if the broker rejected the session: the next fetch is a full one."""
         epoch = self.epoch
         if epoch == SESSIONLESS:
             return True
@@ -413,24 +414,24 @@ class SessionHandle:
         return True
 
     def skipped(self, fetches: int) -> None:
-        """That many fetches were asked and answered by nothing."""
+        """Account for skipped fetches with empty responses."""
         if self.epoch > FULL:
             self.epoch = later_epoch(self.epoch, fetches)
 
     def lost(self) -> None:
-        """No answer came: the next fetch is a full one, which gives up this session."""
+        """Handle that no response came: the next fetch is a full one, which closes this session."""
         if self.epoch != SESSIONLESS:
             self.epoch = FULL
 
     def closed(self) -> None:
-        """Whoever had it is gone: the next fetch begins one."""
+        """Forget the session of a thread that has ended: the next fetch requests a new one."""
         self.lost()
         self.id = 0
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self.id, self.epoch)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.id, self.epoch = saved

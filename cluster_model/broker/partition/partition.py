@@ -1,11 +1,12 @@
-"""One replica of one partition as leader or follower: its log, its HW and its role (``Partition``). Sans-IO.
+"""One replica of a partition as leader or follower: its log, its HW and its role (``Partition``). Sans-IO.
 
-A replica knows its own log and what the controller's decisions and the other side's answers told it. It never
-schedules, sends or draws: callers hand it ``now`` and messages, and pass on what it returns. The timed broker and the
-hand-stepped driver call the very same methods.
+A replica knows its own log, and everything else from the controller's metadata and from requests and responses. It
+never schedules, sends or draws random numbers: callers pass it ``now`` and messages, and send what it returns. The
+timed broker and the manual driver call the same methods.
 
-The HW may legally go down: on truncation it follows the log's end, and a follower takes its leader's HW as it comes
-(``UnifiedLog.truncateTo``, ``ReplicaFetcherThread.processPartitionData``). It never moves back within a leadership.
+Invariants: log start <= HW <= LEO. The HW never goes back within a leadership, but it may go down otherwise: it follows
+the log end on truncation, and a follower takes its leader's HW (``UnifiedLog.truncateTo``,
+``ReplicaFetcherThread.processPartitionData``).
 """
 
 from collections.abc import Callable
@@ -66,69 +67,69 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import ABORT, UNTOLD, Batch, Damages, Swept, recompressed_size, up_to
 from cluster_model.protocol.versions import Profile
 
-# Produce requests that waited for the high watermark and are complete.
+# Delayed produce requests that are complete.
 
 
 class Completed(NamedTuple):
-    """A produce with acks=all is settled; ``token`` is what the caller gave when it began to wait."""
+    """Result of a delayed produce with acks=all; ``token`` is the caller's, from when the delay began."""
 
     token: int
     error: KafkaError
 
 
-# A follower's side of one partition: when and where it truncates, and what it makes of its leader's answers.
+# The follower side of a partition: when and where it truncates, and how it handles its leader's responses.
 #
-# Four generations of the question "how much of my log agrees with the new leader's?":
+# Four generations of the protocol find how much of the follower's log agrees with the new leader's:
 #
-# - up to 0.10.2: cut the log to the local HW at once, whatever the leader has;
-# - KIP-101 (0.11): ask where the own latest epoch ended at the leader, cut there;
+# - up to 0.10.2: truncate to the local HW at once, whatever the leader has;
+# - KIP-101 (0.11): ask where the own latest epoch ended at the leader, truncate there;
 # - KIP-279 (2.0): the leader names the epoch it means, and the follower asks again until they agree; KIP-320 (2.1)
-#   fences the question by the current epoch;
-# - KIP-595 (2.7): no question: every fetch carries its last epoch, and the leader answers with the point of
+#   fences the request by the current epoch;
+# - KIP-595 (2.7): no extra request: every fetch carries its last epoch, and the leader responds with the point of
 #   divergence.
 
 
 class FetcherAction(Enum):
-    """What the fetcher does next with the partition."""
+    """Next action of the fetcher thread for a partition."""
 
     GO_ON = "go on"
     BACK_OFF = "back off"
     """Try again after ``replica.fetch.backoff.ms``."""
     FAILED = "failed"
-    """Leave it alone until the controller says something new (``markPartitionFailed``)."""
+    """Stop fetching it until the controller sends a new state (``markPartitionFailed``)."""
     STOPPED = "stopped"
-    """The fetcher thread has ended, and all that it fetched stands still."""
+    """The fetcher thread has ended, and replication of all its partitions stops."""
     IGNORED = "ignored"
     EXIT = "exit"
-    """The process must end: :attr:`FollowerState.exit_reason` says why."""
+    """The process must end: :attr:`FollowerState.exit_reason` has the reason."""
 
 
 GO_ON: Final = FetcherAction.GO_ON
-"""Looking a member up takes time, and this is the outcome of nearly every answer."""
+"""A local alias, as looking up an enum member takes time, and this is the result of nearly every response."""
 
 
 class FollowerState:
-    """State of a follower; the leader and epoch it believes in stand in the replica."""
+    """State of a follower; its leader and leader epoch are in the replica."""
 
     __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
         self.truncating = False
-        """Must ask the leader where its latest epoch ended before it may fetch."""
+        """Whether it must ask the leader for the end of its latest epoch before it may fetch."""
         self.failed = False
         self.seek: Seek | None = None
-        """Out of its leader's range: must ask where that log ends and begins before it may fetch."""
+        """Set while out of its leader's range: it must ask for the end and start of that log before it may fetch."""
         self._asked_in = UNDEFINED
-        """The leader epoch in which the last question about an epoch's end was asked."""
+        """Leader epoch of the last request for an epoch's end."""
         self.exit_reason = ""
         self.lag = -1
-        """Records below the leader's HW that were missing after the last answer, -1 unknown."""
+        """Number of records below the leader's HW that were missing after the last response, -1 unknown."""
         self.stuck_at = -1
         """Offset of a batch that its leader keeps sending damaged."""
 
     def start(self, now: int, *, changed_leader: bool) -> None:
-        """Begin to follow (anew): truncate, or find out where."""
+        """Start to follow, newly or again: truncate, or find out where."""
         replica = self.replica
         profile = replica.profile
         self.failed = False
@@ -144,7 +145,7 @@ class FollowerState:
             self.truncating = True
 
     def epoch_question(self) -> tuple[str, int, int]:
-        """What to ask of the leader while truncating: (partition, own latest epoch, current epoch or -1)."""
+        """Return the truncation request: (partition, own latest epoch, current epoch or -1)."""
         self._asked_in = self._current_epoch()
         return (self.replica.partition, self.replica.log.epochs.latest, self._asked_in)
 
@@ -152,12 +153,12 @@ class FollowerState:
         return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
 
     def epoch_answer(self, now: int, answer: EpochEnd) -> FetcherAction:
-        """Truncate by the leader's answer; still :attr:`truncating` when it must be asked again."""
+        """Truncate by the leader's response; still :attr:`truncating` if it must be asked again."""
         replica = self.replica
         if not self.truncating or answer.asked != replica.log.epochs.latest:
             return FetcherAction.IGNORED
         if self._asked_in != self._current_epoch():
-            return FetcherAction.GO_ON  # KIP-320: an answer for an older epoch; it is asked again.
+            return FetcherAction.GO_ON  # # KIP-320: a response for an older epoch; the request is sent again
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -174,7 +175,7 @@ class FollowerState:
         self.truncating = not settled and replica.log.epochs.latest != UNDEFINED
 
     def question(self) -> FetchPartition:
-        """What to fetch next."""
+        """Return the partition's next fetch."""
         replica = self.replica
         profile = replica.profile
         return FetchPartition(
@@ -186,7 +187,7 @@ class FollowerState:
         )
 
     def answer(self, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
-        """Take a fetch's answer: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
+        """Apply a fetch response: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
         replica = self.replica
         log = replica.log
         if self.truncating or self.failed or self.seek is not None or data.offset != log.leo:
@@ -220,16 +221,16 @@ class FollowerState:
         return GO_ON
 
     def _corrupt(self, now: int, offset: int) -> FetcherAction:
-        """A batch's checksum does not match: nothing that came is appended (``UnifiedLog.analyzeAndValidateRecords``).
+        """Reject a response with a bad checksum: nothing is appended (``UnifiedLog.analyzeAndValidateRecords``).
 
-        It is asked for again, for ever. Before KAFKA-4384 (0.10.2) the thread had gone on to the next offset already,
-        at which the log does not end, and that ended it.
+        It is fetched again, forever. Before KAFKA-4384 (0.10.2) the thread had advanced to the next offset already,
+        which is not the log's end, and that ended the thread.
         """
         replica = self.replica
         stops = not replica.profile.refetches_corrupt
         if self.stuck_at != offset:
             self.stuck_at = offset
-            detail = "its fetcher thread has ended" if stops else "it will ask for it again"
+            detail = "fetcher thread stopped" if stops else "the follower fetches it again"
             replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "follower", detail))
         return FetcherAction.STOPPED if stops else FetcherAction.BACK_OFF
 
@@ -240,16 +241,16 @@ class FollowerState:
         return FetcherAction.BACK_OFF
 
     def _refused(self, error: KafkaError, asked_in: int) -> FetcherAction:
-        """An error to a question asked in an epoch: a fence that stood in the way of an older one means nothing."""
+        """Handle a response's error; a fence of an older epoch than the current one has no effect."""
         if error is KafkaError.FENCED_LEADER_EPOCH and asked_in != self.replica.leader_epoch:
             return FetcherAction.GO_ON
         return self._error(error)
 
     def offset_answer(self, now: int, error: int, offset: int) -> FetcherAction:
-        """Where the leader's log ends, or begins (``AbstractFetcherThread.fetchOffsetAndTruncate``).
+        """Apply the end or the start of the leader's log (``AbstractFetcherThread.fetchOffsetAndTruncate``).
 
-        A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker would rather end than cut its
-        log below its leader's end where unclean election is off (``ReplicaFetcherThread.handleOffsetOutOfRange``).
+        A log mismatch at lower offsets is not repaired on this path. Up to 1.0 a broker exits instead of truncating
+        below its leader's log end if unclean election is off (``ReplicaFetcherThread.handleOffsetOutOfRange``).
         """
         replica = self.replica
         seek, self.seek = self.seek, None
@@ -264,8 +265,8 @@ class FollowerState:
             self.seek = seek._replace(earliest=True)
         elif replica.profile.exits_out_of_range and not replica.topic.unclean:
             self.exit_reason = (
-                f"exit: {replica.partition} ends at {replica.log.leo} here and at {offset} at its leader, broker "
-                f"{replica.leader}, and to cut it is not allowed while unclean.leader.election.enable is false"
+                f"exit: {replica.partition} ends at {replica.log.leo} here and at {offset} on its leader, broker "
+                f"{replica.leader}; truncation is not allowed while unclean.leader.election.enable is false"
             )
             return FetcherAction.EXIT
         else:
@@ -273,23 +274,24 @@ class FollowerState:
         return FetcherAction.GO_ON
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self.truncating, self.failed, self.seek, self.lag, self._asked_in, self.stuck_at)
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "FollowerState":
-        """Undo of :meth:`save`."""
+        """Return a follower state with the state returned by :meth:`save`."""
         following = cls(replica)
         following.truncating, following.failed, following.seek, following.lag, following._asked_in, stuck_at = saved
         following.stuck_at = stuck_at
         return following
 
 
-# A leader's side of one partition: appends, follower bookkeeping, high watermark, ISR changes, waiting produces.
+# The leader side of a partition: appends, follower state, high watermark, ISR changes, delayed produces.
 #
-# Rules are those of ``kafka.cluster.Partition``. The ISR exists twice: *committed*, as the controller last confirmed
-# it, and *maximal*, which also holds a newcomer that was proposed and still holds a leaver until confirmed (KIP-497).
-# The HW goes by the maximal one, so nothing can commit that a member by either count lacks.
+# The rules are those of ``kafka.cluster.Partition``. There are two ISRs: the *committed* one, as the controller last
+# confirmed it, and the *maximal* one, which also includes a member that was proposed to join, and keeps one that was
+# proposed to leave, until the controller confirms (KIP-497). The HW uses the maximal one, so nothing is committed that
+# a member of either lacks.
 
 
 _STAY_PENDING: Final = frozenset(
@@ -301,14 +303,17 @@ _STAY_PENDING: Final = frozenset(
         KafkaError.NEW_LEADER_ELECTED,
     }
 )
-"""AlterPartition answers after which a leader gives up and waits for new metadata, its maximal ISR frozen."""
+"""AlterPartition errors after which a leader waits for new metadata, with its maximal ISR frozen."""
 
 _REVERT: Final = frozenset({KafkaError.OPERATION_NOT_ATTEMPTED, KafkaError.INELIGIBLE_REPLICA})
-"""AlterPartition answers after which a leader goes by the committed ISR again; any other is asked again."""
+"""AlterPartition errors after which a leader returns to the committed ISR; any other is retried."""
 
 
 class AppendResult(NamedTuple):
-    """``waits``: answered later, when the HW reaches ``required``. ``lineage`` is the stint that holds the records."""
+    """Result of an append; ``waits``: it is acknowledged later, when the HW reaches ``required``.
+
+    ``lineage`` is the id of the log branch that holds the records.
+    """
 
     error: KafkaError
     base: int
@@ -318,7 +323,7 @@ class AppendResult(NamedTuple):
 
 
 class Leadership:
-    """State of a leader, from taking up its epoch to resigning."""
+    """State of a leader, from the start of its leadership to its end."""
 
     __slots__ = (
         "_followers", "_lineage", "_members", "_needed", "_waiting", "epoch_start", "isr", "pending",
@@ -326,14 +331,14 @@ class Leadership:
     )  # fmt: skip
 
     def __init__(self, replica: "Replica", state: PartitionState, now: int, *, anew: bool = True) -> None:
-        """``anew``: idempotent producers are remembered by what the log says of them, which takes reading it."""
+        """Start a leadership; ``anew``: rebuild the state of idempotent producers by reading the log."""
         self.replica = replica
         self.isr = state.isr
         self.pending: tuple[int, ...] | None = None
         self.proposals = 0
-        """How many there have been: the correlation of the last one."""
+        """Number of ISR proposals so far, which is the correlation id of the last one."""
         self.proposal: AlterPartitionRequest | None = None
-        """An ISR change to be sent to the controller; taken by :meth:`take_proposal`."""
+        """An ISR change to be sent to the controller; see :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
         self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
         self.producers = ProducerMemory(replica.config.producer_expiry_us, replica.log.transactions)
@@ -342,10 +347,10 @@ class Leadership:
         self._waiting: list[tuple[int, int]] = []
         self._lineage: Lineage | None = None
         self._needed: tuple[Remote, ...] = ()
-        """Followers by the maximal ISR."""
+        """Followers in the maximal ISR."""
         self._followers = tuple(self.remotes.values())
         self._members = 0
-        """How many are in the maximal ISR."""
+        """Size of the maximal ISR, including the leader."""
         self._members_changed()
 
     def _members_changed(self) -> None:
@@ -354,15 +359,15 @@ class Leadership:
         self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
 
     def _unheard(self, broker: int, now: int) -> Remote:
-        """A follower before its first fetch. Up to 0.10.1 an election did not count as having been caught up."""
+        """Return a follower's state before its first fetch; up to 0.10.1 an election does not count as caught up."""
         profile = self.replica.profile
         caught_up = now if broker in self.isr and profile.caught_up_previous else LONG_AGO
         return Remote(caught_up, now if profile.lag_messages else LONG_AGO)
 
     def renew(self, state: PartitionState, now: int, *, new_epoch: bool) -> None:
-        """Lead on by a newer decision; with a new epoch followers are looked at anew, by the rule of the version.
+        """Continue the leadership with newer metadata; a new epoch resets the followers, by the rule of the version.
 
-        0.8.2 forgets where they were, 0.9 to 0.10.1 go on as before, later ones count them from now.
+        0.8.2 forgets their offsets, 0.9 to 0.10.1 keep everything, later versions count them as caught up from now.
         """
         self.disturb()
         self.isr = state.isr
@@ -385,7 +390,7 @@ class Leadership:
             remote.last_fetch = remote.last_caught_up = now if broker in state.isr else LONG_AGO
 
     def _reassign(self, state: PartitionState, now: int) -> None:
-        """Replicas come and go; what is known of the others stays (``Partition.updateAssignmentAndIsr``)."""
+        """Add and remove replicas; the state of the others stays (``Partition.updateAssignmentAndIsr``)."""
         followers = [broker for broker in state.replicas if broker != self.replica.broker]
         if sorted(followers) != sorted(self.remotes):
             known = self.remotes
@@ -393,30 +398,30 @@ class Leadership:
             self._followers = tuple(self.remotes.values())
 
     def disturb(self) -> None:
-        """Something that followers' fetches depend on is about to change (:meth:`Remote.disturb`)."""
+        """End the idle state of all followers before a change that their fetches depend on."""
         for remote in self._followers:
             remote.disturb()
 
     @property
     def rests(self) -> bool:
-        """Whether every follower's fetches are left alone."""
+        """Whether every follower is idle."""
         return all(remote.rests for remote in self._followers)
 
     def rest(self, follower: int, session: FetchSession, place: int) -> None:
-        """Leave a follower's fetches alone from here on, if it has everything, counts for the HW, and knows it."""
+        """Make a follower idle if it has everything, is in the ISR and knows the HW."""
         remote = self.remotes[follower]
         if remote.leo == self.replica.log.leo and follower in self.isr:
             remote.rest(session, place)
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
-        """Committed ISR and whoever is proposed to join it."""
+        """Committed ISR and any broker that is proposed to join it."""
         if self.pending is None:
             return self.isr
         return self.isr + tuple(broker for broker in self.pending if broker not in self.isr)
 
     def append(self, now: int, request: ProduceRequest) -> AppendResult:
-        """Write a batch if the rules allow (``Partition.appendRecordsToLeader``)."""
+        """Append a batch if the rules allow it (``Partition.appendRecordsToLeader``)."""
         refused, twin = judge(self, request, now)
         if twin >= 0:
             return self._result(request.acks, twin, request.records)
@@ -430,9 +435,9 @@ class Leadership:
         return self._result(request.acks, base, request.records)
 
     def _recompressed(self, now: int, request: ProduceRequest, codec: int) -> tuple[ProduceRequest, KafkaError]:
-        """A batch with the topic's codec, and why its new size is refused (``LogValidator``); markers stay plain.
+        """Return a batch with the topic's codec, and the error of its new size (``LogValidator``); markers stay plain.
 
-        A real client's batch has been compressed anew by the gateway, under the settings of that moment.
+        The gateway has already recompressed a real client's batch, with the settings at that time.
         """
         if request.kind >= ABORT or request.payload:
             return request, NONE
@@ -473,7 +478,7 @@ class Leadership:
         return AppendResult(settled or NONE, base, stint, required, settled is None)
 
     def _settled(self, required: int) -> KafkaError | None:
-        """The answer to a waiting produce, None while it must wait (``Partition.checkEnoughReplicasReachOffset``)."""
+        """Return the result of a delayed produce, None while it waits (``checkEnoughReplicasReachOffset``)."""
         if self.replica.hw < required:
             return None
         if self._members < self.replica.min_isr:
@@ -481,7 +486,7 @@ class Leadership:
         return NONE
 
     def wait(self, required: int, token: int) -> None:
-        """Have ``token`` reported in the replica's ``done`` when the HW reaches ``required`` or leadership ends."""
+        """Report ``token`` in the replica's ``done`` when the HW reaches ``required`` or leadership ends."""
         self._waiting.append((required, token))
 
     def _complete_waiting(self) -> None:
@@ -497,19 +502,19 @@ class Leadership:
         self._waiting = still
 
     def give_up(self, token: int) -> bool:
-        """Stop waiting for ``token`` (its time is over); False when it was settled before."""
+        """Stop waiting for ``token``, whose timeout is over; False if it was complete before."""
         still = [entry for entry in self._waiting if entry[1] != token]
         found = len(still) < len(self._waiting)
         self._waiting = still
         return found
 
     def resign(self) -> None:
-        """Leadership is lost: every waiting produce ends in NOT_LEADER_OR_FOLLOWER."""
+        """End the leadership: every delayed produce fails with NOT_LEADER_OR_FOLLOWER."""
         self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
         self._waiting = []
 
     def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, asked: FetchPartition) -> None:
-        """Count a follower's fetch as news of it (``Partition.updateFollowerFetchState``)."""
+        """Apply a follower's fetch to its state (``Partition.updateFollowerFetchState``)."""
         remote.log_start = asked.log_start
         changed = remote.fetched(self.replica.profile, asked.offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
@@ -543,7 +548,7 @@ class Leadership:
         return True
 
     def _without_caught_up(self, now: int, candidate: int) -> int:
-        """The HW also waits for who is not in the ISR but caught up, since 3.6 only if eligible (KAFKA-15021)."""
+        """Limit the HW to caught-up replicas outside the ISR, since 3.6 only eligible ones (KAFKA-15021)."""
         replica = self.replica
         profile = replica.profile
         needed = self.maximal_isr
@@ -574,12 +579,12 @@ class Leadership:
             self.propose((*self.isr, follower))
 
     def may_join(self, follower: int, remote: Remote) -> bool:
-        """The join rule of this version, now."""
+        """Whether a follower may join the ISR now, by the rule of the version."""
         hw = self.replica.hw
         return self._eligible(follower, remote) and may_join_isr(self.replica.profile, remote.leo, hw, self.epoch_start)
 
     def shrink(self, now: int) -> None:
-        """Propose an ISR without the members that are too far behind (task ``isr-expiration``)."""
+        """Propose an ISR without the members that are out of sync (task ``isr-expiration``)."""
         if self.pending is not None:
             return
         replica = self.replica
@@ -596,12 +601,12 @@ class Leadership:
             self.propose(tuple(broker for broker in self.isr if broker not in out))
 
     def write_off(self, brokers: tuple[int, ...]) -> None:
-        """Count members as out of reach for longer than any lag time, as a hand-stepped shrink does."""
+        """Mark members as not caught up for longer than any lag time, as a manual shrink does."""
         for broker in brokers:
             self.remotes[broker].last_caught_up = LONG_AGO
 
     def propose(self, isr: tuple[int, ...]) -> None:
-        """Ask for an ISR; until answered no other change is proposed."""
+        """Propose an ISR; until the response no other change is proposed."""
         replica = self.replica
         self.pending = isr
         self._members_changed()
@@ -618,14 +623,15 @@ class Leadership:
         )  # fmt: skip
 
     def take_proposal(self) -> AlterPartitionRequest | None:
-        """The change to send, once."""
+        """Return the change to send, once."""
         proposal, self.proposal = self.proposal, None
         return proposal
 
     def confirmed(self, now: int, response: AlterPartitionResponse) -> bool:
-        """The controller's word on the proposal (``Partition.submitAlterPartition``); True: ask again later.
+        """Handle the response to an ISR proposal (``Partition.submitAlterPartition``); True: send it again later.
 
-        Newer metadata may have overtaken it, and another proposal may be under way by now: that one it does not mean.
+        Newer metadata may have arrived before, and another proposal may be in flight: the response does not apply to
+        that one.
         """
         replica = self.replica
         if response.leader_epoch != replica.leader_epoch or self.pending is None:
@@ -644,14 +650,14 @@ class Leadership:
             return False
         error = KafkaError(response.error)
         if not replica.profile.alter_partition or error in _REVERT:
-            # Before KIP-497 a failed conditional write left the ISR as it was, to be tried at the next occasion.
+            # Before KIP-497 a failed conditional write left the ISR unchanged, to be tried again at the next occasion.
             self.pending = None
             self._members_changed()
             return False
         return error not in _STAY_PENDING
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         remotes = tuple((broker, remote.save()) for broker, remote in self.remotes.items())
         lineage = -1 if self._lineage is None else self._lineage.id
         return (
@@ -661,7 +667,7 @@ class Leadership:
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...], sessions: FetchSessions) -> "Leadership":
-        """Undo of :meth:`save`."""
+        """Return a leadership with the state returned by :meth:`save`."""
         isr, pending, proposal, epoch_start, remotes, producers, waiting, lineage, proposals = saved
         epoch, partition_epoch = replica.leader_epoch, replica.partition_epoch
         state = PartitionState(replica.partition, replica.broker, epoch, isr, partition_epoch, replica.assignment)
@@ -678,7 +684,7 @@ class Leadership:
 
 
 class BrokerMetadata:
-    """A broker's own metadata cache: what the controller last told it of the brokers."""
+    """A broker's cached metadata of the brokers, as the controller last sent it."""
 
     __slots__ = ("live", "racks", "wall")
 
@@ -686,29 +692,29 @@ class BrokerMetadata:
         self.live: dict[int, int] = {}
         """Live broker → its broker epoch."""
         self.racks: dict[int, str] = {}
-        """Live broker → its rack; empty where no broker has one."""
+        """Live broker → its rack; empty if no broker has one."""
         self.wall = WallClock()
-        """The machine's clock."""
+        """Clock of the broker's machine."""
 
 
 class Observer:
-    """The checker's view of followers, which emit no event for what they append. No protocol code."""
+    """The checker's view of followers, which emit no event for their appends. It is not protocol code."""
 
     __slots__ = ("out_of_bounds",)
 
     def __init__(self) -> None:
         self.out_of_bounds: Callable[[int, Replica], None] = lambda _now, _replica: None
-        """(time, follower) whose HW or LEO has moved, and whose log does not have its HW within its bounds."""
+        """Called with (time, follower) if a moved HW or LEO leaves the HW outside the log's bounds."""
 
     def look(self, now: int, replica: "Replica") -> None:
-        """A follower has taken a fetch's answer."""
+        """Check a follower that has applied a fetch response."""
         log = replica.log
         if not log.log_start <= replica.hw <= log.leo:
             self.out_of_bounds(now, replica)
 
 
 class Replica:
-    """A replica with its durable part (log, checkpointed HW) and its memory (role, epochs)."""
+    """A replica with its durable part (log, checkpoints) and its in-memory part (role, epochs)."""
 
     __slots__ = (
         "assignment", "broker", "by_hand", "checkpointed_hw", "checkpointed_recovery", "checkpointed_start",
@@ -732,13 +738,13 @@ class Replica:
     ) -> None:
         self.broker = broker
         self.topic_id = topic_id
-        """Of ``partition.metadata``, beside the log (KIP-516); versions before go by the name alone."""
+        """Topic id in ``partition.metadata``, beside the log (KIP-516); earlier versions know only the name."""
         self.partition = partition
         self.profile = profile
         self.config = config
         self.topic = topic
         self.min_isr = 0
-        """In-sync replicas that acks=all needs here."""
+        """Effective min.insync.replicas."""
         self.assignment: tuple[int, ...] = ()
         self._assign(assignment)
         self.metadata = metadata
@@ -747,11 +753,11 @@ class Replica:
         self.log = ReplicaLog(lineages, uses_epochs=profile.epoch_truncation, replaces=profile.kip_320, rules=topic.log)
         self.log.on_roll = self._rolled
         self.usual_size = self._usual_size()
-        """Batches up to this size are taken without a closer look."""
+        """Batches up to this size are accepted without full validation."""
         self.keeps_stamps = profile.timestamps and not topic.log.log_append_time
-        """Whether batches keep the timestamps that they come with."""
+        """Whether batches keep the producer's timestamps."""
         self.by_hand = False
-        """Hand-stepped: the ISR changes only when a step says so."""
+        """Whether it is stepped manually: the ISR then changes only by a step."""
         self.hw = 0
         self.checkpointed_hw = 0
         self.checkpointed_recovery = 0
@@ -759,19 +765,19 @@ class Replica:
         self.cleaner_offset = 0
         """First dirty offset in the cleaner-offset-checkpoint, written by each cleaning."""
         self.swept: Swept | None = None
-        """What a pass of the cleaner found: for the observer, at that very moment."""
+        """Result of a cleaning pass, set only while the observer is notified."""
         self.damages: Damages = ()
-        """Batches that are not what was written."""
+        """Damaged batches."""
         self.uncleanable = False
-        """The cleaner failed here, and leaves it alone until the process is another (KIP-346)."""
+        """Whether cleaning failed here, which lasts until the next process (KIP-346)."""
         self.producer_snapshot = 0
-        """Up to here producers are known from a snapshot file only (``ProducerStateManager.truncateAndReload``)."""
+        """Producers below this offset are known from a snapshot file (``ProducerStateManager.truncateAndReload``)."""
         self.leader = NOBODY
         self.leader_epoch = -1
         self.partition_epoch = -1
         self.leadership: Leadership | None = None
         self.done: list[Completed] = []
-        """Produces that were waiting and are settled; whoever calls takes them from here."""
+        """Completed delayed produces, to be taken by the caller."""
         self.following: FollowerState | None = None
 
     def _assign(self, assignment: tuple[int, ...]) -> None:
@@ -779,7 +785,7 @@ class Replica:
         self.min_isr = self.topic.effective_min_isr(self.profile, len(assignment))
 
     def configure(self, topic: TopicConfig) -> None:
-        """Go by other settings of the topic from here on (``LogManager.updateTopicConfig``)."""
+        """Use another topic configuration from here on (``LogManager.updateTopicConfig``)."""
         self.topic = topic
         self._assign(self.assignment)
         self.log.configure(topic.log)
@@ -790,11 +796,11 @@ class Replica:
         return 0 if self.metadata.wall.differ else usual_size(self.log)
 
     def wall_time(self, now: int) -> int:
-        """What the broker's clock shows."""
+        """Return the time that the broker's clock shows."""
         return now + self.metadata.wall.ahead_us
 
     def clock_stepped(self, by: int) -> None:
-        """The broker's clock was set: what it noted of files and followers is so much older."""
+        """Handle a change of the broker's clock: times noted for files and followers shift by it."""
         self.usual_size = self._usual_size()
         self.log.segments.clock_stepped(by)
         self.log.flush_aged_us += by
@@ -805,20 +811,20 @@ class Replica:
 
     @property
     def unsettled(self) -> bool:
-        """Whether somebody waits for an answer that is ready, or an ISR change for being sent."""
+        """Whether a response or an ISR proposal is ready to be sent."""
         return bool(self.done) or (self.leadership is not None and self.leadership.proposal is not None)
 
     @property
     def lso(self) -> int:
-        """The last stable offset: below it every transaction has ended (``UnifiedLog.lastStableOffset``)."""
+        """Last stable offset: every transaction below it has ended (``UnifiedLog.lastStableOffset``)."""
         log = self.log
         return max(log.log_start, min(self.hw, log.transactions.first_unstable(self.hw)))
 
     def apply(self, state: PartitionState, now: int) -> bool:
-        """Take up a decision of the controller; False when it is older than what this replica knows.
+        """Apply a partition state of the controller; False if it is older than the known one.
 
         ZooKeeper-mode brokers ignore an equal leader epoch (``ReplicaManager.becomeLeaderOrFollower``); in KRaft mode
-        an equal one may carry a newer ISR, told by the partition epoch.
+        an equal one may carry a newer ISR, with a newer partition epoch.
         """
         if state.leader_epoch < self.leader_epoch:
             return False
@@ -871,7 +877,7 @@ class Replica:
             self.following.start(now, changed_leader=changed_leader)
 
     def retire(self) -> None:
-        """Lead and follow no more; waiting produces end. Decisions older than the last one stay without effect."""
+        """Stop leading and following; delayed produces fail. States older than the last one stay without effect."""
         if self.leadership is not None:
             self.leadership.disturb()
             self.leadership.resign()
@@ -880,7 +886,7 @@ class Replica:
         self.leader = NOBODY
 
     def truncate(self, offset: int, now: int, rule: str) -> None:
-        """Drop records from ``offset`` on; the HW follows the log's end down."""
+        """Truncate the log to ``offset``; the HW follows the log end down."""
         if offset < self.log.leo:
             self.cut_off(offset, now, rule)
             self.checkpointed_recovery = self.log.recovery_point
@@ -888,7 +894,7 @@ class Replica:
             self.log.truncate(offset, now)
 
     def cut_off(self, offset: int, now: int, rule: str) -> None:
-        """The same but for the recovery point: what the end of a machine does, or a start that recovers."""
+        """Truncate without moving the recovery-point checkpoint, as after a power loss or during recovery."""
         end = self.log.leo
         self.log.truncate(offset, now)
         if offset < end:
@@ -901,7 +907,7 @@ class Replica:
             )
 
     def _producers_reloaded(self) -> None:
-        """From the newest snapshot file that the log still reaches: each roll writes one, and each clean shutdown."""
+        """Reload producers from the newest snapshot file in the log: each roll and each clean shutdown writes one."""
         before = self.producer_snapshot if self.producer_snapshot <= self.log.leo else 0
         self.producer_snapshot = max(before, self.log.segments.base)
 
@@ -911,12 +917,12 @@ class Replica:
         self.log.mark(now)
 
     def power_lost(self, now: int, keep: int, tail: str = WRITTEN_BACK) -> None:
-        """The page cache is gone: what had reached the disk stays, or the first ``keep`` records if that is not -1."""
+        """Lose the page cache: what was on disk survives, or the first ``keep`` records if that is not -1."""
         self.log.age(now)
         self.cut_off(lose_power(self.log, keep, tail), now, POWER_LOSS)
 
     def disk_lost(self, now: int) -> None:
-        """The log directory is gone, checkpoints included: what starts here next has never been here."""
+        """Lose the log directory, checkpoints included; the next start finds an empty log."""
         end = self.log.leo
         wipe(self.log, now)
         self.damages = ()
@@ -925,7 +931,7 @@ class Replica:
             self.emit(Truncated(now, self.partition, self.broker, self.leader_epoch, 0, end, 0, DISK_LOSS))
 
     def restart_at(self, offset: int, now: int) -> None:
-        """The leader's log begins behind this one's end: drop everything and begin there."""
+        """Drop everything and restart the log at ``offset``: the leader's log starts after this one's end."""
         before = self.log.log_start
         self.log.restart_at(offset, now)
         self.damages = ()
@@ -936,25 +942,25 @@ class Replica:
         self.emit(SegmentRolled(now, self.partition, self.broker, base, rule))
 
     def timestamp_of(self, request: ProduceRequest, now: int) -> int:
-        """The timestamp that a batch gets (KIP-32): its own or the append's; -1 before message format 1."""
+        """Return a batch's timestamp (KIP-32): its own or the append time; -1 before message format 1."""
         if not self.profile.timestamps:
             return -1
         stamp = request.timestamp_us
         return self.wall_time(now) if self.log.rules.log_append_time or stamp == UNTOLD else stamp
 
     def retain(self, now: int) -> None:
-        """Delete what retention lets go; leaders and followers do so alike, each by its own HW."""
+        """Delete expired segments; leaders and followers do so alike, each limited by its own HW."""
         for rule, before in retain(self.log, self.hw, now, self.metadata.wall.ahead_us):
             self._start_moved()
             self.emit(LogStartMoved(now, self.partition, self.broker, before, self.log.log_start, rule))
 
     def _start_moved(self) -> None:
-        """Followers hear of it with their next fetch."""
+        """End the followers' idle state, so that their next fetch returns the new log start."""
         if self.leadership is not None:
             self.leadership.disturb()
 
     def clean(self, now: int, keys: int) -> int:
-        """One pass of the cleaner, mapping up to ``keys`` keys; returns the bytes read, -1 if nothing was to do."""
+        """Run one cleaning pass with up to ``keys`` keys; returns the bytes read, -1 if there was nothing to clean."""
         work = to_clean(self.log, self.lso, self.cleaner_offset, self.wall_time(now))
         if work is None:
             return -1
@@ -969,9 +975,9 @@ class Replica:
         return done.read_bytes
 
     def delete_records(self, offset: int, now: int) -> KafkaError:
-        """DeleteRecords (KIP-107, 0.11): readers begin at ``offset`` from now on, -1 stands for the HW.
+        """Advance the log start to ``offset`` (DeleteRecords, KIP-107, 0.11); -1 stands for the HW.
 
-        Segments below go with the next retention run; followers hear of it with their next fetch.
+        Segments below are deleted by the next retention run; followers learn of it with their next fetch.
         """
         if not self.profile.delete_records:
             return KafkaError.UNSUPPORTED_VERSION
@@ -986,7 +992,7 @@ class Replica:
         return KafkaError.NONE
 
     def follow_start(self, offset: int, now: int) -> bool:
-        """Take up the leader's log start (KIP-107, 0.11); False if it is above the own HW: the partition fails."""
+        """Apply the leader's log start (KIP-107, 0.11); False if it is above the own HW: the partition fails."""
         if not self.profile.delete_records:
             return True
         if offset > self.hw:
@@ -1001,19 +1007,19 @@ class Replica:
             self.emit(LogStartMoved(now, self.partition, self.broker, before, offset, by))
 
     def flush_if_due(self, now: int) -> None:
-        """Force the log to disk if ``flush.ms`` is over since it last was (``LogManager.flushDirtyLogs``)."""
+        """Flush the log if ``flush.ms`` has passed since the last flush (``LogManager.flushDirtyLogs``)."""
         if now - self.log.flushed_us + self.log.flush_aged_us >= self.log.rules.flush_us:
             self.log.flush(now)
 
     def closed(self, now: int) -> None:
-        """A clean shutdown: everything flushed, every checkpoint current."""
+        """Flush and write every checkpoint at a clean shutdown."""
         self.log.flush(now)
         self.checkpointed_hw = self.hw
         self.checkpointed_recovery = self.log.recovery_point
         self.checkpointed_start = self.log.log_start
 
     def stopped(self) -> None:
-        """The process is gone, and with it everything that was only in memory."""
+        """Discard everything that a process that died had in memory."""
         self.leadership = None
         self.following = None
         self.uncleanable = False
@@ -1023,9 +1029,9 @@ class Replica:
         self.partition_epoch = -1
 
     def recovered(self, *, clean: bool = False) -> int:
-        """The process is back: LEO by scanning the log, the rest from checkpoints (``LogLoader``, ``createLog``).
+        """Recover after a start: LEO by scanning the log, the rest from checkpoints (``LogLoader``, ``createLog``).
 
-        Returns the bytes that had to be checked for it, none after a clean shutdown.
+        Returns the number of bytes checked, 0 after a clean shutdown.
         """
         checked = 0 if clean else bytes_to_check(self.log.segments, self.checkpointed_recovery) + self.log.torn
         self.log.torn = 0
@@ -1037,7 +1043,7 @@ class Replica:
         return checked
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (
             self.topic_id, self.assignment, self.log.save(), self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start, self.cleaner_offset, self.leader, self.leader_epoch, self.partition_epoch,
@@ -1047,7 +1053,7 @@ class Replica:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...], sessions: FetchSessions) -> None:
-        """Undo of :meth:`save`; the partition's lineages and the broker's fetch sessions are loaded first."""
+        """Restore the state returned by :meth:`save`; batch stores and fetch sessions are loaded first."""
         (
             self.topic_id, assignment, log, self.hw, self.checkpointed_hw, self.checkpointed_recovery,
             self.checkpointed_start,

@@ -1,7 +1,7 @@
-"""Checks of a leader before it appends: its ISR, the batch, then the producer id with what is known of it.
+"""A leader's validation of a batch before the append: the ISR, the batch, then the producer's state.
 
-``Partition.appendRecordsToLeader``, then ``UnifiedLog.analyzeAndValidateRecords`` with ``LogValidator``, then
-``ProducerAppendInfo``.
+The order is that of ``Partition.appendRecordsToLeader``, ``UnifiedLog.analyzeAndValidateRecords`` with
+``LogValidator``, and ``ProducerAppendInfo``.
 """
 
 from typing import TYPE_CHECKING, Final
@@ -18,43 +18,43 @@ from cluster_model.protocol.versions import Profile
 if TYPE_CHECKING:
     from cluster_model.broker.partition.partition import Leadership
 
-# What a leader remembers of idempotent producers (``ProducerStateManager``, KIP-98): their last five batches each.
+# Producer state of a leader (``ProducerStateManager``, KIP-98): the last five batches of each idempotent producer.
 #
-# Of transactional ones it also knows the coordinator's epoch that their last marker carried.
+# For transactional producers it also holds the coordinator epoch of their last marker.
 
 
 REMEMBERED: Final = 5
-"""Batches kept per producer (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``)."""
+"""Number of batches kept per producer (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``)."""
 SEQUENCES: Final = 1 << 31
-"""A sequence goes from 2**31 - 1 on to 0 (``DefaultRecordBatch.incrementSequence``)."""
+"""Modulus of sequence numbers: 2**31 - 1 is followed by 0 (``DefaultRecordBatch.incrementSequence``)."""
 EXPIRY_CHECK_US: Final = 600_000_000
-"""How often producers that have been silent for too long are forgotten: at full ten minutes of the session's time."""
+"""Period of the expiry of idle producers, at multiples of ten minutes of virtual time."""
 
 _Kept = tuple[int, int, int]
 """(first sequence, last sequence, base offset)."""
 _Entry = tuple[int, int, tuple[_Kept, ...], int]
-"""(epoch, when it last wrote, its last batches in that epoch, epoch of the coordinator whose marker was the last)."""
+"""(epoch, time of the last write, last batches in that epoch, coordinator epoch of the last marker)."""
 _NO_COORDINATOR: Final = -1
 
 NONE: Final = KafkaError.NONE
 
 
 class ProducerMemory:
-    """Epochs and sequences by producer id, rebuilt from the log by each new leader."""
+    """Epochs and sequence numbers by producer id, rebuilt from the log by each new leader."""
 
     __slots__ = ("_expiry_us", "_last", "transactions")
 
     def __init__(self, expiry_us: int = NEVER, transactions: TransactionIndex | None = None) -> None:
-        """``expiry_us``: silence after which a producer is forgotten (``producer.id.expiration.ms``).
+        """Start empty; ``expiry_us``: idle time until a producer is forgotten (``producer.id.expiration.ms``).
 
-        ``transactions`` are those of the log: who has one open is not forgotten.
+        ``transactions`` are those of the log: a producer with an open transaction is not forgotten.
         """
         self._last: dict[int, _Entry] = {}
         self._expiry_us = expiry_us
         self.transactions = transactions or TransactionIndex()
 
     def rebuild(self, log: ReplicaLog, snapshot: int = 0) -> None:
-        """Read what the log says. Below ``snapshot`` a file said it: it keeps the last batch of each producer only."""
+        """Rebuild from the log; below ``snapshot`` from a snapshot file, which holds each producer's last batch."""
         self._last.clear()
         reading_file = snapshot > 0
         for _lineage, batch, start, end in log.batches():
@@ -71,7 +71,7 @@ class ProducerMemory:
             self._last[producer_id] = (epoch, at, kept[-1:], coordinator)
 
     def written(self, batch: Batch, now: int) -> None:
-        """A batch with a producer id was appended. Markers and what coordinators write have no sequence."""
+        """Record an appended batch with a producer id. Markers and coordinators' batches have no sequence number."""
         producer_id, epoch = batch.producer_id, batch.producer_epoch
         if batch.sequence >= 0:
             self.note(producer_id, epoch, (batch.sequence - batch.origin) % SEQUENCES, batch.records, batch.base, now)
@@ -82,7 +82,7 @@ class ProducerMemory:
         self._last[producer_id] = (epoch, now, kept, batch.coordinator_epoch if batch.kind >= ABORT else coordinator)
 
     def note(self, producer_id: int, epoch: int, first: int, count: int, base: int, now: int) -> None:
-        """A batch was appended; a new epoch begins with nothing remembered."""
+        """Record an appended batch; a new epoch starts without remembered batches."""
         entry = self._last.get(producer_id)
         last = first + count - 1
         one = (first, last if last < SEQUENCES else last - SEQUENCES, base)
@@ -91,7 +91,7 @@ class ProducerMemory:
         self._last[producer_id] = (epoch, now, (*kept, one), coordinator)
 
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
-        """Whether a batch is plainly the next one of its producer; any other needs :meth:`judge`."""
+        """Whether a batch is clearly the next one of its producer; any other needs :meth:`judge`."""
         entry = self._last.get(producer_id)
         if entry is None or producer_id in self.transactions.ongoing:
             return False
@@ -101,11 +101,11 @@ class ProducerMemory:
     def judge(
         self, profile: Profile, producer_id: int, epoch: int, first: int, count: int, now: int
     ) -> tuple[KafkaError, int]:
-        """What a leader says of a client's batch, and the base offset of its twin, -1 for none.
+        """Return the error of a client's batch, and the base offset of its duplicate, -1 for none.
 
-        In Kafka's order: a duplicate of a batch remembered, the epoch, the sequence (``ProducerAppendInfo``). Who is
-        unknown may begin anywhere, but in 1.0 to 2.4 only with sequence 0. 1.0 alone tells a batch older than all it
-        remembers by an error of its own.
+        In Kafka's order: a duplicate of a remembered batch, the epoch, the sequence number (``ProducerAppendInfo``). An
+        unknown producer may start with any sequence number, but in 1.0 to 2.4 only with 0. Only 1.0 has an error of its
+        own for a batch older than all remembered ones.
         """
         entry = self._known(producer_id, now)
         if entry is None:
@@ -125,20 +125,20 @@ class ProducerMemory:
         return KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, -1
 
     def epoch_of(self, producer_id: int, now: int) -> int:
-        """The epoch last seen of a producer, -1 of one that is not known."""
+        """Return the last epoch of a producer, -1 if it is unknown."""
         entry = self._known(producer_id, now)
         return -1 if entry is None else entry[0]
 
     def coordinator_epoch_of(self, producer_id: int) -> int:
-        """That of the coordinator whose marker for it was the last here, -1 without one."""
+        """Return the coordinator epoch of the last marker for a producer, -1 without one."""
         entry = self._last.get(producer_id)
         return _NO_COORDINATOR if entry is None else entry[3]
 
     def active(self, now: int) -> tuple[tuple[int, int, int, int, int, int], ...]:
-        """Every producer that is known, the first of them first (``ProducerStateManager.activeProducers``).
+        """Return every known producer, in the order of its first batch (``ProducerStateManager.activeProducers``).
 
-        (id, epoch, last sequence, when it last wrote, its coordinator's epoch, where its open transaction begins) each;
-        -1 stands for what there is none of.
+        Each is (id, epoch, last sequence, time of its last write, coordinator epoch, first offset of its open
+        transaction); -1 where there is none.
         """
         found = []
         for producer_id in tuple(self._last):
@@ -152,7 +152,7 @@ class ProducerMemory:
         return tuple(found)
 
     def _known(self, producer_id: int, now: int) -> _Entry | None:
-        """What is known of a producer that has not been silent for too long at the last look."""
+        """Return a producer's entry, None if it is unknown or had expired at the last check."""
         entry = self._last.get(producer_id)
         looked_at = now - now % EXPIRY_CHECK_US
         silent = entry is not None and looked_at - entry[1] >= self._expiry_us
@@ -162,30 +162,30 @@ class ProducerMemory:
         return entry
 
     def save(self) -> tuple[tuple[int, _Entry], ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return tuple(self._last.items())
 
     def load(self, saved: tuple[tuple[int, _Entry], ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._last = dict(saved)
 
 
 def _next(kept: tuple[_Kept, ...]) -> int:
-    """The sequence that follows; 0 where an epoch has begun with a marker."""
+    """Return the next sequence number; 0 where an epoch has begun with a marker."""
     return (kept[-1][1] + 1) % SEQUENCES if kept else 0
 
 
-# Checks of a leader before it appends: its ISR, the batch, then the producer id and its transaction.
+# A leader's validation before the append: its ISR, the batch, then the producer id and its transaction.
 
 
 _TAKEN = (KafkaError.NONE, -1)
 
 
 def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
-    """Why a batch is refused, and the base offset of its twin, -1 for none (``ProducerAppendInfo.append``).
+    """Return a batch's error and its duplicate's base offset, -1 for none (``ProducerAppendInfo.append``).
 
-    What a coordinator writes has no sequence to check, only an epoch. Who has a transaction open may write nothing
-    outside of it.
+    A coordinator's batch has no sequence number to check, only an epoch. A producer with an open transaction may not
+    write outside of it.
     """
     producer_id, epoch = request.producer_id, request.producer_epoch
     if request.kind >= ABORT:
@@ -201,7 +201,7 @@ def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, 
 
 
 def _marker(producers: ProducerMemory, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
-    """``ProducerAppendInfo.appendEndTxnMarker``: fenced by the producer's epoch and by a newer coordinator's marker."""
+    """Fence a marker by producer epoch and coordinator epoch (``ProducerAppendInfo.appendEndTxnMarker``)."""
     if request.producer_epoch < producers.epoch_of(request.producer_id, now):
         return KafkaError.INVALID_PRODUCER_EPOCH, -1
     if request.coordinator_epoch < producers.coordinator_epoch_of(request.producer_id):
@@ -213,7 +213,7 @@ _ADMITTED: Final = (NONE, -1)
 
 
 def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
-    """Why a batch is not written, NONE if it is; and the base offset of its twin that stands already, -1 for none."""
+    """Return the error of a batch, NONE if it is to be written; and the base offset of its duplicate, -1 for none."""
     replica = leadership.replica
     if request.acks == ALL and len(leadership.isr) < replica.min_isr:
         return KafkaError.NOT_ENOUGH_REPLICAS, -1
@@ -230,22 +230,23 @@ def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[
 
 
 def usual_size(log: ReplicaLog) -> int:
-    """Batches of the model's clients up to this size need no closer look; 0 where every one does, for keys or time.
+    """Return the batch size up to which the model's clients need no full validation; 0 if every batch does.
 
-    Their timestamps are not from the future as long as all clocks agree. Those of real clients are anything.
+    Every batch does in a compacted topic and with limits of timestamps. Timestamps of the model's clients are never in
+    the future as long as all clocks agree; those of real clients may be anything.
     """
     rules = log.rules
     return 0 if rules.compact or rules.oldest_us < NEVER else min(rules.max_message, rules.segment_bytes)
 
 
 def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: int) -> KafkaError:
-    """Why a batch is refused, NONE if it is not.
+    """Return the error of a batch by its size, keys and timestamps, NONE if it is valid.
 
-    Before message format 2 (0.11) uncompressed records are messages of their own, each measured by itself; a
-    compressed set was one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467)
-    and CORRUPT_MESSAGE before; 0.8.2 took it, to the cleaner's harm. Markers are taken as they are. ``wall`` is what
-    the broker's clock shows; no record may be further from it than ``message.timestamp.before.max.ms`` and
-    ``message.timestamp.after.max.ms`` say (``LogValidator.validateTimestamp``; KIP-32, KIP-937, KIP-1030).
+    Before message format 2 (0.11) each uncompressed record is a message with a size limit of its own; a compressed set
+    is one message. A record without a key in a compacted topic is INVALID_RECORD since 2.4 (KIP-467) and
+    CORRUPT_MESSAGE before; 0.8.2 accepts it, which breaks its cleaner. Markers are always accepted. ``wall`` is the
+    time of the broker's clock; no timestamp may differ from it by more than ``message.timestamp.before.max.ms`` and
+    ``message.timestamp.after.max.ms`` (``LogValidator.validateTimestamp``; KIP-32, KIP-937, KIP-1030).
     """
     if request.kind >= ABORT:
         return KafkaError.NONE

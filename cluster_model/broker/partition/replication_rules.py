@@ -1,6 +1,6 @@
 """Pure rules of replication: ISR, high watermark, truncation, and a follower out of its leader's range.
 
-Offsets are exclusive ends: LEO is the next offset to be written, HW the first not known to be committed.
+Offsets are exclusive ends: LEO is the next offset to be written, HW the first offset not known to be committed.
 """
 
 from collections.abc import Iterable
@@ -11,23 +11,23 @@ from cluster_model.log.leader_epoch_cache import UNDEFINED, EpochCache
 from cluster_model.protocol.versions import Profile
 
 UNKNOWN_LEO: Final = -1
-"""What a leader knows of a follower that has not fetched in this leadership."""
+"""LEO of a follower that has not fetched in this leadership."""
 
 LONG_AGO: Final = -(1 << 62)
-"""Time of what never happened: further back than any lag time reaches."""
+"""Time of an event that never happened: longer ago than any lag time."""
 
 DIVERGING_EPOCH: Final = "diverging epoch in fetch"
-"""``rule`` of a cut that a fetch's answer told the follower to make (KIP-595)."""
+"""``rule`` of a truncation that a fetch response requires (KIP-595)."""
 
 EPOCH_UNKNOWN: Final = "high watermark, epoch unknown to the leader"
-"""``rule`` of a cut to the follower's own HW, as the leader knew nothing of the epoch that it was asked for."""
+"""``rule`` of a truncation to the follower's own HW, as the leader does not know the requested epoch."""
 
 LEADER_IS_SHORTER: Final = "out of range, leader is shorter"
-"""``rule`` of a cut down to the end of the leader's log, beyond which the follower had asked."""
+"""``rule`` of a truncation to the end of the leader's log, above which the follower had fetched."""
 
 
 class Remote:
-    """What a leader knows of one follower (``kafka.cluster.Replica``). Times are when the fetch was being served."""
+    """A leader's state of one follower (``kafka.cluster.Replica``); times are those of handling its fetches."""
 
     __slots__ = (
         "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
@@ -41,23 +41,23 @@ class Remote:
         self.last_caught_up = last_caught_up
         self.broker_epoch = -1
         self.log_start = -1
-        """Where its log begins, by its last fetch."""
+        """The follower's log start, by its last fetch."""
         self.told_hw = 0
-        """The newest HW it has been sent; kept where the HW is pushed."""
+        """The highest HW sent to it; kept only where the HW is pushed."""
         self.rests = False
-        """Whether fetches of this follower are not looked at."""
+        """Whether the follower is idle: its fetches are not read."""
         self._session: FetchSession | None = None
         self._place = 0
 
     def rest(self, session: FetchSession, place: int) -> None:
-        """From here on every fetch of the session finds this follower at the leader's end, in the ISR."""
+        """Make the follower idle: from here on every fetch finds it at the leader's log end and in the ISR."""
         self._session = session
         self._place = place
         self.rests = True
         del session.dirty[place]
 
     def settle(self) -> None:
-        """Book the fetches that have arrived while resting: only the last one's time is left to tell."""
+        """Account for fetches that arrived while idle, of which only the last one's time matters."""
         if self._session is not None:
             arrived = self._session.arrived
             if arrived > self.last_caught_up:
@@ -65,7 +65,7 @@ class Remote:
             self.last_fetch = arrived
 
     def disturb(self) -> None:
-        """The leader's log, HW or ISR is about to change: the next fetch must be looked at."""
+        """End the idle state, before the leader's log, HW or ISR changes: the next fetch must be read."""
         session = self._session
         if session is not None:
             self.settle()
@@ -74,7 +74,7 @@ class Remote:
             session.mark(self._place)
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
-        """Book a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True when the follower's LEO changed."""
+        """Apply a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True if the follower's LEO changed."""
         if self.rests:
             self.disturb()
         if offset >= leader_leo:
@@ -90,19 +90,19 @@ class Remote:
         return changed
 
     def clock_stepped(self, by: int) -> None:
-        """The leader's clock was set (``Partition`` reckons by ``Time.milliseconds``)."""
+        """Handle a change of the leader's clock (``Partition`` uses ``Time.milliseconds``)."""
         self.last_fetch -= by
         self.last_caught_up -= by
 
     def save(self) -> tuple[Any, ...]:
-        """All state; the session has the newer times, so that a resting follower's state is the same for long."""
+        """Return all state; newer times are in the session, so that an idle follower's state stays the same."""
         return (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
             self.log_start, self.told_hw, self._place if self.rests else -1,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
-        """Undo of :meth:`save`; ``session`` is the one that has this follower's replica."""
+        """Restore the state returned by :meth:`save`; ``session`` is the follower's session with this partition."""
         (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
             self.log_start, self.told_hw, place,
@@ -113,7 +113,7 @@ class Remote:
 
 
 def loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:
-    """A leader's followers as they were saved; ``sessions`` are those that watch the partition."""
+    """Return a leader's followers from saved states; ``sessions`` are those that fetch the partition."""
     by_follower = {session.source[0]: session for session in sessions}
     remotes: dict[int, Remote] = {}
     for broker, state in saved:
@@ -123,7 +123,7 @@ def loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[
 
 
 def high_watermark(leader_leo: int, needed: tuple[Remote, ...]) -> int:
-    """Where the HW may be: the least LEO of all that must have a record (``Partition.maybeIncrementLeaderHW``)."""
+    """Return the candidate HW: the lowest LEO of the leader and the needed followers (``maybeIncrementLeaderHW``)."""
     candidate = leader_leo
     for remote in needed:
         if remote.leo < candidate:
@@ -153,18 +153,18 @@ def out_of_sync(
 
 
 def may_join_isr(profile: Profile, follower_leo: int, leader_hw: int, epoch_start: int) -> bool:
-    """Whether a follower has what the ISR must have (``Partition.isFollowerInSync``). Time plays no part."""
+    """Whether a follower has all offsets that the ISR requires (``Partition.isFollowerInSync``); time is irrelevant."""
     return follower_leo >= leader_hw and (not profile.isr_epoch_start or follower_leo >= epoch_start)
 
 
 def truncation_by_epoch_end(
     cache: EpochCache, leo: int, fallback: int, leader_epoch: int, leader_end: int
 ) -> tuple[int, bool]:
-    """Where to truncate to after the leader's answer, and whether that settles it (``getOffsetTruncationState``).
+    """Return the truncation offset after the leader's response, and whether it is final (``getOffsetTruncationState``).
 
-    ``leader_epoch`` UNDEFINED with an end is the answer of KIP-101 leaders, which name no epoch. ``fallback`` is the
-    local HW, for when the leader knows nothing. KIP-279: an epoch that this replica lacks means truncating to the end
-    of its nearest older one, and asking again.
+    ``leader_epoch`` UNDEFINED with an end is the response of a KIP-101 leader, which names no epoch. ``fallback`` is
+    the local HW, used when the leader does not know the epoch. KIP-279: if this replica lacks the leader's epoch, it
+    truncates to the end of its nearest older one and asks again.
     """
     if leader_end == UNDEFINED:
         return (fallback, True)
@@ -179,9 +179,9 @@ def truncation_by_epoch_end(
 
 
 def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int, new_epoch: int) -> bool:
-    """Whether a new decision makes a follower start over, truncation included (``Partition.makeFollower``).
+    """Whether new metadata makes a follower restart, truncation included (``Partition.makeFollower``).
 
-    Before 1.1 only a change of leader did, so a same-leader epoch bump left an unchecked log behind.
+    Before 1.1 only a change of leader did, so a same-leader epoch bump left an unchecked log.
     """
     if profile.restarts_by_epoch:
         return new_epoch > epoch
@@ -192,25 +192,25 @@ def restarts_fetcher(profile: Profile, leader: int, epoch: int, new_leader: int,
     return new_leader != leader
 
 
-# A follower whose log its leader's does not reach: two questions, in turn (``fetchOffsetAndTruncate``).
+# A follower out of its leader's range: two requests, in turn (``fetchOffsetAndTruncate``).
 #
-# First where the leader's log ends: if before the follower's end, the follower cuts its own there. Only otherwise
-# where it begins: if behind the follower's end, the follower drops everything and begins there. Else the leader's log
-# has grown back into reach meanwhile, and the follower goes on as it is.
+# The first one asks for the end of the leader's log: if it is before the follower's end, the follower truncates there.
+# Otherwise the second one asks for the leader's log start: if it is after the follower's end, the follower drops
+# everything and restarts there. Else the leader's log has grown into reach meanwhile, and the follower continues.
 
 
 class Seek(NamedTuple):
-    """Which of the two questions stands, and the leader epoch it is asked in (-1 where the version tells none)."""
+    """Pending request of an out-of-range follower, with its leader epoch (-1 where the version sends none)."""
 
     epoch: int
     earliest: bool
 
 
 def settled_by_end(own_end: int, leader_end: int) -> bool:
-    """Whether the follower is too long: it must cut."""
+    """Whether the follower's log is too long and must be truncated."""
     return leader_end < own_end
 
 
 def settled_by_start(own_end: int, leader_start: int) -> bool:
-    """Whether the follower is too far behind: it must begin anew at the leader's start."""
+    """Whether the follower is too far behind and must restart at the leader's log start."""
     return leader_start > own_end

@@ -1,11 +1,10 @@
 """A broker's disk with its only log directory: speed, failures, and a write cache that may lose confirmed writes.
 
-It is the machine's, not the process's: what ails it outlives the broker's process. Faults are kept apart by their
-numbers; while several are on, latencies add up, the lowest throughput holds, and the first that refuses gives the
-reason.
+The disk belongs to the machine: its faults outlast the broker's process. Faults are kept by fault number; while several
+are active, latencies add up, the lowest throughput applies, and the first one that rejects a write gives the reason.
 
-Kafka writes to the page cache, and a healthy system takes that at memory speed, so a healthy disk costs no time here.
-A slow one stands for a system that holds writers back: too many dirty pages, or a volume that is throttled.
+Kafka writes to the page cache, and a healthy system accepts that at memory speed, so a healthy disk costs no time here.
+A slow one stands for a system that blocks writers: too many dirty pages, or a throttled volume.
 """
 
 from collections.abc import Mapping
@@ -20,74 +19,74 @@ from cluster_model.util.ranges import subtract
 FULL: Final = "no space left on device"
 READ_ONLY: Final = "read-only file system"
 FAILED: Final = "input/output error"
-"""What the operating system tells of a write that fails (ENOSPC, EROFS, EIO)."""
+"""Error text of the operating system for a failed write (ENOSPC, EROFS, EIO)."""
 
 BLOCK: Final = 4_096
-"""Bytes that the smallest new file takes: a checkpoint is written beside the old one, which it then replaces."""
+"""Bytes of the smallest new file: a checkpoint is written beside the old one and then replaces it."""
 
 
 class Slow(NamedTuple):
-    """A disk that takes its time: bytes per second, and microseconds that each write takes on top."""
+    """A slow disk: throughput in bytes per second, and additional microseconds for each write."""
 
     throughput: int
     latency_us: int
 
 
 class DiskFailure(NamedTuple):
-    """A disk that refuses: why, and how many bytes it holds before it does; -1: it takes nothing at all."""
+    """A failing disk: its error, and the bytes it may hold before writes fail; -1: all writes fail."""
 
     reason: str
     room: int = -1
 
 
 class Disk:
-    """The state of one broker's disk."""
+    """State of one broker's disk."""
 
     __slots__ = ("again", "broken", "halted", "slow")
 
     def __init__(self) -> None:
         self.slow: dict[int, Slow] = {}
-        """By fault."""
+        """Fault number → slowness."""
         self.broken: dict[int, DiskFailure] = {}
         self.halted = False
-        """Whether the last process ended because of it, or never came up."""
+        """Whether the last process ended because of the disk, or never came up."""
         self.again = False
-        """Whether that process is to be started again as soon as it is gone."""
+        """Whether that process is to be restarted as soon as it has ended."""
 
     @property
     def healthy(self) -> bool:
-        """Whether nothing ails it."""
+        """Whether no fault is active."""
         return not self.slow and not self.broken
 
     def write_us(self, size: int) -> int:
-        """How long it takes to write ``size`` bytes, in microseconds."""
+        """Return the duration of writing ``size`` bytes, in microseconds."""
         if not self.slow:
             return 0
         throughput = min(each.throughput for each in self.slow.values())
         return size * 1_000_000 // throughput + sum(each.latency_us for each in self.slow.values())
 
     def reading_us(self, size: int) -> int:
-        """The least that reading ``size`` bytes takes, however many threads read."""
+        """Return the least duration of reading ``size`` bytes in microseconds, with any number of threads."""
         return size * 1_000_000 // min(each.throughput for each in self.slow.values()) if self.slow else 0
 
     def refuses(self, size: int, used: int) -> str:
-        """Why ``size`` more bytes cannot be written beside the ``used`` ones; empty if they can."""
+        """Return the error of writing ``size`` more bytes in addition to ``used``; empty if the write succeeds."""
         for each in self.broken.values():
             if used + size > each.room:
                 return each.reason
         return ""
 
     def mend(self, fault: int) -> None:
-        """That fault is over."""
+        """Remove a fault."""
         self.slow.pop(fault, None)
         self.broken.pop(fault, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (tuple(self.slow.items()), tuple(self.broken.items()), self.halted, self.again)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         slow, broken, self.halted, self.again = saved
         self.slow = dict(slow)
         self.broken = dict(broken)
@@ -95,46 +94,46 @@ class Disk:
 
 # A disk that confirms writes and loses them: a write cache without a battery, a hypervisor that ignores flushes.
 #
-# Kafka cannot tell. It flushes, moves its recovery point, writes its checkpoints, and a process that is killed finds
-# all of it: the machine has it. Only when the power goes is the disk what it was when the lying began, logs,
-# checkpoints and the marker of a clean shutdown alike; what had been truncated or deleted since is there again.
+# Kafka cannot detect it. It flushes, advances its recovery point and writes its checkpoints, and a process that is
+# killed finds all of it, as the machine still has it. Only a power loss returns the disk to its state at the start of
+# the fault: logs, checkpoints and the marker of a clean shutdown; anything truncated or deleted since is back.
 
 
 _LYING: Final = -1
 
 
 class DiskImage(NamedTuple):
-    """What the disk has of one replica."""
+    """State of one replica on disk."""
 
     log: tuple[Any, ...]
-    """As saved."""
+    """The log's saved state."""
     hw: int
     recovery_point: int
     start: int
     cleaner_offset: int
-    """By the four checkpoint files."""
+    """Content of the four checkpoint files."""
 
 
 NOTHING: Final = DiskImage((), 0, 0, 0, 0)
 
 
 class WriteCache:
-    """What one broker's disk kept before it began to lie. It outlives the process."""
+    """State of one broker's disk from before it began to lose writes. It outlives the process."""
 
     __slots__ = ("_faults", "_images", "_until_us", "marker")
 
     def __init__(self) -> None:
         self._faults: dict[int, None] = {}
-        """Faults that make it lie."""
+        """Active faults that lose writes."""
         self._images: dict[str, DiskImage] = {}
-        """By partition; a replica that was made since has none."""
+        """Partition → image; a replica created later has none."""
         self.marker = False
-        """Whether ``.kafka_cleanshutdown`` is there."""
+        """Whether the file ``.kafka_cleanshutdown`` exists."""
         self._until_us = 0
-        """When it ceased to lie, -1 while it does; 0: it never has, or nothing is left of that."""
+        """End of the last fault in microseconds, -1 while one is active, 0 if nothing is at risk."""
 
     def lie(self, fault: int, replicas: Mapping[str, Replica], now: int, *, marker: bool) -> None:
-        """Keep nothing that is written from here on; what is at risk from an earlier time stays so."""
+        """Start losing writes; data at risk from an earlier fault stays at risk."""
         if not self._faults:
             kept = {name: image for name in replicas if (image := self._at_risk(replicas[name], now)) is not None}
             self.marker = marker
@@ -143,25 +142,25 @@ class WriteCache:
         self._until_us = _LYING
 
     def keep(self, fault: int, now: int) -> None:
-        """That fault is over; behind the last one all that was withheld is written within the usual time."""
+        """End a fault; after the last one withheld data is written within the usual write-back time."""
         if fault in self._faults:
             del self._faults[fault]
             if not self._faults:
                 self._until_us = now
 
     def forget(self, partition: str) -> None:
-        """A replica's directory is deleted, and does not come back."""
+        """Forget the image of a deleted replica, which does not come back."""
         self._images.pop(partition, None)
 
     def clear(self) -> None:
-        """The disk is another one; a fault that is still on begins anew with it, empty."""
+        """Replace the disk by an empty one; an active fault continues on it."""
         self._images.clear()
         self.marker = False
 
     def _at_risk(self, replica: Replica, now: int) -> DiskImage | None:
-        """What a power loss leaves of a replica, None if nothing is withheld that it was told is safe.
+        """Return what a power loss leaves of a replica, None if no confirmed write is withheld.
 
-        Once it is honest again, the cache is written out when a flush of the log asks for it, or in the usual time.
+        After the fault, withheld data is written when the log is flushed, or within the usual write-back time.
         """
         if not self._until_us:
             return None
@@ -173,7 +172,7 @@ class WriteCache:
         return image
 
     def power_lost(self, replicas: Mapping[str, Replica], now: int, keep: int, tail: str) -> bool:
-        """Leave of each replica what a power loss leaves; whether the disk, and its marker, are as of another time."""
+        """Apply a power loss to each replica; returns whether disk and marker went back to an earlier state."""
         back = False
         for replica in replicas.values():
             image = self._at_risk(replica, now)
@@ -190,18 +189,18 @@ class WriteCache:
         return back
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (tuple(self._faults), tuple(self._images.items()), self.marker, self._until_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         faults, images, self.marker, self._until_us = saved
         self._faults = dict.fromkeys(faults)
         self._images = dict(images)
 
 
 def image_of(replica: Replica, now: int) -> DiskImage:
-    """What would have to be there to be found after a power loss now."""
+    """Return the image of a replica that a power loss now would leave."""
     replica.log.age(now)
     return DiskImage(
         replica.log.save(), replica.checkpointed_hw, replica.checkpointed_recovery, replica.checkpointed_start,
@@ -210,7 +209,7 @@ def image_of(replica: Replica, now: int) -> DiskImage:
 
 
 def take_back(replica: Replica, image: DiskImage, now: int, keep: int, tail: str) -> None:
-    """Make a replica what a power loss at the time of the image would have left."""
+    """Reset a replica to what a power loss at the time of the image would have left."""
     log = replica.log
     had, end = tuple(log.pieces(log.log_start, log.leo)), log.leo
     if image.log:

@@ -1,8 +1,8 @@
 """A broker's logs as a whole: checkpoints, starts, the cleaner thread and damaged batches (``LogManager``).
 
-What each file says after a crash is what was last written to it: the high watermarks every few seconds, recovery
-points and log starts once a minute, all of them at a clean shutdown. The marker ``.kafka_cleanshutdown`` is written
-last of all, and removed as soon as a start has read it.
+After a crash each checkpoint file has its last written content: high watermarks every few seconds, recovery points and
+log starts once a minute, all of them at a clean shutdown. The marker ``.kafka_cleanshutdown`` is written last, and
+removed as soon as a start has read it.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,15 +18,15 @@ from cluster_model.protocol.events import BatchDamaged, CorruptBatchFound, Event
 from cluster_model.protocol.records import CORRUPT_BATCH, LENGTH, Batch, Damage, with_damage
 from cluster_model.util.ranges import Range, subtract
 
-# Damaged batches of a replica: which batch, where recovery truncates, what the cleaner cannot do.
+# Damaged batches of a replica: which batch, where recovery truncates, where the cleaner fails.
 
 
 BEFORE_HW = -1
-"""For an offset: that of the last record below the high watermark."""
+"""Stands for the offset of the last record below the high watermark."""
 
 
 def batch_to_damage(replica: Replica, offset: int) -> Batch | None:
-    """The batch that holds ``offset``, or with :data:`BEFORE_HW` the last below the HW; None where there is none."""
+    """Return the batch that holds ``offset``, with :data:`BEFORE_HW` the last one below the HW; None for none."""
     log = replica.log
     wanted = min(replica.hw, log.leo) - 1 if offset == BEFORE_HW else offset
     if not log.log_start <= wanted < log.leo:
@@ -36,7 +36,7 @@ def batch_to_damage(replica: Replica, offset: int) -> Batch | None:
 
 
 def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
-    """Turn bits of that batch; raises ValueError where :func:`batch_to_damage` finds none."""
+    """Flip bits of that batch; raises ValueError if :func:`batch_to_damage` finds none."""
     batch = batch_to_damage(replica, offset)
     if batch is None:
         raise ValueError(f"broker {replica.broker} has no batch of {replica.partition} at offset {offset}")
@@ -45,15 +45,15 @@ def damage(replica: Replica, offset: int, kind: str, now: int) -> None:
 
 
 def whole(replica: Replica, stint: int) -> list[Range]:
-    """The offsets of a stint that this log holds as they were written."""
+    """Return the offset ranges of a log branch that this log holds undamaged."""
     held = replica.log.held(stint)
     return subtract(held, [each[:2] for each in replica.damages]) if replica.damages else held
 
 
 def cut_at_damage(replica: Replica, now: int) -> None:
-    """A start after an unclean stop reckons every checksum of the segments that it reads (``LogSegment.recover``).
+    """Verify the checksums of all segments that an unclean start reads (``LogSegment.recover``).
 
-    Segments below the recovery point are not looked at. The first bad batch ends the log, whatever comes behind it.
+    Segments below the recovery point are not read. The log is truncated at the first damaged batch.
     """
     checked = next(replica.log.segments.reaching(replica.checkpointed_recovery)).base
     bad = [each.start for each in replica.damages if each.start >= checked]
@@ -63,25 +63,25 @@ def cut_at_damage(replica: Replica, now: int) -> None:
 
 
 def stops_cleaner(replica: Replica, end: int) -> int:
-    """Where the cleaner fails if it goes over a log up to ``end``, -1 if it does not: it takes batches apart."""
+    """Return the offset at which cleaning up to ``end`` fails, -1 if it succeeds: the cleaner parses batches."""
     return next((each.start for each in replica.damages if each.kind == LENGTH and each.start < end), -1)
 
 
 # The cleaner thread of one broker, which cleans compacted logs in turn (``LogCleaner``).
 #
-# The dirtiest log goes first. A pass takes effect at once, and the next one begins after the time that reading its
-# segments takes; when nothing is worth cleaning, the thread rests for ``log.cleaner.backoff.ms``. It also applies
-# retention to compacted logs, which the broker's retention task leaves to it. Each broker cleans by itself, so
-# replicas of a partition need not have the same records left.
+# The dirtiest log goes first. A pass takes effect at once, and the next one begins after the time needed to read its
+# segments; when no log is dirty enough, the thread waits for ``log.cleaner.backoff.ms``. It also applies retention to
+# compacted logs, which the broker's retention task skips. Each broker cleans by itself, so replicas of a partition need
+# not have the same remaining records.
 
 
 def is_needed(replicas: Iterable[Replica], config: BrokerConfig) -> bool:
-    """Whether there is a cleaner, and anything for it to look at."""
+    """Whether the cleaner is enabled and there is a compacted log."""
     return config.cleaner and any(replica.log.rules.compact for replica in replicas)
 
 
 def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> int:
-    """One round of the thread; returns the pause until the next, -1 if it has ended."""
+    """Run one round of the cleaner; returns the pause until the next in microseconds, -1 if the thread has ended."""
     compacted = [replica for replica in replicas if replica.log.rules.compact and not replica.uncleanable]
     dirtiest: Replica | None = None
     most = end = -1
@@ -98,16 +98,16 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
 
 
 def _failed(replica: Replica, offset: int, config: BrokerConfig, now: int) -> int:
-    """A batch cannot be taken apart: its log is left alone from here on, before KIP-346 (2.1) every log."""
+    """Handle a batch that cannot be parsed: the log becomes uncleanable; before KIP-346 (2.1) the thread ends."""
     goes_on = replica.profile.uncleanable_partitions
-    detail = "the cleaner leaves this log alone" if goes_on else "the cleaner has ended"
+    detail = "log marked uncleanable" if goes_on else "cleaner thread stopped"
     replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "cleaner", detail))
     replica.uncleanable = True
     return config.cleaner_backoff_us if goes_on else -1
 
 
 class LogManager:
-    """The logs behind one broker's replicas. The marker is on disk and outlives the process."""
+    """Logs of one broker's replicas. The marker is on disk and outlives the process."""
 
     __slots__ = (
         "_checked",
@@ -135,29 +135,29 @@ class LogManager:
         self._config = config
         self._emit = emit
         self.marker = False
-        """Whether ``.kafka_cleanshutdown`` is there."""
+        """Whether the file ``.kafka_cleanshutdown`` exists."""
         self.cache = WriteCache()
-        """What the disk has, where it is not all that it says."""
+        """Actual content of a disk that loses confirmed writes."""
         self.loaded = True
-        """Whether the start has read every log."""
+        """Whether the start has loaded every log."""
         self._was_clean = True
         self._checked = self._torn = 0
         self._recovery_us = 0
         self._ticks = False
-        """Whether the periodic tasks have begun."""
+        """Whether the periodic tasks have started."""
         self._cleans = False
-        """Whether the cleaner's thread is among them."""
+        """Whether the cleaner thread has started."""
         self.on_delete: Callable[[], object] | None = None
-        """Called when a log directory is to be renamed."""
+        """Called when a log directory is renamed."""
         self._deleted: list[tuple[int, int]] = []
-        """(when its files go, bytes) of logs renamed to ``-delete``."""
+        """(time of unlinking, bytes) of logs renamed to ``-delete``."""
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Go by other settings from here on."""
+        """Use another broker config from here on."""
         self._config = config
 
     def wake_cleaner(self, changed: Iterable[Replica]) -> None:
-        """There may be a first log to clean among those that are new or have other settings."""
+        """Start the cleaner if the new or reconfigured replicas include the first compacted log."""
         if self._ticks and not self._cleans and is_needed(changed, self._config):
             self._cleans = True
             self._port.timer(self._config.cleaner_backoff_us, "cleaner")
@@ -173,7 +173,7 @@ class LogManager:
 
     @property
     def disk_bytes(self) -> int:
-        """Bytes of all logs, and of those that are only renamed so far."""
+        """Bytes of all logs, including renamed ones that are not unlinked yet."""
         renamed = sum(size for at, size in self._deleted if at > self._port.now)
         return renamed + sum(replica.log.disk_bytes for replica in self._replicas.values())
 
@@ -183,7 +183,7 @@ class LogManager:
         return self._was_clean
 
     def start_timers(self) -> None:
-        """The logs are loaded: periodic tasks first run after ``log.initial.task.delay.ms``, 30 s."""
+        """Start the periodic tasks, which first run after ``log.initial.task.delay.ms``, 30 s."""
         for task in ("retention", "recovery_points", "log_starts"):
             self._port.timer(self._config.task_delay_us, task)
         if self._config.flush_check_us < NEVER:
@@ -192,7 +192,7 @@ class LogManager:
         self.wake_cleaner(self._replicas.values())
 
     def on_timer(self, name: str) -> dict[str, None]:
-        """Run the task of that name, if it is one of these; returns the partitions for which it changed anything."""
+        """Run the task of that name, if it is one of these; returns the partitions it changed."""
         if name == "recovered":
             self.loaded = True
             self._told(clean=False)
@@ -232,18 +232,18 @@ class LogManager:
         return before != replica.log.flushed_us
 
     def shut_down(self) -> None:
-        """SIGTERM: flush and checkpoint everything. No marker if the start was still busy with a crash's remains."""
+        """Flush and checkpoint everything at SIGTERM; no marker if recovery after a crash was still running."""
         for replica in self._replicas.values():
             replica.closed(self._port.now)
         self.marker = self.loaded or self._was_clean
 
     def power_lost(self, keep: int, tail: str) -> None:
-        """The machine goes dark; ``keep`` and ``tail`` as of :func:`lose_power`."""
+        """Apply a power loss of the machine; ``keep`` and ``tail`` as in :func:`lose_power`."""
         if self.cache.power_lost(self._replicas, self._port.now, keep, tail):
             self.marker = self.cache.marker
 
     def disk_lost(self) -> None:
-        """Logs, checkpoints and marker are gone."""
+        """Discard logs, checkpoints and marker."""
         self.marker = False
         self.cache.clear()
         self._deleted.clear()
@@ -251,9 +251,9 @@ class LogManager:
             replica.disk_lost(self._port.now)
 
     def start(self, reading_us: Callable[[int], int]) -> int:
-        """Load every log as the last stop left it; returns how long recovery takes, 0 after a clean shutdown.
+        """Load every log as the last stop left it; returns the duration of recovery, 0 after a clean shutdown.
 
-        ``reading_us`` is how long the disk takes at least to read so many bytes.
+        ``reading_us`` returns the least time the disk needs to read that many bytes.
         """
         clean, self.marker = self.marker, False
         self._ticks = self._cleans = False
@@ -275,18 +275,18 @@ class LogManager:
         node, logs = self._port.node_id, len(self._replicas)
         detail = "clean shutdown, nothing to check" if clean else f"{self._checked} bytes checked"
         if self._torn:
-            detail += f", {self._torn} torn {'batch' if self._torn == 1 else 'batches'} cut off"
+            detail += f", {self._torn} torn {'batch' if self._torn == 1 else 'batches'} truncated"
         self._emit(RecoveryFinished(self._port.now, node, clean, logs, self._recovery_us, detail))
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the logs."""
+        """Return all state except the logs."""
         return (
             self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
             self._cleans, tuple(self._deleted), self.cache.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
             self._cleans, deleted, cache,
