@@ -1,11 +1,11 @@
-"""Batches as each leader wrote them, stored once for each partition, and logs as they were at an earlier time.
+"""Store of record batches as each leader wrote them, shared by a partition's replicas, with read-only past views.
 
-A *stint* is one leader writing in one epoch from one starting point. Its batches form an append-only *lineage*. A
-replica's log is then a short list of extents over lineages, replication copies no records, and two replicas hold the
-same record at an offset exactly when the same lineage covers it in both: divergence is exact and cheap to find.
+A *log branch* (lineage) is what one leader writes in one epoch from one start offset: an append-only list of batches. A
+replica's log is a short list of extents over log branches, replication copies no records, and two replicas hold the
+same record at an offset exactly when the same log branch covers it in both: divergence is exact and cheap to find.
 
-A leader that loses its tail and goes on in the same epoch starts a new lineage: (partition, epoch) would not tell
-the lost records from those that took their offsets.
+A leader that loses the tail of its log and continues in the same epoch starts a new log branch: (partition, epoch)
+would not distinguish the lost records from those that took their offsets.
 """
 
 from array import array
@@ -19,14 +19,13 @@ if TYPE_CHECKING:
     from cluster_model.log.record_keys import KeyModel
 
 _Manner = tuple[str, int, int, int, int, int, int, int]
-"""(client, producer id, acks, codec, producer epoch, origin, kind, coordinator epoch): what most of a stint's batches
-share."""
+"""(client, producer id, acks, codec, producer epoch, origin, kind, coordinator epoch) of most batches."""
 
 _LONG_AGO: Final = -(1 << 62)
 
 
 class Lineage:
-    """Batches of one stint, dense in offsets from ``start``: a few numbers each, in columns."""
+    """Batches of one log branch, dense in offsets from ``start``, stored in columns."""
 
     __slots__ = (
         "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_payloads",
@@ -37,14 +36,14 @@ class Lineage:
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
         self.id = lineage_id
         self.topic_id = topic_id
-        """Which topic of that name it was written for: one created again goes on with new stints."""
+        """Id of the topic it was written for: a recreated topic of the same name has new log branches."""
         self.broker = broker
         self.epoch = epoch
         self.start = start
         self.end = start
-        """Offset behind everything written."""
+        """Offset after the last record."""
         self.length = 0
-        """Batches."""
+        """Number of batches."""
         self._bases = array("q")
         self._written = array("q")
         """Bytes up to and including each batch."""
@@ -54,20 +53,20 @@ class Lineage:
         self._stamps = array("q")
         self._sequences = array("q")
         self._places = array("L")
-        """Each batch's manner, by its place among them."""
+        """Each batch's index into the manners."""
         self._manners: list[_Manner] = []
         self._manner_of: dict[_Manner, int] = {}
         self._names: dict[int, tuple[str, ...]] = {}
-        """By index; few batches have any."""
+        """Batch index → record names; few batches have any."""
         self._payloads: dict[int, bytes] = {}
-        """By index: batches of clients outside of the model, as they wrote them."""
+        """Batch index → bytes of an external client's batch."""
         self._written_so_far = 0
         self._newest_so_far = _LONG_AGO
         self.transactional = False
-        """Whether any batch has ever been of a transaction."""
+        """Whether any batch has ever been part of a transaction."""
 
     def append(self, batch: Batch) -> None:
-        """Write a batch at the end."""
+        """Append a batch at the end."""
         (
             base, records, size, appended_us, client, producer_id, sequence, acks, name, timestamp_us, codec, epoch,
             origin, kind, coordinator_epoch,
@@ -94,15 +93,15 @@ class Lineage:
         self._places.append(place)
 
     def keep(self, payload: bytes) -> None:
-        """The last batch came as these bytes."""
+        """Store the bytes of the last batch."""
         self._payloads[self.length - 1] = payload
 
     def payload(self, base: int) -> bytes:
-        """The batch that begins at ``base`` as its client wrote it; empty where the model's own did."""
+        """Return the bytes of the batch at ``base``; empty for a batch of the model's own clients."""
         return self._payloads.get(self.index_at(base), b"")
 
     def share(self, whole: "Lineage") -> None:
-        """Have another one's columns, to be read only."""
+        """Use another branch's columns, read-only."""
         self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
         self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
         self._places, self._manners, self._names = whole._places, whole._manners, whole._names
@@ -110,7 +109,7 @@ class Lineage:
         self.transactional = whole.transactional
 
     def unshare(self) -> None:
-        """Have columns of its own again, with the batches that it has by now."""
+        """Copy the shared columns, up to the current length."""
         length = self.length
         self._bases, self._written, self._newest = (
             self._bases[:length], self._written[:length], self._newest[:length]
@@ -124,14 +123,14 @@ class Lineage:
         self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
     def stand_at(self, whole: "Lineage", length: int) -> None:
-        """Be the first ``length`` of another one's batches, whose columns these are."""
+        """Expose the first ``length`` batches of the branch whose columns are shared."""
         self.length = length
         self.end = whole._bases[length] if length < whole.length else whole.end
         self._written_so_far = self._written[length - 1] if length else 0
         self._newest_so_far = self._newest[length - 1] if length else _LONG_AGO
 
     def cut(self, length: int) -> None:
-        """Forget all but the first ``length`` batches."""
+        """Drop all but the first ``length`` batches."""
         if length < self.length:
             self.end = self._bases[length]
         self.length = length
@@ -146,7 +145,7 @@ class Lineage:
         self._newest_so_far = self._newest[-1] if length else _LONG_AGO
 
     def batch(self, index: int) -> Batch:
-        """A batch by its index, from 0."""
+        """Return a batch by its index, from 0."""
         base = self._bases[index]
         client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch = self._manners[self._places[index]]
         return Batch(
@@ -162,13 +161,13 @@ class Lineage:
         return self._written[index] - (self._written[index - 1] if index else 0)
 
     def between(self, start: int, end: int) -> Iterator[Batch]:
-        """The batches that hold ``[start, end)``, which must have been written and not be empty."""
+        """Iterate over the batches that hold ``[start, end)``, which must be written and not empty."""
         return map(self.batch, range(self.index_at(start), self.index_at(end - 1) + 1))
 
     def runs(self, start: int, end: int) -> list[tuple[int, str, int, int]]:
-        """(first offset, client, its first number, how many) of the numbered records of ``[start, end)``.
+        """Return (first offset, client, first sequence number, count) of the numbered records of ``[start, end)``.
 
-        Neighbours whose numbers go on are one run; markers, and what nobody numbered, are left out.
+        Adjacent records with consecutive numbers form one run; markers and unnumbered records are left out.
         """
         found: list[tuple[int, str, int, int]] = []
         offset, client, number, count = start, "", -1, 0
@@ -191,26 +190,26 @@ class Lineage:
         return found
 
     def markers_only(self, start: int, end: int) -> bool:
-        """Whether all at ``[start, end)``, which must have been written and not be empty, are markers."""
+        """Whether all batches at ``[start, end)``, which must be written and not empty, are markers."""
         if not self.transactional:
             return False
         first, last = self.index_at(start), self.index_at(end - 1)
         return all(self._manners[self._places[index]][6] >= ABORT for index in range(first, last + 1))
 
     def index_at(self, offset: int) -> int:
-        """Index of the batch that holds ``offset``."""
+        """Return the index of the batch that holds ``offset``."""
         return bisect_right(self._bases, offset) - 1
 
     def batch_at(self, offset: int) -> Batch:
-        """The batch that holds ``offset``, which must have been written."""
+        """Return the batch that holds ``offset``, which must be written."""
         return self.batch(self.index_at(offset))
 
     def appended_at(self, offset: int) -> int:
-        """When the record at ``offset`` was written."""
+        """Return the append time of the record at ``offset``."""
         return self._appended[bisect_right(self._bases, offset) - 1]
 
     def appended_together(self, start: int, end: int) -> list[tuple[int, int, int]]:
-        """(first offset, end, when it was written) of what was written at one time of ``[start, end)``, not empty."""
+        """Return (first offset, end, append time) of each part of ``[start, end)`` that was appended at one time."""
         first, last = self.index_at(start), self.index_at(end - 1)
         if self._appended[first] == self._appended[last]:
             return [(start, end, self._appended[last])]
@@ -224,7 +223,7 @@ class Lineage:
         return found
 
     def fit(self, start: int, end: int, max_bytes: int) -> int:
-        """Where a read of ``[start, end)`` stops: whole batches within ``max_bytes``, and at least one."""
+        """Return where a read of ``[start, end)`` stops: after whole batches within ``max_bytes``, at least one."""
         first = bisect_right(self._bases, start) - 1
         written = self._written
         most = max_bytes + (written[first - 1] if first else 0)
@@ -234,14 +233,15 @@ class Lineage:
         return min(end, self._end_of(index))
 
     def bytes_between(self, start: int, end: int) -> int:
-        """Size of the batches that hold ``[start, end)``, which must not be empty."""
+        """Return the size of the batches that hold ``[start, end)``, which must not be empty."""
         first = self.index_at(start)
         return self._written[self.index_at(end - 1)] - (self._written[first - 1] if first else 0)
 
     def measure(self, start: int, end: int) -> tuple[int, int, int]:
-        """Of the batches that hold ``[start, end)``, not empty: bytes, the first timestamp and the largest one.
+        """Return (bytes, first timestamp, largest timestamp) of the batches that hold ``[start, end)``, not empty.
 
-        A newest timestamp that nothing before them has must be theirs; only otherwise are they looked at.
+        If the running maximum rises within the range, its last value is the largest; only otherwise are timestamps
+        compared.
         """
         bases = self._bases
         first = bisect_right(bases, start) - 1
@@ -258,55 +258,55 @@ class Lineage:
 
 
 class Lineages:
-    """All lineages of a partition, by id."""
+    """All log branches of a partition, by id."""
 
     __slots__ = ("by_id", "keys")
 
     def __init__(self) -> None:
         self.by_id: list[Lineage] = []
         self.keys: dict[str, KeyModel] = {}
-        """Of the producers whose records have keys."""
+        """Keys of the producers whose records have keys."""
 
     def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
-        """A new stint."""
+        """Start a new log branch."""
         lineage = Lineage(len(self.by_id), broker, epoch, start, topic_id)
         self.by_id.append(lineage)
         return lineage
 
     def any_transactional(self, extents: Iterable[tuple[int, int]]) -> bool:
-        """Whether stretches, given as (first offset, stint) each, may have batches of transactions."""
+        """Whether extents, each (first offset, branch id), may include batches of transactions."""
         return any(self.by_id[stint].transactional for _start, stint in extents)
 
     def batches_of(self, extents: tuple[tuple[int, int], ...], end: int) -> Iterator[tuple[Batch, int]]:
-        """Batches of a stretch up to ``end``, given as (first offset, stint) each, with where each ends in it."""
+        """Yield the batches of extents up to ``end``, each with its end in the extents."""
         for index, (start, stint) in enumerate(extents):
             last = extents[index + 1][0] if index + 1 < len(extents) else end
             for batch in self.by_id[stint].between(start, last):
                 yield batch, min(last, batch.end)
 
     def is_past_of(self, whole: "Lineages") -> bool:
-        """Whether these are read out of ``whole``."""
+        """Whether this is a past view of ``whole``."""
         return self is whole
 
     def save(self) -> tuple[int, ...]:
-        """Lengths: lineages only grow, so nothing else is needed to go back."""
+        """Return the lengths: log branches only grow, so lengths suffice to go back."""
         return tuple([lineage.length for lineage in self.by_id])
 
     def check(self, saved: tuple[Any, ...]) -> None:
-        """Refuse lengths that these lineages never had: a keyframe of something else, or of what was forgotten.
+        """Validate saved lengths, which may be of another history or of discarded batches.
 
         Raises:
-            ValueError: there are not that many lineages or batches.
+            ValueError: there are fewer branches or batches.
         """
         known = self.save()
         if len(saved) > len(known) or any(wanted > length for wanted, length in zip(saved, known, strict=False)):
-            raise ValueError(f"a keyframe with stints of {saved} batches, and there are {known}")
+            raise ValueError(f"keyframe of another history: log branches of {saved} batches, but there are {known}")
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Forget what was written since.
+        """Drop everything written since.
 
         Raises:
-            ValueError: the keyframe is not of this history.
+            ValueError: the keyframe belongs to another history.
         """
         self.check(saved)
         del self.by_id[len(saved) :]
@@ -314,27 +314,27 @@ class Lineages:
             lineage.cut(length)
 
 
-# Logs as they were at an earlier time, read out of the current ones: nothing is copied.
+# Read-only views of logs at an earlier time, without copies.
 #
-# A stint's batches are only ever added to, so an earlier instant is a length. What runs on from there repeats, batch
-# by batch, what is written already, and so writes nothing; the first batch that is another one, or that goes beyond
-# the present, parts it from the original for good.
+# Batches are only ever appended to a log branch, so an earlier time is a length. A run that continues from there
+# repeats, batch by batch, what is already stored, and so writes nothing; the first batch that differs, or that goes
+# beyond the end, separates the view from the original permanently.
 
 
 class PastLineage(Lineage):
-    """The first ``length`` batches of a stint that belongs to somebody else, or its own after it parted."""
+    """The first ``length`` batches of an original branch, or batches of its own after it diverged."""
 
     __slots__ = ("_whole",)
 
     def __init__(self, whole: Lineage, length: int) -> None:
         super().__init__(whole.id, whole.broker, whole.epoch, whole.start, whole.topic_id)
         self._whole: Lineage | None = whole
-        """Whose columns these are, until it parts from them."""
+        """The original whose columns are shared, None after the divergence."""
         self.share(whole)
         self.stand_at(whole, length)
 
     def append(self, batch: Batch) -> None:
-        """Write a batch at the end, unless it stands there already."""
+        """Append a batch, which is stored already unless the view diverges here."""
         whole = self._whole
         if whole is not None:
             if self.length < whole.length and whole.batch(self.length) == batch:
@@ -347,7 +347,7 @@ class PastLineage(Lineage):
 
 
 class PastLineages(Lineages):
-    """All lineages of a partition at an earlier instant."""
+    """All log branches of a partition at an earlier time."""
 
     __slots__ = ("_whole",)
 
@@ -357,7 +357,7 @@ class PastLineages(Lineages):
         self.keys = whole.keys
 
     def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
-        """A new stint: the one that followed, if it is that."""
+        """Start a new log branch: the original's next one if it is the same."""
         number = len(self.by_id)
         if number < len(self._whole.by_id):
             known = self._whole.by_id[number]
@@ -368,14 +368,14 @@ class PastLineages(Lineages):
         return self.by_id[-1]
 
     def is_past_of(self, whole: Lineages) -> bool:
-        """Whether these are read out of ``whole``."""
+        """Whether this is a past view of ``whole``."""
         return self._whole is whole
 
     def save(self) -> tuple[int, ...]:
-        """Lengths as of now."""
+        """Return the current lengths."""
         return tuple([lineage.length for lineage in self.by_id if isinstance(lineage, PastLineage)])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Stand at those lengths of the original, whatever was written since."""
+        """Return to those lengths of the original, and drop batches of its own."""
         self._whole.check(saved)
         self.by_id[:] = [PastLineage(self._whole.by_id[number], length) for number, length in enumerate(saved)]

@@ -1,9 +1,9 @@
-"""What a crash leaves of a log, and what the next start reads again (``LogLoader``).
+"""Effect of a crash on a log, and recovery at the next start (``LogLoader``).
 
-A killed process leaves the page cache to the operating system, so at most a batch that was just being written is torn.
-A machine that goes dark loses what was not written back, and the batch at the cut may be on disk in part. The next
-start finds a torn batch by its checksum and cuts it off (``LogSegment.recover``); it was never whole, so it takes no
-offset along. A lost disk takes the checkpoints too.
+A killed process leaves the page cache to the operating system, so at most the batch that was being written is torn. A
+machine that loses power loses what was not written back, and the batch at the end may be on disk in part. The next
+start finds a torn batch by its checksum and truncates it (``LogSegment.recover``); it was never complete, so it takes
+no offset with it. A lost disk loses the checkpoints too.
 """
 
 from collections.abc import Iterable
@@ -15,20 +15,20 @@ from cluster_model.protocol.records import CORRUPT_BATCH
 
 POWER_LOSS: Final = "power loss"
 DISK_LOSS: Final = "disk loss"
-"""Rules of truncations that no protocol asked for."""
+"""``rule`` of truncations that the protocol did not require."""
 LOSSY: Final = (POWER_LOSS, DISK_LOSS, CORRUPT_BATCH)
 
 WRITTEN_BACK: Final = "written_back"
-"""What the operating system had written back stays."""
+"""What the operating system had written back survives."""
 FLUSHED: Final = "flushed"
-"""The worst case: nothing stays but what Kafka had forced to disk."""
+"""The worst case: only what Kafka had flushed survives."""
 TORN: Final = "torn"
-"""As written back, with half of the next batch behind it."""
+"""As written back, plus half of the next batch."""
 TAILS: Final = (WRITTEN_BACK, FLUSHED, TORN)
 
 
 def lose_power(log: ReplicaLog, keep: int, tail: str) -> int:
-    """Where a power loss cuts a log: at what ``tail`` says, or behind the first ``keep`` records if that is not -1."""
+    """Return the end of a log after a power loss, by ``tail``, or after ``keep`` records if that is not -1."""
     if keep < 0 and tail == FLUSHED:
         keep = log.recovery_point
     cut = log.durable_end(keep)
@@ -38,7 +38,7 @@ def lose_power(log: ReplicaLog, keep: int, tail: str) -> int:
 
 
 def tear(logs: Iterable[ReplicaLog]) -> None:
-    """A process is killed while it writes: half a batch stands behind the end of the log that it wrote to last."""
+    """Leave half a batch after the end of the log written to last: the process was killed during a write."""
     written = [log for log in logs if log.leo > log.log_start]
     if written:
         last = max(written, key=lambda log: log.segments.modified_us)
@@ -46,7 +46,7 @@ def tear(logs: Iterable[ReplicaLog]) -> None:
 
 
 def wipe(log: ReplicaLog, now: int) -> None:
-    """The files are gone, those included that were only renamed so far."""
+    """Delete all files, including renamed ones that are not unlinked yet."""
     cut = tuple(log.pieces(log.log_start, log.leo))
     log.restart_at(0, now)
     log.unlink()
@@ -57,28 +57,28 @@ def _half(log: ReplicaLog, offset: int) -> int:
     return max(1, log.lineage_at(offset).batch_at(offset).size // 2)
 
 
-# Start-up after an unclean stop: what must be read again, and how long that takes (``LogLoader``, ``LogManager``).
+# Start after an unclean stop: what must be checked, and how long that takes (``LogLoader``, ``LogManager``).
 #
 # Without the ``.kafka_cleanshutdown`` marker a broker checks every batch of every segment that reaches the recovery
-# point or lies above it. Kafka has no figure for the time; the model takes a steady reading speed.
+# point or lies above it. Kafka has no figure for the time; the model assumes a steady reading speed.
 
 
 RECOVERY_BYTES_PER_SECOND: Final = 100 * 1024 * 1024
-"""What one recovery thread reads, checks (CRC-32C) and indexes: about a plain disk's sequential speed."""
+"""Speed at which a recovery thread reads, checks (CRC-32C) and indexes: about a plain disk's sequential speed."""
 
 
 def bytes_to_check(segments: Segments, recovery_point: int) -> int:
-    """Bytes of all segments whose range reaches ``recovery_point`` or above, each read whole (``recoverLog``)."""
+    """Return the bytes of all segments that reach ``recovery_point`` or lie above it (``recoverLog``)."""
     return sum(segment.size for segment in segments.reaching(recovery_point))
 
 
 def reading_us(size: int) -> int:
-    """How long one thread takes to read and check ``size`` bytes."""
+    """Return how long one thread takes to read and check ``size`` bytes, in microseconds."""
     return size * 1_000_000 // RECOVERY_BYTES_PER_SECOND
 
 
 def recovery_us(sizes: Iterable[int], threads: int) -> int:
-    """How long ``num.recovery.threads.per.data.dir`` threads take, each picking the next log when it is free."""
+    """Return the duration with that many ``num.recovery.threads.per.data.dir``, each taking the next log when free."""
     free_at = [0] * threads
     for size in sizes:
         worker = free_at.index(min(free_at))

@@ -1,4 +1,4 @@
-"""The leader-epoch cache: at which offset each leader epoch began (``LeaderEpochFileCache``, KIP-101 and KIP-279)."""
+"""Cache of leader epochs and their start offsets (``LeaderEpochFileCache``, KIP-101 and KIP-279)."""
 
 from typing import Final
 
@@ -9,22 +9,22 @@ UNDEFINED: Final = -1
 
 
 class EpochCache:
-    """Entries with epoch and start strictly increasing. On disk at once when assigned, so a crash keeps it."""
+    """Entries with strictly increasing epochs and start offsets; durable at once, so they survive a crash."""
 
     __slots__ = ("_replaces", "entries")
 
     def __init__(self, *, replaces: bool) -> None:
-        """``replaces``: a new entry takes the place of those it contradicts, as since 2.1; before, it was ignored."""
+        """Start empty; ``replaces``: a new entry replaces those it contradicts (2.1); before, it is ignored."""
         self.entries: tuple[EpochEntry, ...] = ()
         self._replaces = replaces
 
     @property
     def latest(self) -> int:
-        """Newest epoch known, UNDEFINED when empty."""
+        """Newest epoch, UNDEFINED if empty."""
         return self.entries[-1][0] if self.entries else UNDEFINED
 
     def assign(self, epoch: int, start: int) -> None:
-        """Note that ``epoch`` begins at ``start``; an epoch that never got a record gives way to the next."""
+        """Record that ``epoch`` starts at ``start``; an epoch without records is replaced by the next."""
         entries = self.entries
         if entries:
             last_epoch, last_start = entries[-1]
@@ -36,7 +36,7 @@ class EpochCache:
         self.entries = (*kept, (epoch, start))
 
     def end_offset_for(self, epoch: int, leo: int) -> EpochEntry:
-        """(largest epoch known that is ≤ the one asked, its end offset), as answered since KIP-279."""
+        """Return (largest known epoch that is at most the requested one, its end offset), as since KIP-279."""
         entries = self.entries
         if epoch == UNDEFINED or not entries:
             return (UNDEFINED, UNDEFINED)
@@ -52,11 +52,11 @@ class EpochCache:
         return (UNDEFINED, UNDEFINED)
 
     def epoch_at(self, offset: int) -> int:
-        """Under which an offset was written, UNDEFINED where no entry reaches down to it."""
+        """Return the epoch in which an offset was written, UNDEFINED if no entry reaches down to it."""
         return next((epoch for epoch, start in reversed(self.entries) if start <= offset), UNDEFINED)
 
     def end_offset_kip_101(self, epoch: int, leo: int) -> int:
-        """End offset of exactly ``epoch`` as answered by 0.11 to 1.1: the start of the first epoch above it."""
+        """Return the end offset of exactly ``epoch`` as in 0.11 to 1.1: the start of the first epoch above it."""
         entries = self.entries
         if epoch == UNDEFINED or not entries or epoch < entries[0][0] or epoch > entries[-1][0]:
             return UNDEFINED
@@ -65,16 +65,16 @@ class EpochCache:
         return next(start for known, start in entries if known > epoch)
 
     def truncate_from_end(self, leo: int) -> None:
-        """Drop epochs that begin at or behind the log's end."""
+        """Drop epochs that start at or after the log's end."""
         self.entries = tuple(entry for entry in self.entries if entry[1] < leo)
 
     def truncate_from_start(self, log_start: int) -> None:
-        """Drop epochs that ended before the log's start; the one that spans it now begins there."""
+        """Drop epochs that ended before the log start; the one that spans it now starts there."""
         dropped = [entry for entry in self.entries if entry[1] <= log_start]
         if dropped:
             kept = tuple(entry for entry in self.entries if entry[1] > log_start)
             self.entries = ((dropped[-1][0], log_start), *kept)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop all entries."""
         self.entries = ()

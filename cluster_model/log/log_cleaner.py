@@ -1,8 +1,8 @@
 """Compaction and retention of one replica's log (``LogCleanerManager``, ``Cleaner``).
 
 Nothing at or above the last stable offset is cleaned, nothing in the active segment, nothing younger than
-``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty part, then leaves out of all older
-segments what the map has a newer record for. Offsets, log end, high watermark and epoch cache stay as they are.
+``min.compaction.lag.ms``. A pass maps the newest offset of every key in the dirty part, then drops from all older
+segments each record for which the map has a newer one. Offsets, log end, high watermark and epoch cache do not change.
 """
 
 from collections.abc import Callable, Iterator
@@ -15,22 +15,23 @@ from cluster_model.protocol.configs import NEVER
 from cluster_model.protocol.records import ABORT, Batch, Cleaned, Swept
 from cluster_model.util.ranges import Range, union
 
-# Markers that compaction may drop: those of transactions that have nothing left (``CleanedTransactionMetadata``).
+# Markers that compaction may drop: those of transactions without remaining batches (``CleanedTransactionMetadata``).
 #
-# A transaction has something left while a pass meets a batch of it, even one whose records all go in that very pass:
-# so its marker is empty in the pass after that at the earliest. From then on it is kept for ``delete.retention.ms``,
-# as a tombstone is.
+# A transaction has remaining batches if a pass meets one of them, even if all its records are dropped in that very
+# pass: its marker is therefore empty in the next pass at the earliest. From then on it is kept for
+# ``delete.retention.ms``, like a tombstone.
 #
-# The last batch of a producer that is still known (``producer.id.expiration.ms``) stays as an empty one, for its
-# sequence; so its last transaction always has something left, and where an epoch has only markers the last one stays.
+# The last batch of a producer that is still known (``producer.id.expiration.ms``) is kept as an empty one, for its
+# sequence number; so its last transaction always has a remaining batch, and of an epoch with only markers the last one
+# stays.
 
 
 Bases = dict[int, None]
-"""Offsets of batches."""
+"""Base offsets of batches."""
 
 
 class _Last(NamedTuple):
-    """What is remembered of a producer: its epoch, when it last wrote, and its last data in that epoch, -1 for none."""
+    """State of a producer: its epoch, its last write, and its last data batch in that epoch, -1 for none."""
 
     epoch: int
     at_us: int
@@ -38,7 +39,7 @@ class _Last(NamedTuple):
 
 
 def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
-    """Offsets of the markers below ``end`` whose transaction has nothing left in the log."""
+    """Return the base offsets of markers below ``end`` whose transaction has no remaining batch."""
     if not log.lineages.any_transactional(log.extents):
         return {}
     known = _known(log, now, expiry_us)
@@ -59,7 +60,7 @@ def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
 
 
 def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
-    """Producers of transactions that have written lately (``ProducerStateManager.lastRecords``)."""
+    """Return the transactional producers that have not expired (``ProducerStateManager.lastRecords``)."""
     found: dict[int, _Last] = {}
     for _lineage, batch, _start, _end in log.batches():
         if batch.kind:
@@ -78,7 +79,7 @@ _MILLION: Final = 1_000_000
 
 
 class ToClean(NamedTuple):
-    """What a pass would look at: dirty offsets ``[first_dirty, first_uncleanable)``, and bytes before and in them.
+    """Candidate of a pass: dirty offsets ``[first_dirty, first_uncleanable)``, and bytes before and in them.
 
     ``overdue``: a dirty record is older than ``max.compaction.lag.ms``.
     """
@@ -91,13 +92,13 @@ class ToClean(NamedTuple):
 
     @property
     def dirty_ppm(self) -> int:
-        """The dirty part of all that can be cleaned, in millionths."""
+        """Dirty share of the cleanable bytes, in millionths."""
         total = self.clean_bytes + self.dirty_bytes
         return self.dirty_bytes * _MILLION // total if total else 0
 
 
 class Pass(NamedTuple):
-    """A finished pass: what the checkpoint says now, records removed, bytes read, and what it found."""
+    """Result of a pass: new checkpoint, number of records removed, bytes read, and the cleaned segments."""
 
     first_dirty: int
     cleaned_to: int
@@ -107,15 +108,15 @@ class Pass(NamedTuple):
 
 
 def _newest(segment: Segment) -> int:
-    """``LogSegment.largestTimestamp``."""
+    """Return the segment's largest timestamp (``LogSegment.largestTimestamp``)."""
     return segment.newest_us if segment.newest_us not in UNTOLD else segment.modified_us
 
 
 def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean | None:
-    """What there is to clean, None when it is not worth it yet (``grabFilthiestCompactedLog``).
+    """Return what there is to clean, None if it is not dirty enough (``grabFilthiestCompactedLog``).
 
-    ``stable`` is the last stable offset.
-    ``checkpoint`` is the first dirty offset of ``cleaner-offset-checkpoint``; one outside the log counts as its start.
+    ``stable`` is the last stable offset. ``checkpoint`` is the first dirty offset of ``cleaner-offset-checkpoint``; one
+    outside the log counts as the log start.
     """
     rules = log.rules
     first_dirty = checkpoint if log.log_start <= checkpoint <= log.leo else log.log_start
@@ -124,7 +125,7 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean
     if rules.min_lag_us:
         young = (one.base for one in _from(sealed, first_dirty) if _newest(one) > now - rules.min_lag_us)
         bound = min(bound, next(young, bound))
-    # Whole segments only: the one that holds the first uncleanable offset is left alone.
+    # Whole segments only: the one that holds the first uncleanable offset is not cleaned.
     cleanable = [one for index, one in enumerate(sealed) if _end_of(log, index) <= bound]
     end = _end_of(log, len(cleanable) - 1) if cleanable else first_dirty
     dirty = [one for one in _from(cleanable, first_dirty) if one.base < end]
@@ -139,7 +140,7 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean
 
 
 def _from(segments: list[Segment], offset: int) -> list[Segment]:
-    """The segments from the one that holds ``offset`` on."""
+    """Return the segments from the one that holds ``offset`` on."""
     first = next((index for index in range(len(segments) - 1, -1, -1) if segments[index].base <= offset), 0)
     return segments[first:]
 
@@ -152,11 +153,11 @@ def _end_of(log: ReplicaLog, index: int) -> int:
 def clean(
     log: ReplicaLog, work: ToClean, now: int, *, room: int, horizons: bool, expiry_us: int = NEVER, ahead_us: int = 0
 ) -> Pass:
-    """Do it (``Cleaner.doClean``).
+    """Run a cleaning pass (``Cleaner.doClean``).
 
-    ``room`` is how many keys the offset map takes: a pass that fills it goes no further. ``horizons``: tombstones go
-    by the time of the first cleaning that kept them (KIP-534, 3.1), before by the age of their segment's file; and
-    so do empty markers. ``expiry_us`` is how long a silent producer is known, ``ahead_us`` how far the clock is ahead.
+    ``room`` is the number of keys in the offset map: a pass that fills it goes no further. ``horizons``: tombstones and
+    empty markers expire by the time of the first cleaning that kept them (KIP-534, 3.1); before, by the age of their
+    segment's file. ``expiry_us`` is how long an idle producer is known, ``ahead_us`` how far the clock is ahead.
     """
     newest, end = _offset_map(log, work, room)
     count = sum(segment.base < end for segment in log.segments.sealed)
@@ -179,13 +180,13 @@ def clean(
 
 
 def _records(log: ReplicaLog, start: int, end: int) -> Iterator[tuple[Batch, list[Range]]]:
-    """Every batch with the ranges of it in ``[start, end)`` that are still there."""
+    """Yield every batch with its remaining ranges in ``[start, end)``."""
     for _lineage, batch, _size, low, high in log.kept_between(start, end):
         yield batch, log.left(low, high)
 
 
 def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, int], int]:
-    """The newest offset of every key in the dirty part, and how far that was looked at (``buildOffsetMap``)."""
+    """Return the newest offset of every key in the dirty part, and the end of the mapped range (``buildOffsetMap``)."""
     newest: dict[Key, int] = {}
     models = log.lineages.keys
     for batch, parts in _records(log, work.first_dirty, work.first_uncleanable):
@@ -202,7 +203,7 @@ def _offset_map(log: ReplicaLog, work: ToClean, room: int) -> tuple[dict[Key, in
 
 
 class _Sweep:
-    """Goes over segments and notes what is left out (``Cleaner.cleanSegments``)."""
+    """Scan of the old segments that collects what to drop (``Cleaner.cleanSegments``)."""
 
     def __init__(
         self, log: ReplicaLog, newest: dict[Key, int], end: int, now: int, empty: Bases, *, horizons: bool
@@ -211,7 +212,7 @@ class _Sweep:
         self.horizons: list[tuple[int, int]] = []
         self.removed = 0
         self.dropped: Bases = {}
-        """Markers."""
+        """Dropped markers."""
         self._log = log
         self._empty = empty
         self._newest = newest
@@ -220,7 +221,7 @@ class _Sweep:
         self._known = dict((log.cleaned or Cleaned()).horizons) if horizons else None
 
     def segment(self, start: int, end: int, *, keeps_deletes: bool) -> None:
-        """One old segment; ``keeps_deletes`` is what its age says of tombstones, where horizons do not."""
+        """Scan one old segment; ``keeps_deletes`` applies to tombstones where there are no horizons."""
         if self._log.cleaned is not None:
             self.holes.extend(self._log.cleaned.within(start, end))
         for batch, parts in _records(self._log, start, end):
@@ -231,9 +232,9 @@ class _Sweep:
                 self.horizons.append((batch.base, due))
 
     def _batch(self, batch: Batch, parts: list[Range], keeps_deletes: bool) -> bool:
-        """Leave out what has a newer record, or no key (``Cleaner.shouldRetainRecord``); True if a tombstone stays.
+        """Drop records with a newer one or without a key (``Cleaner.shouldRetainRecord``); True if a tombstone stays.
 
-        What was aborted goes; of markers those whose transaction has nothing left go as tombstones do.
+        Aborted records are dropped; markers of transactions without remaining batches are dropped like tombstones.
         """
         if batch.kind >= ABORT:
             return self._marker(batch, keeps_deletes)
@@ -255,7 +256,7 @@ class _Sweep:
         return stays
 
     def _marker(self, batch: Batch, keeps: bool) -> bool:
-        """Leave out an empty one that need not be kept; True if it stays for a while."""
+        """Drop an empty marker that has expired; True if an empty one stays for now."""
         if keeps or batch.base not in self._empty:
             return batch.base in self._empty
         self.holes.append((batch.base, batch.end))
@@ -265,7 +266,7 @@ class _Sweep:
 
 
 def _groups(log: ReplicaLog, segments: list[Segment]) -> Iterator[tuple[list[Segment], int]]:
-    """Neighbours that together fit a segment, by their old sizes, each with its end (``groupSegmentsBySize``)."""
+    """Yield adjacent segments that fit into one, by their old sizes, with their end (``groupSegmentsBySize``)."""
     group: list[Segment] = []
     for index, segment in enumerate(segments):
         full = sum(one.size for one in group) + segment.size > log.rules.segment_bytes
@@ -277,7 +278,7 @@ def _groups(log: ReplicaLog, segments: list[Segment]) -> Iterator[tuple[list[Seg
 
 
 def _regrouped(log: ReplicaLog, group: tuple[list[Segment], int]) -> Segment:
-    """One segment of what is left of several; its file's time is that of the last."""
+    """Return one segment with the remaining batches of several; its file has the time of the last one."""
     segments, end = group
     left = [(batch, size) for _l, batch, size, _s, _e in log.kept_between(segments[0].base, end)]
     stamps = [batch.timestamp_us for batch, _size in left]
@@ -291,22 +292,22 @@ def _regrouped(log: ReplicaLog, group: tuple[list[Segment], int]) -> Segment:
     )
 
 
-# Retention: which segments are old or many enough to be deleted (``UnifiedLog.deleteOldSegments``).
+# Retention: which segments are deleted by size or age (``UnifiedLog.deleteOldSegments``).
 #
-# The oldest goes first, and the first one that may stay ends it. A segment goes only when the high watermark has
-# passed its end, so nothing uncommitted is ever deleted. By size and by age the active segment may go too, if it
-# holds anything: a new one is rolled first.
+# The oldest goes first, up to the first one that may stay. A segment is deleted only when the high watermark has passed
+# its end, so nothing uncommitted is ever deleted. By size and by age the active segment may be deleted too, if it is
+# not empty: a new one is rolled first.
 
 
 BY_SIZE: Final = "retention.bytes"
 BY_TIME: Final = "retention.ms"
 
 _Predicate = Callable[[Segment, int], bool]
-"""Whether a segment goes; the second argument is the base of the next one, -1 for the active segment."""
+"""Whether a segment is deleted; the second argument is the base of the next one, -1 for the active segment."""
 
 
 def _deletable(log: ReplicaLog, hw: int, goes: _Predicate) -> int:
-    """How many of the oldest segments go (``UnifiedLog.deletableSegments``)."""
+    """Return how many of the oldest segments are to be deleted (``UnifiedLog.deletableSegments``)."""
     segments = log.segments.all
     for index, segment in enumerate(segments):
         last = index + 1 == len(segments)
@@ -318,7 +319,7 @@ def _deletable(log: ReplicaLog, hw: int, goes: _Predicate) -> int:
 
 
 def _over_size(log: ReplicaLog) -> _Predicate:
-    """Delete while what is left would still hold ``retention.bytes``."""
+    """Return a predicate that deletes while the rest still holds ``retention.bytes``."""
     over = log.segments.total - log.rules.retention_bytes
 
     def goes(segment: Segment, _following: int) -> bool:
@@ -332,7 +333,7 @@ def _over_size(log: ReplicaLog) -> _Predicate:
 
 
 def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
-    """By the largest *record* timestamp (KIP-33): records of the future pin a log, old-dated ones go at once."""
+    """Return a predicate by the largest *record* timestamp (KIP-33): future timestamps keep a segment."""
     rules = log.rules
 
     def goes(segment: Segment, _following: int) -> bool:
@@ -343,10 +344,10 @@ def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
 
 
 def retain(log: ReplicaLog, hw: int, now: int, ahead_us: int = 0) -> Iterator[tuple[str, int]]:
-    """Delete what the rules allow; after each move of the log's start: (the rule, where the log began before).
+    """Delete what the rules allow; yields (rule, previous log start) after each move of the log start.
 
-    What lies below a start that DeleteRecords set goes first, then what is too much, then what is too old; the last two
-    only where ``cleanup.policy`` names delete. ``ahead_us`` is how far the machine's clock is ahead.
+    Segments below a log start set by DeleteRecords are deleted first, then by size, then by age; the last two only if
+    ``cleanup.policy`` includes delete. ``ahead_us`` is how far the machine's clock is ahead.
     """
     segments = log.segments
     log.unlink(now)

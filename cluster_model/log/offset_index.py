@@ -1,8 +1,8 @@
-"""Sparse indexes of a segment, and the look-ups that go through them (``OffsetIndex``, ``TimeIndex``, KIP-33).
+"""Sparse offset and time indexes of a segment, and lookups that use them (``OffsetIndex``, ``TimeIndex``, KIP-33).
 
-They are a view: what Kafka would have on disk after each batch was appended by itself, which is also how a recovery
-rebuilds them. An entry is placed by the first batch that comes after more than ``index.interval.bytes`` since the
-last one; it names that batch's last offset and where the batch begins in the file.
+They are computed views: what Kafka would have on disk if each batch was appended separately, which is also how recovery
+rebuilds them. An entry is added by the first batch after more than ``index.interval.bytes`` since the last one; it has
+that batch's last offset and its position in the file.
 """
 
 from bisect import bisect_right
@@ -13,7 +13,7 @@ from cluster_model.log.segments import NO_TIMESTAMP, Segment
 
 
 class OffsetEntry(NamedTuple):
-    """Last offset of a batch, and the byte at which it begins in its segment's file."""
+    """Last offset of a batch, and its position in bytes in the segment's file."""
 
     offset: int
     position: int
@@ -27,14 +27,14 @@ class TimeEntry(NamedTuple):
 
 
 class Indexes(NamedTuple):
-    """Both indexes of a segment."""
+    """Offset index and time index of a segment."""
 
     offsets: tuple[OffsetEntry, ...]
     times: tuple[TimeEntry, ...]
 
 
 class TimestampAndOffset(NamedTuple):
-    """A timestamp look-up's answer: the first record that is not older, with its own timestamp."""
+    """Result of a timestamp lookup: the first record that is not older, with its own timestamp."""
 
     offset: int
     timestamp_us: int
@@ -47,7 +47,7 @@ def _end_of(log: ReplicaLog, segment: Segment) -> int:
 
 
 def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
-    """Entries of one segment of the log."""
+    """Return the index entries of one segment of the log."""
     offsets: list[OffsetEntry] = []
     times: list[TimeEntry] = []
     newest = TimeEntry(NO_TIMESTAMP, -1)
@@ -66,10 +66,10 @@ def indexes_of(log: ReplicaLog, segment: Segment) -> Indexes:
 
 
 def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> TimestampAndOffset | None:
-    """The first readable record of a timestamp or later, None when all are older (``fetchOffsetByTimestamp``).
+    """Return the first readable record of a timestamp or later, None if all are older (``fetchOffsetByTimestamp``).
 
-    Records of a batch share its timestamp here. The first segment whose largest timestamp reaches that far is
-    searched from its time index's floor entry on; segments before it are not looked into.
+    Records of a batch share its timestamp here. The first segment whose largest timestamp reaches that far is searched
+    from its time index's floor entry on; segments before it are skipped.
     """
     for segment in log.segments.all:
         if segment.newest_us < timestamp_us:
@@ -87,7 +87,7 @@ def offset_for_timestamp(log: ReplicaLog, timestamp_us: int) -> TimestampAndOffs
 
 
 def largest_timestamp(log: ReplicaLog) -> TimestampAndOffset | None:
-    """The last record of the first batch with the largest timestamp (KIP-734), None in a log without any."""
+    """Return the last record of the first batch with the largest timestamp (KIP-734), None for an empty log."""
     newest: TimestampAndOffset | None = None
     segment = max(log.segments.all, key=lambda known: known.newest_us)
     for _lineage, batch, _size, start, end in log.kept_between(segment.base, _end_of(log, segment)):
@@ -98,9 +98,9 @@ def largest_timestamp(log: ReplicaLog) -> TimestampAndOffset | None:
 
 
 def offset_before(log: ReplicaLog, time_us: int, now: int) -> int:
-    """Where the newest segment begins that was last written to at ``time_us`` or before, -1 if all were since.
+    """Return the base of the newest segment last modified at ``time_us`` or before, -1 if there is none.
 
-    The log's end counts as one more, written to right now (``Log.getOffsetsBefore``, up to 0.10.0).
+    The log end counts as one more, modified now (``Log.getOffsetsBefore``, up to 0.10.0).
     """
     known = [(segment.base, segment.modified_us) for segment in log.segments.all]
     if log.segments.size:

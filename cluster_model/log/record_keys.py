@@ -1,7 +1,8 @@
-"""The keys of records: key pools by partition, skew, and which record a later one replaces.
+"""Keys of records: key pools by partition, skew, and which record a later one replaces.
 
-Kafka places a record by its key. Here it is the other way round, which comes to the same odds: the partition is drawn
-first, by how often its keys come, and then one of its keys, so that the key is a function of the record's place.
+Kafka chooses a record's partition by its key. Here it is the other way round, with the same probabilities: the
+partition is drawn first, by the frequency of its keys, and then one of its keys, so that the key is a function of
+partition and record number.
 """
 
 from array import array
@@ -15,28 +16,28 @@ from cluster_model.protocol.records import Batch
 from cluster_model.spec.cluster_spec import HotKeys, KeySkew, OwnPartitioner
 from cluster_model.util.deterministic_math import exp2, log2, mixed, number_of, partition_for_key
 
-# Key skew: the key that a draw stands for, where some keys come more often than others.
+# Key skew: the key that a random number selects, where some keys are more frequent than others.
 #
-# One draw of 64 bits decides, by whole numbers alone, so that every replica finds the same key.
+# One random number of 64 bits decides, in integer arithmetic alone, so that every replica finds the same key.
 
 
 _MILLION: Final = 1_000_000
 _THOUSAND: Final = 1_000
 _EXACT: Final = 256
-"""Keys with a weight of their own; the rarer ones share it with neighbours."""
+"""Number of keys with a weight of their own; rarer ones share it with their neighbours."""
 _WIDENING: Final = 16
-"""A group of rare keys has one in so many of the keys before it."""
+"""A group of rare keys is as large as the number of keys before it, divided by this."""
 
 
 class Weights(NamedTuple):
-    """Groups of neighbours that are alike often: where each begins, and all weight up to and including it."""
+    """Groups of equally frequent neighbouring keys: where each begins, and the cumulative weights."""
 
     begins: tuple[int, ...]
-    """And behind the last one."""
+    """First key of each group, and the end of the last one."""
     sums: tuple[int, ...]
 
     def drawn(self, draw: int) -> int:
-        """Which one a draw stands for that is uniform over 64 bits."""
+        """Return the key that a uniform 64-bit random number selects."""
         begins, sums = self
         point = draw * sums[-1] >> 64
         group = bisect_right(sums, point)
@@ -46,7 +47,7 @@ class Weights(NamedTuple):
 
 
 def rank(skew: KeySkew | None, distinct: int, draw: int) -> int:
-    """The key, from 0 for the most frequent to ``distinct`` - 1, of a draw that is uniform over 64 bits."""
+    """Return the key of a uniform 64-bit random number, from 0, the most frequent, to ``distinct`` - 1."""
     if skew is None:
         return draw * distinct >> 64
     return weights(skew, distinct).drawn(draw)
@@ -54,7 +55,7 @@ def rank(skew: KeySkew | None, distinct: int, draw: int) -> int:
 
 @lru_cache(maxsize=64)
 def weights(skew: KeySkew | None, distinct: int) -> Weights:
-    """How often each of the keys is drawn; a group's weight is a multiple of its number of keys."""
+    """Return the weights of the keys; a group's weight is a multiple of its number of keys."""
     if skew is None:
         return Weights((0, distinct), (distinct,))
     if distinct == 1:
@@ -66,7 +67,7 @@ def weights(skew: KeySkew | None, distinct: int) -> Weights:
 
 
 def _zipf(exponent: int, distinct: int) -> Weights:
-    """The weight of key ``i`` is ``(i + 1) ** -s``; a group's is that of its middle key, for each of its keys."""
+    """Return Zipf weights: key ``i`` has ``(i + 1) ** -s``, a group that of its middle key for each key."""
     begins, sums, total, begin = [0], [], 0, 0
     while begin < distinct:
         width = 1 if begin < _EXACT else min(begin // _WIDENING, distinct - begin)
@@ -82,19 +83,19 @@ _PER_MILLION: Final = 1_000_000
 
 
 class KeySet(NamedTuple):
-    """Keys ``key-0`` to ``key-(distinct - 1)``, the frequent ones first, and what decides where each of them goes."""
+    """Keys ``key-0`` to ``key-(distinct - 1)``, the most frequent first, and their partitioner."""
 
     distinct: int
     skew: KeySkew | None = None
-    """None: all keys are alike often."""
+    """Skew; None: all keys are equally frequent."""
     own: OwnPartitioner | None = None
-    """None: Kafka's hash alone."""
+    """Custom partitioner; None: Kafka's hash alone."""
     hot: tuple[tuple[int, int], ...] = ()
-    """(key, share in millionths): so many of all records have that key, whatever the skew; one after the other."""
+    """(key, share in millionths) of hot keys: that share of the records not taken by the ones before."""
 
 
 class Pool:
-    """Which keys each partition has while there are ``total`` of them."""
+    """Keys of each partition while the topic has ``total`` partitions."""
 
     __slots__ = ("_keys", "_partitions", "_sums", "_weights")
 
@@ -106,11 +107,11 @@ class Pool:
         self._sums = tuple(accumulate(each.sums[-1] for each in self._weights.values()))
 
     def partition(self, draw: int) -> int:
-        """Where the next record goes, by a draw that is uniform over 64 bits."""
+        """Return the partition of the next record, by a uniform 64-bit random number."""
         return self._partitions[bisect_right(self._sums, draw * self._sums[-1] >> 64)]
 
     def counts(self, records: int, draw: Callable[[], int]) -> dict[int, int]:
-        """How many of the next records go to each partition, in the order of their first ones."""
+        """Return the number of next records for each partition, in the order of their first ones."""
         partitions, sums = self._partitions, self._sums
         whole = sums[-1]
         found: dict[int, int] = {}
@@ -120,16 +121,16 @@ class Pool:
         return found
 
     def key(self, partition: int, draw: int) -> int:
-        """The key of a record there, by another draw."""
+        """Return the key of a record in a partition, by another random number."""
         return self._keys[partition][self._weights[partition].drawn(draw)]
 
     def keys(self, partition: int) -> tuple[int, ...]:
-        """All keys of a partition, the most frequent first."""
+        """Return all keys of a partition, the most frequent first."""
         return tuple(self._keys.get(partition, ()))
 
 
 def _shares(keys: KeySet, total: int) -> dict[int, "array[int]"]:
-    """Partition → its keys, both in ascending order."""
+    """Return partition → its keys, both in ascending order."""
     own, others = (dict(keys.own.keys), keys.own.others) if keys.own is not None else ({}, -1)
     shares: dict[int, array[int]] = {}
     for key in range(keys.distinct):
@@ -144,7 +145,7 @@ def _shares(keys: KeySet, total: int) -> dict[int, "array[int]"]:
 
 
 def _within(whole: Weights, share: "array[int]") -> Weights:
-    """How often each of some keys, in ascending order, is drawn: as often as among all."""
+    """Return the weights of some keys, in ascending order: the same as among all keys."""
     begins, sums, total, begin, before = [0], [], 0, 0, 0
     for first, end, upto in zip(whole.begins, whole.begins[1:], whole.sums, strict=False):
         width = bisect_left(share, end, begin) - begin
@@ -158,7 +159,7 @@ def _within(whole: Weights, share: "array[int]") -> Weights:
 
 
 class HotPool(Pool):
-    """A pool in which some keys have a share of all records; the rest are as they would be without."""
+    """A pool in which hot keys have a fixed share of all records; the rest are distributed as without them."""
 
     __slots__ = ("_hot", "_rest_ppm")
 
@@ -166,7 +167,7 @@ class HotPool(Pool):
         super().__init__(keys, total)
         homes = {key: partition for partition, share in self._keys.items() for key in share}
         self._hot: list[tuple[int, int, int, int]] = []
-        """(partition, key, share of what is left by the ones before, share of all)."""
+        """(partition, key, share of what the ones before leave, share of all)."""
         left = _PER_MILLION
         for key, share_ppm in keys.hot:
             self._hot.append((homes[key], key, share_ppm, left * share_ppm // _PER_MILLION))
@@ -174,7 +175,7 @@ class HotPool(Pool):
         self._rest_ppm = left
 
     def partition(self, draw: int) -> int:
-        """Where the next record goes, by a draw that is uniform over 64 bits."""
+        """Return the partition of the next record, by a uniform 64-bit random number."""
         for home, _key, share_ppm, _of_all in self._hot:
             if draw * _PER_MILLION >> 64 < share_ppm:
                 return home
@@ -182,7 +183,7 @@ class HotPool(Pool):
         return super().partition(draw)
 
     def counts(self, records: int, draw: Callable[[], int]) -> dict[int, int]:
-        """How many of the next records go to each partition, in the order of their first ones."""
+        """Return the number of next records for each partition, in the order of their first ones."""
         found: dict[int, int] = {}
         for _record in range(records):
             partition = self.partition(draw())
@@ -190,7 +191,7 @@ class HotPool(Pool):
         return found
 
     def key(self, partition: int, draw: int) -> int:
-        """The key of a record there, by another draw."""
+        """Return the key of a record in a partition, by another random number."""
         here = [(key, of_all) for home, key, _share, of_all in self._hot if home == partition]
         if not here:
             return super().key(partition, draw)
@@ -205,39 +206,38 @@ class HotPool(Pool):
 
 @lru_cache(maxsize=64)
 def pool(keys: KeySet, total: int) -> Pool:
-    """The one of these keys and so many partitions: producers alike have it together."""
+    """Return the pool of these keys and that many partitions, which equal producers share."""
     return HotPool(keys, total) if keys.hot else Pool(keys, total)
 
 
-# Record keys: which record a later one replaces in a compacted topic, and which partition it goes to.
+# Record keys: which record a later one replaces in a compacted topic, and its partition.
 #
-# A producer's records have keys if its ``keys`` says how many: ``key-0``, ``key-1`` and so on, for all producers
-# alike. The key of a record is drawn once and for all from the producer's name, the partition and the record's
-# number: no log stores it, and every replica finds the same one. Where keys decide on the partition, it is one of those
-# that went there when the record was placed. Some may come more often than others (key skew).
+# A producer's records have keys if its ``keys`` gives their number: ``key-0``, ``key-1`` and so on, the same for all
+# producers. The key of a record follows from the producer's name, the partition and the record's number: no log stores
+# it, and every replica finds the same one. Where keys determine the partition, it is one of the keys of that partition
+# at the time the record was sent. Some may be more frequent than others (key skew).
 #
-# A hand-stepped trace names its records: ``a=1`` has key ``a``, and ``a=`` is a tombstone. A name without ``=`` is a
-# record without a key.
+# A manual trace names its records: ``a=1`` has key ``a``, and ``a=`` is a tombstone. A name without ``=`` is a record
+# without a key.
 
 
 Key = int | str
-"""Of a named record, its key; of any other N of its key ``key-N``."""
+"""Key of a named record; of any other record N of its key ``key-N``."""
 
 Placed = tuple[int, tuple[int, ...]]
-"""How many partitions there were when keys were told apart among them, and from which number on in each partition; from
-0 on in those that are not in it."""
+"""(number of partitions, first record number in each partition from which it applies); 0 for partitions not listed."""
 
 Hot = tuple[tuple[int, int], ...]
 """(key, share of all records in millionths) of keys that a fault has made hot."""
 Heated = tuple[tuple[int, ...], Hot]
-"""From which number on in each partition some keys are hot, as in :data:`Placed`."""
+"""(first record number in each partition, hot keys from there on), as in :data:`Placed`."""
 
 _REMEMBERED: Final = 4_096
-"""Batches whose drawn keys are kept: replicas clean the same ones at about the same time."""
+"""Number of batches whose keys are cached: replicas clean the same ones at about the same time."""
 
 
 class ProducerKeys:
-    """The keys of one producer's records. One in ``tombstones`` deletes its key; 0: none does."""
+    """Keys of one producer's records; one record in ``tombstones`` deletes its key, 0: none does."""
 
     __slots__ = ("heated", "keys", "placed", "tombstones")
 
@@ -245,18 +245,18 @@ class ProducerKeys:
         self.keys = keys
         self.tombstones = tombstones
         self.placed: tuple[Placed, ...] = ()
-        """Oldest first; empty where something else than its key decides where a record goes."""
+        """Oldest first; empty where something else than the key determines the partition."""
         self.heated: tuple[Heated, ...] = ()
         """Oldest first; empty while no key was ever made hot."""
 
     @property
     def hot(self) -> Hot:
-        """The keys that are hot now."""
+        """Keys that are hot now."""
         return self.heated[-1][1] if self.heated else ()
 
 
 class KeyModel(NamedTuple):
-    """The keys of a producer's records in partition ``number`` of its topic."""
+    """Keys of a producer's records in partition ``number`` of its topic."""
 
     seed: int
     number: int
@@ -264,20 +264,20 @@ class KeyModel(NamedTuple):
 
 
 class BatchKeys(NamedTuple):
-    """What compaction looks at: the key of each record of a batch, None for one without, and which delete theirs."""
+    """Keys of a batch for compaction: each record's key, None without one, and which records are tombstones."""
 
     keys: Sequence[Key | None]
     deletes: frozenset[int]
-    """Places in the batch."""
+    """Indexes of tombstones in the batch."""
 
 
 def key_model(client: str, topic: str, number: int, of: ProducerKeys) -> KeyModel:
-    """Keys of a producer in a partition."""
+    """Return the keys of a producer in a partition."""
     return KeyModel(number_of(f"{client}/{topic}-{number}"), number, of)
 
 
 def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
-    """The keys of ``count`` records from number ``sequence`` on."""
+    """Return the keys of ``count`` records from number ``sequence`` on."""
     of, number = model.of, model.number
     end = sequence + count
     totals = [(_start(starts, number), total) for total, starts in of.placed]
@@ -310,7 +310,7 @@ def _joined(parts: list[BatchKeys]) -> BatchKeys:
 def _drawn(
     seed: int, partition: int, keys: KeySet, tombstones: int, total: int, sequence: int, count: int
 ) -> BatchKeys:
-    """Keys of records that were all placed among ``total`` partitions; 0: by something else than their keys."""
+    """Return the keys of records placed among ``total`` partitions; 0: placed by something else than their keys."""
     numbers = [mixed(seed + sequence + index) for index in range(count)]
     if total:
         placed = pool(keys, total)
@@ -324,14 +324,14 @@ def _drawn(
 
 
 def named(names: tuple[str, ...]) -> BatchKeys:
-    """The keys of the records that a hand-stepped trace calls so."""
+    """Return the keys of a manual trace's named records."""
     parts = [name.partition("=") for name in names]
     deletes = [index for index, (_key, sign, value) in enumerate(parts) if sign and not value]
     return BatchKeys([key if sign else None for key, sign, _value in parts], frozenset(deletes))
 
 
 def keys_of(models: dict[str, KeyModel], batch: Batch) -> BatchKeys:
-    """The keys of a batch's records."""
+    """Return the keys of a batch's records."""
     if batch.name:
         return named(batch.name)
     model = models.get(batch.client)
@@ -341,5 +341,5 @@ def keys_of(models: dict[str, KeyModel], batch: Batch) -> BatchKeys:
 
 
 def lacks_key(models: dict[str, KeyModel], client: str, names: tuple[str, ...]) -> bool:
-    """Whether any record of a batch about to be written has no key."""
+    """Whether any record of a batch to be written has no key."""
     return None in named(names).keys if names else client not in models

@@ -1,9 +1,9 @@
-"""One replica's log: extents over shared batches, its start and end, what is on disk, and a comparison of two.
+"""One replica's log: extents over shared batches, its start and end, its durable part, and a comparison of two logs.
 
-An append by a follower is one assignment however many batches it carries, a snapshot is a few numbers, truncation
-moves the end. Three layers are kept apart: the page cache (``leo``), which a process crash leaves alone; the part
-that has reached the disk (``durable``), which is all that a power loss leaves; and the part that Kafka itself knows
-to be there because it flushed it (``recovery_point``), above which a start after a crash checks everything.
+An append by a follower is one assignment however many batches it carries, a snapshot is a few numbers, truncation moves
+the end. Three ends are distinguished: the page cache (``leo``), which survives a process crash; what has reached the
+disk (``durable``), which survives a power loss; and what Kafka itself knows to be on disk because it flushed it
+(``recovery_point``), above which a start after a crash checks everything.
 """
 
 from bisect import bisect_right
@@ -20,7 +20,7 @@ from cluster_model.util.ranges import Range, subtract
 
 
 class ReplicaLog:
-    """The log of one replica of one partition."""
+    """The log of one replica of one partition (``UnifiedLog``)."""
 
     __slots__ = (
         "_marks", "_unlinked", "cleaned", "cut", "dropped", "durable", "epochs", "extents", "flush_aged_us",
@@ -31,7 +31,7 @@ class ReplicaLog:
     def __init__(
         self, lineages: Lineages, *, uses_epochs: bool, replaces: bool, rules: LogRules = DEFAULT_RULES
     ) -> None:
-        """``uses_epochs``: message format 2, whose batches carry epochs (0.11 and later)."""
+        """Start empty; ``uses_epochs``: message format 2, whose batches carry epochs (0.11 and later)."""
         self.lineages = lineages
         self.extents: list[Extent] = []
         self.leo = 0
@@ -43,42 +43,42 @@ class ReplicaLog:
         self.rules = rules
         self.segments = Segments(rules)
         self.cleaned: Cleaned | None = None
-        """What compaction removed. Extents, ends and epochs do not know of it; sizes and readers do."""
+        """What compaction removed. It affects sizes and reads, not extents, ends and epochs."""
         self.transactions = TransactionIndex()
         self.flushed_us = 0
-        """When everything was last forced to disk (``UnifiedLog.lastFlushTime``)."""
+        """Time of the last flush (``UnifiedLog.lastFlushTime``)."""
         self.flush_aged_us = 0
-        """How much longer ago that is by the machine's clock, which was set since."""
+        """How much older the last flush is by the machine's clock, which was changed since."""
         self.torn = 0
-        """Bytes of a batch that a crash left half written behind the log's end, until a start cuts them off."""
+        """Bytes of a torn batch after the log's end, until a start truncates it."""
         self.on_roll: Callable[[int, int, str], None] | None = None
         """Called with the time, the new segment's base and the rule after a roll."""
         self.cut: tuple[tuple[int, int, int], ...] = ()
-        """What the last truncation took: (stint, start, end) each."""
+        """What the last truncation removed: (branch id, start, end) each."""
         self.dropped: tuple[tuple[int, int, int], ...] = ()
-        """What the last move of the start took, as (lineage, start, end): for the observer, at that very moment."""
+        """What the last move of the log start removed: (branch id, start, end) each; for the observer."""
         self._marks: list[tuple[int, int]] = []
         self._unlinked: list[tuple[int, int]] = []
-        """(when its files go, bytes) of segments renamed to ``.deleted``."""
+        """(time of unlinking, bytes) of segments renamed to ``.deleted``."""
 
     def configure(self, rules: LogRules) -> None:
-        """Go by other rules from here on (``UnifiedLog.updateConfig``)."""
+        """Use other rules from here on (``UnifiedLog.updateConfig``)."""
         self.rules = rules
         self.segments.configure(rules)
 
     def extent_index(self, offset: int) -> int:
-        """Index of the extent that covers ``offset``."""
+        """Return the index of the extent that covers ``offset``."""
         return bisect_right(self.extents, offset, key=lambda extent: extent[0]) - 1
 
     def lineage_at(self, offset: int) -> Lineage:
-        """The lineage that covers ``offset``, which must be in the log."""
+        """Return the log branch that covers ``offset``, which must be in the log."""
         return self.lineages.by_id[self.extents[self.extent_index(offset)][1]]
 
     def held(self, lineage_id: int) -> list[tuple[int, int]]:
-        """The offsets ``[start, end)`` of a lineage that this log holds, or held until it was compacted, ascending.
+        """Return the ranges ``[start, end)`` of a log branch that this log holds, ascending, ignoring compaction.
 
-        Usually one range or none. An unfenced follower of an old generation can have another stint's records in
-        between: what it fetched before and after it was led astray.
+        Usually one range or none. An unfenced follower of an old version can have another branch's records in between:
+        it fetched from a stale leader in the meantime.
         """
         extents = self.extents
         found: list[tuple[int, int]] = []
@@ -91,13 +91,13 @@ class ReplicaLog:
         return found
 
     def holds(self, lineage_id: int, start: int, end: int) -> bool:
-        """Whether this log holds ``[start, end)`` of a lineage; quick where it is the newest one."""
+        """Whether this log holds ``[start, end)`` of a log branch; fast for the newest one."""
         if self.extents and self.extents[-1][1] == lineage_id and self.extents[-1][0] <= start and end <= self.leo:
             return start >= self.log_start
         return any(first <= start and end <= last for first, last in self.held(lineage_id))
 
     def append_batch(self, lineage: Lineage, batch: Batch) -> None:
-        """Write as leader."""
+        """Append a batch as leader."""
         base, records, size, now = batch[:4]
         stamp = batch.timestamp_us
         rule = self.segments.admit(base + records, size, stamp, stamp, now)
@@ -119,14 +119,14 @@ class ReplicaLog:
             self.flush(batch.appended_us)
 
     def _admit(self, start: int, end: int, size: int, first_us: int, newest_us: int, now: int) -> None:
-        """Make room for an append and count it: maybe roll, which flushes what precedes the new segment."""
+        """Count an append in the active segment; if it must roll first, flush what precedes the new segment."""
         rule = self.segments.admit(end, size, first_us, newest_us, now)
         if rule:
             self._roll(start, now, rule)
             self.segments.book(size, first_us, newest_us, now)
 
     def _roll(self, base: int, now: int, rule: str) -> None:
-        """``UnifiedLog.roll``. The flush is asynchronous in Kafka, with no delay; here it is done at once."""
+        """Roll a new segment (``UnifiedLog.roll``); the flush, which is asynchronous in Kafka, is done at once."""
         self.segments.roll(base, now)
         self.recovery_point = max(self.recovery_point, base)
         self.durable = max(self.durable, base)
@@ -135,14 +135,14 @@ class ReplicaLog:
             self.on_roll(now, base, rule)
 
     def roll(self, now: int, rule: str) -> bool:
-        """Begin a new segment at the log's end; False where the active one is still empty."""
+        """Roll a new segment at the log's end; False if the active one is empty."""
         if not self.segments.size:
             return False
         self._roll(self.leo, now, rule)
         return True
 
     def append_slice(self, records: Slice, now: int = 0) -> None:
-        """Write as follower what a fetch brought, as one append; it must begin at the log's end."""
+        """Append fetched records as follower, as one append; they must start at the log's end."""
         if records.start != self.leo:
             raise ValueError(f"append at {records.start} to a log that ends at {self.leo}")
         extents = records.extents
@@ -180,7 +180,7 @@ class ReplicaLog:
             newest_us = max(newest_us, top)
             end = start
         if size > self.rules.segment_bytes:
-            # More than a segment takes: what Kafka would refuse goes in batch by batch.
+            # More than fits a segment: Kafka would reject it, here it is appended batch by batch.
             at = records.start
             for batch, end in self.lineages.batches_of(records.extents, records.end):
                 self._admit(at, end, batch.size, batch.timestamp_us, batch.timestamp_us, now)
@@ -189,7 +189,7 @@ class ReplicaLog:
             self._admit(records.start, records.end, size, first_us, newest_us, now)
 
     def _admit_cleaned(self, records: Slice, cleaned: Cleaned, now: int) -> None:
-        """Copy what a cleaned log has left, batch by batch, holes included."""
+        """Append the remaining batches of a compacted log one by one, including its gaps."""
         at = records.start
         for batch, end in self.lineages.batches_of(records.extents, records.end):
             if not cleaned.gone(batch):
@@ -199,7 +199,7 @@ class ReplicaLog:
         self.cleaned = joined(self.cleaned, cleaned)
 
     def read(self, start: int, bound: int, max_bytes: int) -> Slice:
-        """Whole batches of ``[start, bound)`` within ``max_bytes``, at least one where there is any."""
+        """Return whole batches of ``[start, bound)`` within ``max_bytes``, at least one if there is any."""
         end = min(bound, self.leo)
         if start >= end:
             return Slice(start, start, ())
@@ -227,7 +227,7 @@ class ReplicaLog:
         return Slice(start, at, tuple(found))
 
     def _read_cleaned(self, cleaned: Cleaned, start: int, end: int, max_bytes: int) -> Slice:
-        """The same where compaction has been: what it removed takes no room, and a hole at the end is skipped too."""
+        """Read a compacted part: removed records take no bytes, and a gap at the end is skipped too."""
         at = start
         found: list[Extent] = []
         empty = True
@@ -243,14 +243,14 @@ class ReplicaLog:
         return Slice(start, at, tuple(found), cleaned.clip(start, at))
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """``[start, end)`` by the stints that hold it: (stint, start, end) each."""
+        """Yield ``[start, end)`` by log branch: (branch id, start, end) each."""
         for index, (first, stint) in enumerate(self.extents):
             last = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
             if max(first, start) < min(last, end):
                 yield stint, max(first, start), min(last, end)
 
     def truncate(self, offset: int, now: int = 0) -> None:
-        """Drop everything from ``offset`` on (``UnifiedLog.truncateTo``); at or behind the end only the epoch cache."""
+        """Truncate the log to ``offset`` (``UnifiedLog.truncateTo``); at or after the end only the epoch cache."""
         self.cut = tuple(self.pieces(max(offset, self.log_start), self.leo))
         if offset < self.segments.first_base:
             self.restart_at(offset, now)
@@ -272,7 +272,7 @@ class ReplicaLog:
         self.epochs.truncate_from_end(self.leo)
 
     def restart_at(self, offset: int, now: int = 0) -> None:
-        """Drop everything and begin anew at ``offset`` (``UnifiedLog.truncateFullyAndStartAt``)."""
+        """Drop everything and restart at ``offset`` (``UnifiedLog.truncateFullyAndStartAt``)."""
         self.extents.clear()
         self.dropped = ()
         self.cleaned = None
@@ -284,9 +284,9 @@ class ReplicaLog:
         self.segments.restart_at(offset, now)
 
     def reload(self, start: int, recovery_point: int) -> None:
-        """Be what a start finds: ``start`` and ``recovery_point`` as checkpointed, the end by scanning.
+        """Load the log at a start: ``start`` and ``recovery_point`` from checkpoints, the end by scanning.
 
-        ``LogLoader.load``: a log that ends before its checkpointed start begins anew there.
+        A log that ends before its checkpointed start restarts there (``LogLoader.load``).
         """
         if self.leo < start:
             self.restart_at(start)
@@ -296,7 +296,7 @@ class ReplicaLog:
         self.epochs.truncate_from_start(self.log_start)
 
     def move_start(self, offset: int) -> bool:
-        """Make ``offset`` the first readable one; False if it is not ahead (``maybeIncrementLogStartOffset``)."""
+        """Advance the log start to ``offset``; False if it is not ahead (``maybeIncrementLogStartOffset``)."""
         before = self.log_start
         if offset <= before:
             return False
@@ -306,7 +306,7 @@ class ReplicaLog:
         return True
 
     def delete_segments(self, count: int, now: int) -> None:
-        """Delete the oldest segments (``UnifiedLog.deleteSegments``); the log starts no earlier than what is left."""
+        """Delete the oldest segments (``UnifiedLog.deleteSegments``) and advance the log start past them."""
         if not count:
             return
         segments = self.segments
@@ -324,54 +324,54 @@ class ReplicaLog:
             self.extents[0] = (max(base, self.extents[0][0]), self.extents[0][1])
 
     def replace_segments(self, count: int, fresh: list[Segment], now: int) -> None:
-        """Put cleaned segments in the place of the oldest ``count`` (``LocalLog.replaceSegments``)."""
+        """Replace the oldest ``count`` segments by cleaned ones (``LocalLog.replaceSegments``)."""
         self._unlinked.append((now + self.rules.delete_delay_us, self.segments.drop_first(count)))
         self.segments.sealed[:0] = fresh
 
     def unlink(self, now: int = NEVER) -> None:
-        """Remove the files of segments that were deleted ``file.delete.delay.ms`` ago; by default all."""
+        """Unlink the files of segments deleted ``file.delete.delay.ms`` ago; by default all."""
         if self._unlinked and self._unlinked[0][0] <= now:
             self._unlinked = [entry for entry in self._unlinked if entry[0] > now]
 
     @property
     def disk_bytes(self) -> int:
-        """Bytes of files, those that are only renamed so far and a torn batch included."""
+        """Bytes of all files, including renamed ones that are not unlinked yet and a torn batch."""
         return self.segments.total + self.torn + sum(size for _at, size in self._unlinked)
 
     def age(self, now: int) -> None:
-        """Count as durable what has been dirty for long enough."""
+        """Count as durable what has been dirty for ``writeback_us``."""
         while self._marks and now - self._marks[0][0] >= self.rules.writeback_us:
             self.durable = max(self.durable, self._marks.pop(0)[1])
 
     def mark(self, now: int) -> None:
-        """Note what has been written by now, so that its age can be told; called every few seconds."""
+        """Record the current end, for the age of dirty pages; called every few seconds."""
         self.age(now)
         if self.leo != (self._marks[-1][1] if self._marks else self.durable):
             self._marks.append((now, self.leo))
 
     @property
     def ages(self) -> bool:
-        """Whether something that was marked is not known to be on disk yet."""
+        """Whether a recorded end is not known to be durable yet."""
         return bool(self._marks)
 
     def flush(self, now: int = 0) -> None:
-        """Force everything to disk, which moves the recovery point (``UnifiedLog.flush``)."""
+        """Flush everything, which advances the recovery point (``UnifiedLog.flush``)."""
         self.durable = self.recovery_point = self.leo
         self.flushed_us, self.flush_aged_us = now, 0
 
     def durable_end(self, keep: int = -1) -> int:
-        """Where a power loss cuts: behind the last whole batch on disk, or among the first ``keep`` records."""
+        """Return the end after a power loss: that of the last whole durable batch, or of the first ``keep`` records."""
         cut = min(self.durable if keep < 0 else max(keep, self.segments.first_base), self.leo)
         if not self.extents or not self.extents[0][0] < cut < self.leo:
             return cut
         return max(self.lineage_at(cut).batch_at(cut).base, self.extents[self.extent_index(cut)][0])
 
     def batches(self) -> Iterator[tuple[Lineage, Batch, int, int]]:
-        """Every batch with its lineage and the offsets ``[start, end)`` of it that this log holds, oldest first."""
+        """Yield every batch with its log branch and its offsets ``[start, end)`` in this log, oldest first."""
         return self.batches_between(self.log_start, self.leo)
 
     def batches_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int]]:
-        """Like :meth:`batches` over ``[start, end)`` of the files, what lies below the log's start included."""
+        """Yield batches as :meth:`batches` over ``[start, end)`` of the files, also below the log start."""
         for index in range(max(0, self.extent_index(start)), len(self.extents)):
             first, lineage_id = self.extents[index]
             lineage = self.lineages.by_id[lineage_id]
@@ -383,7 +383,7 @@ class ReplicaLog:
                 yield lineage, batch, max(low, batch.base), min(high, batch.end)
 
     def kept_between(self, start: int, end: int) -> Iterator[tuple[Lineage, Batch, int, int, int]]:
-        """(stint, batch, bytes left, start, end) of the batches over ``[start, end)`` that still hold any record."""
+        """Yield (branch, batch, remaining bytes, start, end) of batches in ``[start, end)`` with remaining records."""
         cleaned = self.cleaned
         for lineage, batch, low, high in self.batches_between(start, end):
             if cleaned is None or low >= cleaned.end:
@@ -392,13 +392,13 @@ class ReplicaLog:
                 yield lineage, batch, cleaned.size_of(batch), low, high
 
     def left(self, start: int, end: int) -> list[tuple[int, int]]:
-        """The parts of ``[start, end)`` that compaction has not removed."""
+        """Return the parts of ``[start, end)`` that compaction has not removed."""
         if self.cleaned is None:
             return [(start, end)] if start < end else []
         return self.cleaned.left(start, end)
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the lineages, which the partition keeps."""
+        """Return all state except the batches, which the partition keeps."""
         return (
             tuple(self.extents), self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries,
             tuple(self._marks), tuple(self._unlinked), self.segments.save(), self.cleaned, self.flushed_us, self.torn,
@@ -406,7 +406,7 @@ class ReplicaLog:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             extents, self.leo, self.log_start, self.durable, self.recovery_point, self.epochs.entries, marks, unlinked,
             segments, self.cleaned, self.flushed_us, self.torn, transactions, self.flush_aged_us,
@@ -418,11 +418,11 @@ class ReplicaLog:
         self.segments.load(segments)
 
 
-# Comparing the logs of two replicas: exact, by lineage, without looking at single records.
+# Comparison of two replicas' logs: exact, by log branch, without comparing records.
 
 
 def differing(one: ReplicaLog, other: ReplicaLog) -> list[Range]:
-    """Offsets that both logs hold, with different records; what either has compacted away is no difference."""
+    """Return offsets at which both logs hold different records; compacted records are no difference."""
     start = max(one.log_start, other.log_start)
     end = min(one.leo, other.leo)
     if start >= end or one.extents == other.extents:

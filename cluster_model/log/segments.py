@@ -1,9 +1,9 @@
-"""Segments of one replica's log: when a new one begins, and what each holds (``LogSegment``, ``UnifiedLog.maybeRoll``).
+"""Segments of one replica's log: when one rolls, and what it holds (``LogSegment``, ``UnifiedLog.maybeRoll``).
 
 Nothing here is per record, and an append costs a few comparisons: a segment is its base offset, its bytes, two
-timestamps and how many index entries it has by now. Which batches lie in it is the log's business. The same appends
-give the same segments, but a follower appends what one fetch brought as one piece and its leader batch by batch, so
-two replicas of a partition need not roll at the same offsets.
+timestamps and its numbers of index entries. The log knows which batches are in it. The same appends give the same
+segments, but a follower appends the result of one fetch as a whole and its leader batch by batch, so two replicas of a
+partition need not roll at the same offsets.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ TIME_ENTRY: Final = 12
 INT32_MAX: Final = 2**31 - 1
 """Index entries store offsets relative to their segment's base in 31 bits."""
 NO_TIMESTAMP: Final = -(1 << 62)
-"""Of an empty segment; a clock that is behind stamps records from before the session began."""
+"""Timestamp of an empty segment; below any that a clock behind virtual time 0 can give."""
 UNTOLD: Final = (NO_TIMESTAMP, -1)
-"""What stands where records have no timestamps."""
+"""Values for records without timestamps."""
 
 BY_SIZE: Final = "segment.bytes"
 BY_TIME: Final = "segment.ms"
@@ -31,7 +31,7 @@ BY_RETENTION: Final = "retention"
 
 
 class Segment(NamedTuple):
-    """A segment as it stands. Timestamps are those of records, :data:`NO_TIMESTAMP` in an empty one."""
+    """One segment; timestamps are those of records, :data:`NO_TIMESTAMP` in an empty one."""
 
     base: int
     size: int
@@ -39,11 +39,11 @@ class Segment(NamedTuple):
     newest_us: int
     created_us: int
     modified_us: int
-    """When this replica last wrote to it, by its own clock."""
+    """Time of this replica's last write to it, by its own clock."""
 
 
 class Segments:
-    """Sealed segments, oldest first, and the active one, which alone is written to."""
+    """Sealed segments, oldest first, and the active one, to which records are appended."""
 
     __slots__ = (
         "_allowed_us", "_calm_bytes", "_calm_now", "_calm_us", "_entries", "_full", "_indexed_us", "_interval",
@@ -55,7 +55,7 @@ class Segments:
         self._rules = rules
         self._interval = rules.index_interval
         self._salt = 0
-        """What this log's jitter is drawn from."""
+        """Seed of this log's roll jitter."""
         self.sealed: list[Segment] = []
         self._open(0, 0)
 
@@ -72,16 +72,16 @@ class Segments:
         self._reckon_calm()
 
     def _jitter(self, base: int) -> int:
-        """How much earlier than ``segment.ms`` the segment at ``base`` rolls (``LogConfig.randomSegmentJitter``)."""
+        """Return how much earlier than ``segment.ms`` a segment rolls (``LogConfig.randomSegmentJitter``)."""
         return mixed(self._salt + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
 
     def draw_from(self, salt: int) -> None:
-        """Jitter of this log's segments, all still to come, is drawn from ``salt``."""
+        """Set the seed of the roll jitter of an empty log."""
         self._salt = salt
         self._open(0, 0)
 
     def configure(self, rules: LogRules) -> None:
-        """Go by other rules from here on; the active segment keeps its files."""
+        """Use other rules from here on; the active segment keeps its files."""
         self._rules = rules
         self._interval = rules.index_interval
         self._allowed_us = rules.roll_us - self._jitter(self.base) if rules.jitter_us else rules.roll_us
@@ -90,17 +90,17 @@ class Segments:
 
     @property
     def active(self) -> Segment:
-        """The last segment."""
+        """The active segment."""
         return Segment(self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us)
 
     @property
     def all(self) -> tuple[Segment, ...]:
-        """Every segment, oldest first."""
+        """All segments, oldest first."""
         return (*self.sealed, self.active)
 
     @property
     def first_base(self) -> int:
-        """Where the files begin, at or below the log's start."""
+        """Base offset of the first file, at or below the log start."""
         return self.sealed[0].base if self.sealed else self.base
 
     @property
@@ -110,14 +110,14 @@ class Segments:
 
     @property
     def entries(self) -> tuple[int, int]:
-        """Entries that the active segment's offset index and time index have by now."""
+        """Numbers of entries in the active segment's offset index and time index."""
         return (self._entries, self._time_entries)
 
     def due(self, end: int, size: int, newest_us: int, now: int) -> str:
-        """Why the active segment must give way before ``size`` bytes up to ``end`` are appended; empty if it need not.
+        """Return the rule by which the active segment must roll before an append up to ``end``; empty if it need not.
 
-        ``LogSegment.shouldRoll``. Time is told by the records (KIP-33) and looked at on appends only: an idle segment
-        never rolls. An empty one has room for anything.
+        ``LogSegment.shouldRoll``. Time is measured by record timestamps (KIP-33) and checked at appends only: an idle
+        segment never rolls. An empty one accepts anything.
         """
         if not self.size:
             return ""
@@ -132,7 +132,7 @@ class Segments:
         return BY_OFFSETS if end - 1 - self.base > INT32_MAX else ""
 
     def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
-        """:meth:`book` an append up to ``end`` unless a new segment is due: then why, and nothing is booked."""
+        """Count an append up to ``end`` by :meth:`book`; if a roll is due, return its rule and count nothing."""
         grown = self.size + size
         if grown > self._calm_bytes or newest_us > self._calm_us or now > self._calm_now or end > self._last_end:
             rule = self.due(end, size, newest_us, now)
@@ -150,14 +150,14 @@ class Segments:
         return ""
 
     def _reckon_calm(self) -> None:
-        """See how far appends bring no roll; the first one of a segment is never among them."""
+        """Compute the limits below which appends cause no roll; a segment's first append is never below them."""
         self._calm_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
         told = self._rules.by_timestamp and self.first_us not in UNTOLD
         self._calm_us = self.first_us + self._allowed_us if told else NEVER
         self._calm_now = NEVER if told else self.created_us + self._allowed_us
 
     def _index(self) -> None:
-        """Add the entries that an append brings after enough bytes."""
+        """Add the index entries of an append after enough bytes."""
         self._unindexed = 0
         self._entries += 1
         if self.newest_us > self._indexed_us:
@@ -175,7 +175,7 @@ class Segments:
             self._calm_bytes = -1
 
     def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
-        """Count an append into the active segment (``LogSegment.append``), with the index entries it brings."""
+        """Count an append in the active segment (``LogSegment.append``), with its index entries."""
         if not self.size:
             self.first_us = first_us
         if newest_us > self.newest_us:
@@ -187,7 +187,7 @@ class Segments:
         self.modified_us = now
 
     def roll(self, base: int, now: int) -> None:
-        """Seal the active segment and begin one at ``base``; an empty one is only begun anew (``UnifiedLog.roll``)."""
+        """Seal the active segment and open one at ``base``; an empty one is only reopened (``UnifiedLog.roll``)."""
         if self.size:
             self.sealed.append(self.active)
         self._open(base, now)
@@ -199,14 +199,14 @@ class Segments:
         return gone
 
     def restart_at(self, base: int, now: int) -> None:
-        """Delete everything and begin at ``base`` (``truncateFullyAndStartAt``)."""
+        """Delete everything and restart at ``base`` (``truncateFullyAndStartAt``)."""
         self.sealed.clear()
         self._open(base, now)
 
     def reopen(self, offset: int, now: int) -> int:
-        """Delete the segments that begin behind ``offset`` and make the last one left active, still empty.
+        """Delete the segments that start after ``offset`` and make the last remaining one active, and empty.
 
-        Returns its base: the caller books again what it holds. ``offset`` is not below the first base.
+        Returns its base: the caller counts its batches again. ``offset`` is not below the first base.
         """
         created = self.created_us
         base = self.base
@@ -219,14 +219,14 @@ class Segments:
         return base
 
     def reaching(self, offset: int) -> Iterator[Segment]:
-        """Segments that hold, or will hold, ``offset`` or anything above it (``LogLoader.recoverLog``)."""
+        """Yield segments that hold, or will hold, ``offset`` or anything above it (``LogLoader.recoverLog``)."""
         segments = self.all
         for index, segment in enumerate(segments):
             if index + 1 == len(segments) or segments[index + 1].base > offset:
                 yield segment
 
     def clock_stepped(self, by: int) -> None:
-        """The machine's clock was set: files are so much older from here on."""
+        """Handle a change of the machine's clock: file times shift by it."""
         self.sealed = [
             one._replace(created_us=one.created_us - by, modified_us=one.modified_us - by) for one in self.sealed
         ]
@@ -235,12 +235,12 @@ class Segments:
         self._reckon_calm()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         indexes = (self._entries, self._time_entries, self._unindexed, self._indexed_us)
         return (tuple(self.sealed), self.active, indexes)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         sealed, active, indexes = saved
         self.sealed = list(sealed)
         self._open(active.base, 0)

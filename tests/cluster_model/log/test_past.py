@@ -99,6 +99,6 @@ def test_the_original_may_grow_and_the_past_come_after() -> None:
 
 @pytest.mark.parametrize("lengths", [(4,), (3, 3), (3, 2, 0)])
 def test_lengths_that_never_were_are_refused(lengths: tuple[int, ...], snapshot: SnapshotAssertion) -> None:
-    with pytest.raises(ValueError, match="stints") as caught:
+    with pytest.raises(ValueError, match="keyframe") as caught:
         past_of(whole(), *lengths)
     assert str(caught.value) == snapshot
