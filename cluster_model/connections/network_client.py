@@ -1,19 +1,19 @@
-"""Connections to brokers, and what waits for them (``NetworkClient``, ``ClusterConnectionStates``).
+"""Connections to brokers, and requests that wait for them (``NetworkClient``, ``ClusterConnectionStates``).
 
-A connection is *disconnected*, *connecting* (the operating systems are at it), *checking API versions* (the broker's
-process has yet to answer the first request, KIP-97), or *ready*. Only a ready one carries requests. When it is lost,
-what is in flight on it fails; the next attempt waits for ``reconnect.backoff.ms``, twice as long after every further
-failure (KIP-144). An attempt that takes longer than ``socket.connection.setup.timeout.ms`` is given up (KIP-601).
+A connection is *disconnected*, *connecting* (TCP handshake), *checking API versions* (the broker's process has yet to
+respond to the first request, KIP-97), or *ready*. Only a ready one carries requests. When it is lost, its requests in
+flight fail; the next attempt waits for ``reconnect.backoff.ms``, twice as long after every further failure (KIP-144).
+An attempt fails after ``socket.connection.setup.timeout.ms`` (KIP-601).
 
-A process that is down refuses at once. A paused one is connected to, for its system accepts, but does not answer the
-first request. A machine without power, or behind a cut, says nothing.
+A process that is down refuses connections at once. A paused process can be connected to, as its operating system
+accepts, but does not respond to the first request. A machine without power, or behind a cut, does not respond at all.
 
-A producer asks :meth:`NetworkClient.ready` before it takes a batch out of the accumulator, so that a batch for a broker
-without a connection waits there and costs no attempt. Whatever else is sent waits for the connection, and fails with it
-(``ConsumerNetworkClient.unsent``, ``NetworkClientUtils.awaitReady``).
+A producer calls :meth:`NetworkClient.ready` before it takes a batch out of the accumulator, so that a batch for a
+broker without a connection stays there and costs no attempt. All other requests wait for the connection, and fail with
+it (``ConsumerNetworkClient.unsent``, ``NetworkClientUtils.awaitReady``).
 
-A client that runs from the session's start has connections to all brokers then; an administrator is started for each
-task. A consumer's second connection to the broker that coordinates its group is not told from the first.
+A client that runs from the start of the session has connections to all brokers then; an administrator is started for
+each task. A consumer's second connection to its group coordinator is not distinguished from the first.
 """
 
 from collections.abc import Callable
@@ -27,19 +27,19 @@ from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsRequest, ApiVersionsResponse
 
 CONNECTIONS: Final = "connections"
-"""The timer at which an attempt is given up, or another one may begin."""
+"""Name of the timer at which an attempt times out, or another one may begin."""
 _POLL_US: Final = 1_000
-"""A request for a broker that may not be connected to yet fails with the client's next poll."""
+"""Delay until a request for a broker in backoff fails: the client's next poll."""
 _NEVER: Final = 1 << 62
 _MOST_DOUBLINGS: Final = 20
 NO_REQUEST: Final = ()
-"""Stands among what waits for a connection for something that is not sent by this."""
+"""Marks an entry that waits for a connection without a request to be sent."""
 _NUMBER_BITS: Final = 24
-"""Room for the ApiVersions requests of one client in their numbers."""
+"""Bits for the ApiVersions requests of one client in their correlation ids."""
 
 
 class ConnectionState(IntEnum):
-    """State of a connection as the client sees it."""
+    """State of a connection as the client knows it."""
 
     DISCONNECTED = 0
     CONNECTING = 1
@@ -59,7 +59,7 @@ READY: Final = ConnectionState.READY
 
 
 class NodeConnection:
-    """One that is not ready (``NodeConnectionState``)."""
+    """State of a connection that is not ready (``NodeConnectionState``)."""
 
     __slots__ = ("asked", "attempt", "connects", "failures", "state", "unsent", "until", "wanted")
 
@@ -68,20 +68,20 @@ class NodeConnection:
         self.failures = 0
         """Failed attempts and lost connections since it was last ready."""
         self.attempt = 0
-        """Number of the present attempt, or the last."""
+        """Number of the current or last attempt."""
         self.connects = 0
-        """Attempts in a row that came to no connection at all."""
+        """Consecutive attempts without any connection."""
         self.until = 0
-        """When the next attempt may begin, or the present one is given up."""
+        """Time when the next attempt may begin, or the current one times out."""
         self.wanted = False
-        """Somebody waits for the next attempt."""
+        """Whether a request waits for the next attempt."""
         self.asked = 0
-        """Correlation of the ApiVersions request that is under way."""
+        """Correlation id of the ApiVersions request in flight."""
         self.unsent: list[tuple[int, tuple[Any, ...]]] = []
-        """(until when, request) of those that wait for it, oldest first."""
+        """(deadline, request) of those that wait for the connection, oldest first."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (
             self.state, self.failures, self.attempt, self.connects, self.until, self.wanted, self.asked,
             tuple(self.unsent),
@@ -89,7 +89,7 @@ class NodeConnection:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "NodeConnection":
-        """Undo of :meth:`save`."""
+        """Return a connection with the state returned by :meth:`save`."""
         connection = cls()
         (
             state, connection.failures, connection.attempt, connection.connects, connection.until, connection.wanted,
@@ -100,7 +100,7 @@ class NodeConnection:
 
 
 class NetworkClient(NodeContext):
-    """A client's port: what it sends goes over connections that have states."""
+    """A client's node context that sends over connections with states."""
 
     __slots__ = (
         "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_without",
@@ -110,9 +110,10 @@ class NetworkClient(NodeContext):
     def __init__(
         self, port: NodeContext, settings: ConnectionSettings, timeout_us: int, jitter: Stream, number: int = 0
     ) -> None:
-        """``port`` is the process's; ``jitter`` is the stream from which the randomness of pauses is drawn.
+        """Start without used connections; ``jitter`` is the random stream of backoff times.
 
-        ``timeout_us`` is ``request.timeout.ms``; ``number`` distinguishes the clients of one process.
+        ``port`` is the process's context; ``timeout_us`` is ``request.timeout.ms``; ``number`` distinguishes the
+        clients of one process.
         """
         super().__init__(port.network, port.node_id)
         self._settings = settings
@@ -120,27 +121,27 @@ class NetworkClient(NodeContext):
         self._number = number
         self._jitter = jitter
         self.open: dict[int, None] = {}
-        """Brokers with a connection that is ready."""
+        """Brokers with a ready connection."""
         self._without: dict[int, NodeConnection] = {}
-        """Those with one that is not."""
+        """Broker → connection that is not ready."""
         self._ended: dict[int, None] = {}
-        """Those whose end of a connection that stood since the session's start is known."""
+        """Brokers whose connection from the start of the session is known to be closed."""
         self._cold = False
         self._correlation = self.first_number + (number << _NUMBER_BITS)
         self._alarm = Alarm(self, CONNECTIONS, number)
         self.opened: Callable[[int], None] | None = None
-        """Called with a process as soon as there is a connection to it, for who sends over exchanges of its own."""
+        """Called with a broker when a connection to it is ready, for requests sent by exchanges of their own."""
 
     def start_cold(self) -> None:
-        """The process starts in the middle of the session: it has no connections yet."""
+        """Mark the process as started during the session: it has no connections yet."""
         self._cold = True
 
     def _is_standing(self, peer: int) -> bool:
-        """Whether a connection that was never used is there since the session's start."""
+        """Whether a never used connection exists since the start of the session."""
         return not self._cold and peer not in self._ended
 
     def state(self, peer: int) -> ConnectionState:
-        """State of the connection to a broker."""
+        """Return the state of the connection to a broker."""
         if peer in self.open:
             return READY
         connection = self._without.get(peer)
@@ -149,10 +150,10 @@ class NetworkClient(NodeContext):
         return connection.state
 
     def rank(self, peer: int) -> tuple[int, int]:
-        """How good a broker is for what any broker can answer, best first (``NetworkClient.leastLoadedNode``).
+        """Return a broker's rank for requests to any broker, best first (``NetworkClient.leastLoadedNode``).
 
-        Ready ones, then those that are being connected to, then those that were tried longest ago. One that was never
-        tried is taken to be ready, unless the client has no connections yet.
+        Ready ones come first, then those being connected to, then those tried longest ago. One that was never tried
+        counts as ready, unless the client has no connections yet.
         """
         if not self._cold and peer not in self._without:
             return (0, 0)
@@ -164,7 +165,7 @@ class NetworkClient(NodeContext):
         return (2 if until <= self.clock.now else 3, until)
 
     def is_unavailable(self, peer: int) -> bool:
-        """Whether the next attempt has to wait (``NetworkClient.isUnavailable``); the client is woken then."""
+        """Whether the broker is in backoff (``NetworkClient.isUnavailable``); the client is woken at its end."""
         connection = self._without.get(peer)
         if connection is None or connection.state is not DISCONNECTED or connection.until <= self.clock.now:
             return False
@@ -172,7 +173,7 @@ class NetworkClient(NodeContext):
         return True
 
     def ready(self, peer: int) -> bool:
-        """Whether a request may be sent; if there is no connection, one is begun as soon as that may be."""
+        """Whether a request may be sent; without a connection, an attempt is started as soon as backoff allows."""
         if peer in self.open:
             return True
         connection = self._without.get(peer)
@@ -204,21 +205,21 @@ class NetworkClient(NodeContext):
         connection.attempt = self.connect(peer)
 
     def send(self, target: int, message: tuple[Any, ...]) -> None:
-        """Send a request, now or when there is a connection; if there will be none it fails with the connection."""
+        """Send a request, now or when connected; if the attempt fails, the request fails with it."""
         if target in self.open or self.ready(target):
             super().send(target, message)
             return
         self._put_off(target, message)
 
     def await_connection(self, target: int) -> None:
-        """Have :attr:`opened` called when there is a connection; if there will be none it fails as a request does."""
+        """Have :attr:`opened` called when connected; if the attempt fails, this fails as a request does."""
         self._put_off(target, NO_REQUEST)
 
     def _put_off(self, target: int, message: tuple[Any, ...]) -> None:
-        """Keep what waits for a connection.
+        """Queue a request until there is a connection.
 
-        Between brokers a request that has waited for the time of an answer is not sent any more: its sender has given
-        it up (``InterBrokerSendThread.failExpiredRequests``). A client looks after that itself.
+        Between brokers a request that has waited for its timeout is not sent any more
+        (``InterBrokerSendThread.failExpiredRequests``). A client times its requests out itself.
         """
         connection = self._without[target]
         until = self.clock.now + self._timeout_us if self._number else _NEVER
@@ -227,12 +228,12 @@ class NetworkClient(NodeContext):
             self._alarm.want(self.clock.now + _POLL_US)
 
     def awaits(self, peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Whether a message is the answer to the attempt that is being made, not to an earlier one or another's."""
+        """Whether a message is the result of the current attempt, not of an earlier one or another client's."""
         connection = self._without.get(peer)
         return connection is not None and connection.state is CONNECTING and connection.attempt == message.attempt
 
     def heard(self, source: int, message: Any) -> bool:
-        """Take a message that is about a connection and breaks none; False for any other."""
+        """Handle a message about a connection that is not a failure; False for any other message."""
         connection = self._without.get(source)
         if isinstance(message, Connected):
             if connection is not None and self.awaits(source, message):
@@ -245,16 +246,16 @@ class NetworkClient(NodeContext):
         return True
 
     def refused(self, peer: int, message: Any) -> bool:
-        """Take the message that there will be no connection; False for one about an earlier attempt, and any other."""
+        """Handle the failure of the current attempt; False for any other message."""
         if not isinstance(message, ConnectionRefused) or not self.awaits(peer, message):
             return False
         self.lost(peer)
         return True
 
     def broke(self, peer: int) -> bool:
-        """Take the message that a connection has broken; False if this client has none there.
+        """Handle a broken connection; False if this client has none to that process.
 
-        While one is being made the message is about an earlier one, which is closed already.
+        While an attempt is in progress the message concerns an earlier connection, which is closed already.
         """
         connection = self._without.get(peer)
         gone = self.state(peer) is READY or (connection is not None and connection.state is CHECKING)
@@ -285,7 +286,7 @@ class NetworkClient(NodeContext):
             self.opened(peer)
 
     def lost(self, peer: int) -> None:
-        """The connection is gone, or there is none: what waits for it, and what is in flight on it, fails."""
+        """Disconnect: requests in flight and requests that wait for the connection fail."""
         connection = self._without.get(peer)
         if connection is None:
             connection = self._without[peer] = NodeConnection()
@@ -308,9 +309,9 @@ class NetworkClient(NodeContext):
             self._alarm.want(connection.until)
 
     def abandon(self, target: int, exchange: Any = None) -> None:
-        """Close a connection because a response was not there in time; one that is being made continues.
+        """Close a connection because a response timed out; an attempt in progress continues.
 
-        Every request on it, or that waits for it, fails: whoever has made one is to be told by the caller.
+        Every request on it, or waiting for it, fails: the caller notifies their senders.
         """
         if target in self.open or target not in self._without:
             super().abandon(target, exchange)
@@ -319,14 +320,14 @@ class NetworkClient(NodeContext):
             self._without[target].unsent.clear()
 
     def stopped(self) -> None:
-        """The process died, and its connections with it; the next one has none at its start."""
+        """Discard the connections of a process that died; the next one starts without any."""
         self._without.clear()
         self.open.clear()
         self._alarm.forget()
         self._cold = True
 
     def close(self) -> None:
-        """The client is done: the next task begins without anything of this one's."""
+        """Close all connections at the end of a task: the next task starts without them."""
         for connection in self._without.values():
             if connection.state is CONNECTING:
                 self.stop_connecting(connection.attempt)
@@ -334,7 +335,7 @@ class NetworkClient(NodeContext):
         self.open.clear()
 
     def rang(self) -> list[int]:
-        """The timer: brokers to which requests or an attempt have failed, which the client is to be told of."""
+        """Handle the timer; returns the brokers to which requests or an attempt have failed."""
         failed: list[int] = []
         if not self._alarm.rang():
             return failed
@@ -361,7 +362,7 @@ class NetworkClient(NodeContext):
             self._alarm.want(min(coming))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         without = tuple([(peer, connection.save()) for peer, connection in self._without.items()])
         return (
             tuple(self.open), without, tuple(self._ended), self._cold, self._correlation, self._alarm.save(),
@@ -369,7 +370,7 @@ class NetworkClient(NodeContext):
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         opened, without, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
         self.open, self._ended = dict.fromkeys(opened), dict.fromkeys(ended)
         self._without = {peer: NodeConnection.loaded(connection) for peer, connection in without}
@@ -377,9 +378,9 @@ class NetworkClient(NodeContext):
 
 
 def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times: int, jitter: Stream) -> int:
-    """A time that doubles and varies by a fifth (``ExponentialBackoff``); one without room to grow is constant.
+    """Return a backoff that doubles and varies by a fifth (``ExponentialBackoff``), constant if it cannot grow.
 
-    Since KIP-580 (3.7) chance does not take it beyond the maximum.
+    Since KIP-580 (3.7) the jitter does not exceed the maximum.
     """
     if first_us >= most_us:
         return first_us

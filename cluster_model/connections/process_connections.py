@@ -1,7 +1,7 @@
-"""The connections of a broker or controller to others, by what they are for, and those of a thread that waits.
+"""Connections of a broker or controller to others, by purpose, and those of a blocking thread.
 
-Each kind has connections of its own, as in Kafka: one process may be connected to another several times. All of them
-learn of the end of that process by the same message; only those that are open are lost by it.
+Each purpose has connections of its own, as in Kafka: one process may be connected to another several times. The same
+message reports the end of a process to all of them; only open connections are lost by it.
 """
 
 from collections.abc import Callable
@@ -15,17 +15,17 @@ from cluster_model.kernel.rng import Stream
 from cluster_model.protocol.configs import ConnectionSettings
 from cluster_model.protocol.messages import ApiVersionsResponse
 
-# The connection of a thread that waits until it is there (``NetworkClientUtils.awaitReady``, ``BlockingChannel``).
+# Connection of a thread that blocks until it is connected (``NetworkClientUtils.awaitReady``, ``BlockingChannel``).
 #
-# A replica fetcher has one to its leader, the controller's thread for a broker one to that, and a broker that shuts
-# down one to the controller. None of them asks for API versions: it is open as soon as the operating systems have made
-# it. An attempt fails if it is refused, after ``socket.connection.setup.timeout.ms`` (KIP-601, 2.7), and at the latest
-# after the thread's own time limit. The thread closes the connection then (``NetworkClient.close``), which forgets the
-# failure: it pauses as after any other, and the next attempt is like the first.
+# A replica fetcher has one to its leader, the controller's send thread one to each broker, and a broker in controlled
+# shutdown one to the controller. None of them requests API versions: it is open after the TCP handshake. An attempt
+# fails if it is refused, after ``socket.connection.setup.timeout.ms`` (KIP-601, 2.7), and at the latest after the
+# thread's own timeout. The thread then closes the connection (``NetworkClient.close``), which forgets the failure: it
+# backs off as after any other, and the next attempt is like the first.
 
 
 class Connector:
-    """What one process makes such connections with: its port, its settings and its randomness."""
+    """Factory of a process's blocking connections: its context, its settings and its random stream."""
 
     __slots__ = ("_jitter", "_settings", "port")
 
@@ -35,7 +35,7 @@ class Connector:
         self._jitter = jitter
 
     def longest_us(self, most_us: int) -> int:
-        """How long an attempt may take of which its thread waits for ``most_us``."""
+        """Return the timeout of an attempt, at most ``most_us``, in microseconds."""
         settings = self._settings
         if not settings.setup_us:
             return most_us
@@ -43,33 +43,33 @@ class Connector:
 
 
 class BlockingConnection:
-    """One of them, to one process."""
+    """A thread's blocking connection to one process."""
 
     __slots__ = ("_attempt", "_connector", "is_open", "peer", "until")
 
     def __init__(self, connector: Connector, peer: int, *, is_open: bool) -> None:
-        """``is_open``: the thread has been running since before the session's start."""
+        """Start without an attempt; ``is_open``: the thread has been running since before the start of the session."""
         self._connector = connector
         self.peer = peer
         self._attempt = 0
         self.is_open = is_open
         self.until = 0
-        """When the attempt that is being made has failed."""
+        """Time when the current attempt times out."""
 
     @property
     def is_being_made(self) -> bool:
-        """Whether an attempt is under way."""
+        """Whether an attempt is in progress."""
         return self._attempt != 0
 
     def begin(self, most_us: int) -> int:
-        """Begin an attempt that may take ``most_us``; when it will have failed."""
+        """Start an attempt that may take ``most_us``; returns the time when it times out."""
         port = self._connector.port
         self._attempt = port.connect(self.peer)
         self.until = port.now + self._connector.longest_us(most_us)
         return self.until
 
     def answered(self, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to the attempt; False for one to any other."""
+        """Handle the result of the attempt; False for that of another one."""
         if not self._attempt or message.attempt != self._attempt:
             return False
         self._attempt = 0
@@ -77,51 +77,51 @@ class BlockingConnection:
         return True
 
     def broke(self) -> bool:
-        """Take the message that a connection to the process has broken; False if it is not this one."""
+        """Handle a broken connection to the process; False if it is not this one."""
         was_open, self.is_open = self.is_open, False
         return was_open
 
     def close(self) -> None:
-        """Have none any more, nor wait for one."""
+        """Close the connection or stop the attempt."""
         self.is_open = False
         if self._attempt:
             self._connector.port.stop_connecting(self._attempt)
             self._attempt = 0
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self.is_open, self._attempt, self.until)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.is_open, self._attempt, self.until = saved
 
 
-# The connections of a broker or controller to others, by what they are for.
+# Connections of a broker or controller to others, by purpose.
 
 
 class ConnectionHandler(Protocol):
-    """Connections of one kind."""
+    """Handler of the connections of one purpose."""
 
     def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to an attempt to connect; False if it is none of this kind's."""
+        """Handle the result of a connection attempt; False if it is not of this purpose."""
 
     def disconnected(self, peer: int) -> None:
-        """A connection to ``peer`` has broken, of this kind or another."""
+        """Handle a broken connection to ``peer``, of this purpose or another."""
 
 
 class RequestChannel:
-    """Connections over which requests are sent that wait for them (``InterBrokerSendThread``)."""
+    """Connections for requests that wait until they are connected (``InterBrokerSendThread``)."""
 
     __slots__ = ("client", "failed")
 
     def __init__(self, client: NetworkClient) -> None:
         self.client = client
         self.failed: Callable[[int], None]
-        """Called with a process to which a connection was lost or could not be made; set by whom it is for."""
+        """Called with a process to which a connection was lost or could not be made; set by the owner."""
 
     def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to an attempt to connect; False if it is none of this kind's."""
+        """Handle the result of a connection attempt; False if it is not of this purpose."""
         if not self.client.awaits(peer, message):
             return False
         if self.client.refused(peer, message):
@@ -131,28 +131,28 @@ class RequestChannel:
         return True
 
     def disconnected(self, peer: int) -> None:
-        """A connection to ``peer`` has broken, of this kind or another."""
+        """Handle a broken connection to ``peer``, of this purpose or another."""
         if self.client.broke(peer):
             self.failed(peer)
 
     def rang(self) -> None:
-        """A timer: attempts or requests may have failed."""
+        """Handle a timer: attempts or requests may have failed."""
         for peer in self.client.rang():
             self.failed(peer)
 
 
 class ProcessConnections:
-    """All of one process."""
+    """All connections that one process makes."""
 
     __slots__ = ("_channels", "_jitter", "_port", "_requests", "_settings", "connector", "handlers")
 
     def __init__(self, port: NodeContext, settings: ConnectionSettings, jitter: Stream) -> None:
-        """``jitter`` is the stream from which the randomness of time limits and pauses is drawn."""
+        """Start without purposes; ``jitter`` is the random stream of timeouts and backoff."""
         self._port = port
         self._settings = settings
         self._jitter = jitter
         self.connector = Connector(port, settings, jitter)
-        """For connections that a thread waits for."""
+        """Factory of blocking connections."""
         self._channels: list[ConnectionHandler] = []
         self._requests: list[RequestChannel] = []
         self.handlers: Final[dict[type[Any], Callable[[int, Any], None]]] = {
@@ -160,16 +160,16 @@ class ProcessConnections:
             ConnectionRefused: self._answered,
             ApiVersionsResponse: self._versions_told,
         }
-        """Type of message → what takes (source, message)."""
+        """Message type → handler of (source, message)."""
 
     def add(self, channel: ConnectionHandler) -> None:
-        """Have another kind of connections; once each, before anything happens."""
+        """Add the connections of another purpose; called once each, before the run."""
         self._channels.append(channel)
 
     def open(self, timeout_us: int, *, asks_versions: bool) -> RequestChannel:
-        """Have another kind, over which requests are sent that wait for a connection; once each.
+        """Add a channel for requests that wait until they are connected; called once for each purpose.
 
-        ``timeout_us`` is how long an answer is waited for, ``asks_versions`` is Kafka's ``discoverBrokerVersions``.
+        ``timeout_us`` is the request timeout, ``asks_versions`` is Kafka's ``discoverBrokerVersions``.
         """
         settings = replace(self._settings, asks_versions=asks_versions)
         client = NetworkClient(self._port, settings, timeout_us, self._jitter, len(self._requests) + 1)
@@ -188,24 +188,24 @@ class ProcessConnections:
             channel.client.heard(source, message)
 
     def rang(self, number: int) -> None:
-        """A timer of a kind: attempts or requests may have failed."""
+        """Handle a timer of a channel: attempts or requests may have failed."""
         self._requests[number - 1].rang()
 
     def disconnected(self, peer: int) -> None:
-        """A connection to ``peer`` has broken."""
+        """Handle a broken connection to ``peer``."""
         for channel in self._channels:
             channel.disconnected(peer)
 
     def stopped(self) -> None:
-        """The process died, and its connections with it."""
+        """Discard the connections of a process that died."""
         for channel in self._requests:
             channel.client.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """State of those that requests wait for; others save theirs."""
+        """Return the state of the request channels; the others save theirs."""
         return tuple([channel.client.save() for channel in self._requests])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         for channel, state in zip(self._requests, saved, strict=True):
             channel.client.load(state)

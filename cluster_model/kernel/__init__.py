@@ -2,12 +2,12 @@
 
 event_loop: the queue of events in virtual time.
 rng: named random streams, and UUIDs drawn from them.
-process: one process, with its CPU; wall_clocks: the wall clock of each.
-network: all processes, what passes between them, and messages that are under way.
-link: latency, order and loss of one direction, and the shapes that faults give to it.
+process: one process, with its CPU; wall_clocks: each machine's wall clock.
+network: all processes, their connections, and messages in flight.
+link: latency, order and loss of one direction, and the link conditions of faults.
 link_faults: limited throughput, retransmissions and the other effects of link faults.
-long_poll: standing request and response exchanges, such as fetches.
-node_context: all that a node may use of the kernel: time, links and timers.
+long_poll: long-running request and response exchanges, such as fetches.
+node_context: a node's interface to the kernel: time, links and timers.
 
 It knows nothing of Kafka.
 """

@@ -1,11 +1,12 @@
-"""Links and wires: latency and order of messages from one process to another, and the shapes that faults give them.
+"""Links and wires: latency and order of messages from one process to another, and link conditions of faults.
 
-A *wire* is one direction of one connection. Two processes share a wire for most of what they say; a standing exchange
+A *wire* is one direction of one connection. Two processes share a wire for most messages; a long poll
 (:mod:`cluster_model.kernel.long_poll`) has its own, as a replica fetcher has its own connection. A *link* is all wires
-of a direction: latency, jitter and what faults add to them hold for each.
+of a direction: latency, jitter and the faults that add to them apply to each.
 
-A link can be *cut*: its packets are dropped. What is sent then is held, as the sender's TCP keeps and repeats it.
-What else faults do to it is a *trouble* (:mod:`cluster_model.kernel.link_faults`), which then carries what is sent.
+A link can be *cut*: its packets are dropped. Messages sent then are held, as the sender's TCP keeps and retransmits
+them. All other effects of faults are its *link fault state* (:mod:`cluster_model.kernel.link_faults`), which then
+carries its messages.
 """
 
 from collections.abc import Callable
@@ -16,79 +17,82 @@ from cluster_model.kernel.event_loop import Kernel, Payload
 from cluster_model.kernel.process import GIVE_UP, MESSAGE, Process
 from cluster_model.kernel.rng import BLOCK, draws
 
-# Shapes: what faults do to messages between two processes, one direction at a time.
+# Link conditions: what faults do to messages between two processes, one direction at a time.
 #
-# A *shape* is what one fault does. A *trouble* is all shapes of a direction together, and what is left of them for a
-# while after they are healed: answers that are late already, connections that are broken and not known to be.
+# A *shape* is the condition that one fault applies. A *link fault state* is all shapes of a direction together, and
+# what remains for a while after they are healed: responses that are late already, broken connections whose owner does
+# not know yet.
 
 
 MILLION: Final = 1_000_000
 
 OUT: Final = 1
 INTO: Final = 2
-"""Whose network card a limit stands for: the sender's, the receiver's; added up for both."""
+"""Network card that a limit applies to: the sender's, the receiver's; the sum for both."""
 
 REQUEST: Final = 0
 ANSWER: Final = 1
 STRICT_ANSWER: Final = 2
 OTHER: Final = 3
-"""What a message is to a connection: somebody's question, an answer, an answer whose receiver closes the connection
-when it comes twice, or neither."""
+"""Kind of a message: request, response, response that must not come twice, or neither.
+
+A receiver of a strict response that comes twice closes the connection.
+"""
 
 
 class Measures(NamedTuple):
-    """What the network must know of messages that it otherwise only carries."""
+    """Functions that measure messages, which the network otherwise only carries."""
 
     size: Callable[[Any], int]
-    """Bytes on the wire."""
+    """Size in bytes on the wire."""
     kind: Callable[[Any], int]
-    """One of :data:`REQUEST`, :data:`ANSWER`, :data:`STRICT_ANSWER`, :data:`OTHER`."""
+    """Return one of :data:`REQUEST`, :data:`ANSWER`, :data:`STRICT_ANSWER`, :data:`OTHER`."""
 
 
 class Shape(NamedTuple):
-    """What one fault does to one direction; nothing by default."""
+    """Link condition of one fault for one direction; no effect by default."""
 
     rate: int = 0
     """Bytes per second, 0 for no limit."""
     cards: int = 0
-    """The limit is one for all links of a network card: :data:`OUT`, :data:`INTO`, or both; 0: for this link alone."""
+    """Network cards whose links share the limit: :data:`OUT`, :data:`INTO`, or both; 0: this link alone."""
     loss: int = 0
-    """Packets that are lost, in millionths."""
+    """Probability of packet loss, in millionths."""
     answer_us: int = 0
-    """How much later answers arrive ..."""
+    """Additional latency of responses in microseconds."""
     answer_jitter_us: int = 0
-    """... and the most that chance adds."""
+    """Largest random addition to it."""
     repeats: int = 0
-    """Answers that arrive twice, in millionths."""
+    """Probability that a response arrives twice, in millionths."""
     close_us: int = 0
-    """How much later the receiver hears that a connection was closed."""
+    """Delay until the receiver learns that a connection was closed."""
     sender: int = -1
     receiver: int = -1
-    """Who owns the cards, where it is not the node at that end itself: two clients of one process share one."""
+    """Owners of the cards, if other than the nodes of the link: two clients of one process share one."""
 
 
 class LinkQueueKey(NamedTuple):
-    """What messages queue for, as a place in the order in which they do: the link itself, then cards."""
+    """Key of a bandwidth queue, in the order in which a message passes them: the link itself, then cards."""
 
     rank: int
-    """0: the link; 1: the sender's card; 2: the receiver's."""
+    """0: the link; 1: the sender's card; 2: the receiver's card."""
     one: int
-    """The sender of the link, or the owner of the card."""
+    """Sender of the link, or owner of the card."""
     other: int
-    """The receiver of the link, -1 for a card."""
+    """Receiver of the link, -1 for a card."""
     fault: int
-    """Whose limit the card has, 0 for a link: there the lowest holds."""
+    """Fault of the card's limit, 0 for a link, where the lowest limit applies."""
 
 
 class Carry(Protocol):
-    """Takes a message of a troubled link: its wire, its order (0 for any), and how much later it is sent."""
+    """Carrier of a disturbed link's message: its wire, its order (0 for any), and its delay before sending."""
 
     def __call__(self, wire: int, order: int, payload: Payload, wait_us: int = 0) -> None:
-        """Take it."""
+        """Carry a message."""
 
 
 class LinkFaultState:
-    """All shapes of one direction, and what they have left behind."""
+    """All link conditions of one direction, and their remaining effects."""
 
     __slots__ = (
         "answer_jitter_us", "answer_us", "answers_at", "believes", "carry", "close_us", "doomed", "lines", "loss",
@@ -98,17 +102,17 @@ class LinkFaultState:
     def __init__(self, carry: Carry) -> None:
         self.carry = carry
         self.shapes: tuple[tuple[int, Shape], ...] = ()
-        """(fault, what it does), oldest first."""
+        """(fault, link condition), oldest first."""
         self.answers_at: dict[int, int] = {}
-        """Wire → when its last late answer arrives: no other overtakes it."""
+        """Wire → arrival of its last late response, which no other overtakes."""
         self.doomed: dict[int, int] = {}
-        """Wire → number of the break to come: a segment was lost too often, nothing of this connection arrives."""
+        """Wire → number of a pending break: a segment was lost too often, and nothing of this connection arrives."""
         self.believes = 0
-        """Number of the late news that the sender's connection is closed, 0 for none: its requests lead nowhere."""
+        """Number of the late close notification of the sender's connection, 0 for none: its requests are dropped."""
         self.shaped(0, 0, ())
 
     def shaped(self, source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> None:
-        """Let these faults shape it, and nothing else."""
+        """Apply these link conditions, and no others."""
         self.shapes = shapes
         each = [shape for _fault, shape in shapes]
         self.loss = either([shape.loss for shape in each])
@@ -119,29 +123,29 @@ class LinkFaultState:
         self.lines = lines_of(source, target, shapes)
 
     def over(self, now: int) -> bool:
-        """Whether nothing of it is left."""
+        """Whether no effect remains."""
         gone = not self.shapes and not self.doomed and not self.believes
         return gone and all(at <= now for at in self.answers_at.values())
 
     def reset(self) -> None:
-        """All connections of this direction are new ones."""
+        """Reset the state for new connections in this direction."""
         self.answers_at.clear()
         self.doomed.clear()
         self.believes = 0
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self.shapes, tuple(self.answers_at.items()), tuple(self.doomed.items()), self.believes)
 
     def load(self, source: int, target: int, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         shapes, answers_at, doomed, self.believes = saved
         self.shaped(source, target, tuple([(fault, Shape(*shape)) for fault, shape in shapes]))
         self.answers_at, self.doomed = dict(answers_at), dict(doomed)
 
 
 def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> dict[LinkQueueKey, int]:
-    """What a message queues for on its way, in order, with the limit of each in bytes per second."""
+    """Return the bandwidth queues that a message passes, in order, with their limits in bytes per second."""
     lines: dict[LinkQueueKey, int] = {}
     for fault, shape in shapes:
         if not shape.rate:
@@ -156,7 +160,7 @@ def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) ->
 
 
 def either(shares: list[int]) -> int:
-    """How often any of these happens that do not depend on each other, in millionths."""
+    """Return the probability that any of several independent events happens, in millionths."""
     total = 0
     for share in shares:
         total += share - total * share // MILLION
@@ -164,21 +168,21 @@ def either(shares: list[int]) -> int:
 
 
 RETRANSMIT_US: Final = 200_000
-"""From the mending of a link until what it held is sent again: Linux's shortest retransmission timeout (TCP_RTO_MIN).
+"""Delay of retransmission after a cut is healed: Linux's shortest retransmission timeout (TCP_RTO_MIN).
 
-Real ones double with every try, so that a long cut may take longer to be noticed to have ended.
+Real timeouts double with every attempt, so that connections may recover later from a long cut.
 """
 GIVEN_UP_US: Final = 30_000_000
-"""After so long without having come through, the sender's system gives the connection up."""
+"""Time without progress after which the sender's system closes the connection."""
 
 _PATTERN: Final = -1
-"""Number of the block that idle exchanges go by."""
+"""Number of the random block for idle exchanges."""
 _PATTERNS: Final = 1024
-"""Most blocks of that number that are kept, some ten kilobytes each: a session's twins go by the same ones."""
+"""Largest number of cached blocks, some ten kilobytes each: twins of a session use the same ones."""
 
 
 def _delays_of(seed: int, name: str, number: int, latency: int, jitter: int) -> list[int]:
-    """The delays of a block, in the order of its draws."""
+    """Return the delays of a block, in the order of its random numbers."""
     if not jitter:
         return [latency] * BLOCK
     bound = jitter + 1
@@ -191,38 +195,38 @@ def _pattern_of(seed: int, name: str, latency: int, jitter: int) -> tuple[int, .
 
 
 class Wire:
-    """First in, first out. Every message draws its delay from the wire's own stream, a block of them at a time."""
+    """First-in first-out channel; each message draws its delay from the wire's own random stream, in blocks."""
 
     __slots__ = ("_block", "_delays", "_left", "_name", "_seed", "_spread", "arrives", "pattern")
 
     def __init__(self, seed: int, name: str, latency: int, jitter: int) -> None:
         self.arrives = 0
-        """When the last message sent arrives: none overtakes it."""
+        """Arrival of the last message sent, which no later one overtakes."""
         self.pattern: tuple[int, ...] = ()
-        """Delays for messages of an idle exchange, over and over; read through :meth:`patterned`."""
+        """Repeating delays of an idle exchange's messages; read through :meth:`patterned`."""
         self._seed = seed
         self._name = name
         self._block = -1
         self._delays: list[int] = []
-        """What is left of the block, the next one last; nothing while it is not drawn yet."""
+        """Remaining delays of the block, the next one last; empty while they are not drawn yet."""
         self._left = 0
-        """How many of the block are to be drawn yet, once they are wanted: most wires of a keyframe stay silent."""
+        """Number of remaining delays that are not drawn yet: most wires of a keyframe stay silent."""
         self._spread = (latency, jitter)
 
     @property
     def name(self) -> str:
-        """What its streams go by."""
+        """Name of its random streams."""
         return self._name
 
     def spread(self, latency: int, jitter: int) -> None:
-        """From now on a delay is ``latency`` and between nothing and ``jitter`` on top."""
+        """Change the delay from now on: ``latency`` plus a random time up to ``jitter``."""
         self._spread = (latency, jitter)
         self.pattern = ()
         self._left = len(self._delays) or self._left
         self._delays = []
 
     def _draw(self) -> list[int]:
-        """What is left of the block, or the whole next one."""
+        """Draw the rest of the block, or the whole next one."""
         if not self._left:
             self._block += 1
             self._left = BLOCK
@@ -232,18 +236,18 @@ class Wire:
         return self._delays
 
     def patterned(self) -> tuple[int, ...]:
-        """The delays of an idle exchange's messages, in turn."""
+        """Return the delays of an idle exchange's messages, in turn."""
         if not self.pattern:
             self.pattern = _pattern_of(self._seed, self._name, *self._spread)
         return self.pattern
 
     def idle_arrival(self, now: int, messages: int) -> int:
-        """When an idle exchange's message sent now arrives, after so many of them."""
+        """Return the arrival of an idle exchange's message sent now, after that many of them."""
         self.arrives = at = max(now + self.patterned()[messages % BLOCK], self.arrives)
         return at
 
     def arrival(self, now: int) -> int:
-        """When a message sent now arrives."""
+        """Return the arrival of a message sent now."""
         delays = self._delays
         if not delays:
             delays = self._draw()
@@ -254,17 +258,17 @@ class Wire:
         return at
 
     def save(self) -> tuple[int, int, int]:
-        """All state but the delays, which are the link's."""
+        """Return all state except the delays, which the link determines."""
         return (self._block, len(self._delays) or self._left, self.arrives)
 
     def load(self, saved: tuple[int, int, int]) -> None:
-        """Undo of :meth:`save`, after the link's."""
+        """Restore the state returned by :meth:`save`, after the link's."""
         self._block, self._left, self.arrives = saved
         self._delays = []
 
 
 class Held(NamedTuple):
-    """A message that waits for its link: on which wire, and in which place of the kernel's order, 0 for any."""
+    """A message held by a cut link, with its wire and its order in the kernel, 0 for any."""
 
     sent_at: int
     wire: int
@@ -273,7 +277,7 @@ class Held(NamedTuple):
 
     @property
     def sender_life(self) -> int:
-        """Incarnation of who sent it."""
+        """Incarnation of the sender."""
         life: int = self.payload[1]
         return life
 
@@ -291,19 +295,19 @@ class Link:
         self.target = target
         self.name = name = f"{source.name}>{target.name}"
         self.lag: tuple[tuple[int, int, int], ...] = ()
-        """Added by faults: (fault id, latency, jitter)."""
+        """(fault, latency, jitter) of each addition by a fault."""
         self.used = False
-        """Whether a connection stands: a message has passed since the last reset."""
+        """Whether a connection exists: a message has passed since the last reset."""
         self.ready = False
-        """Used and neither cut nor troubled: all that a sender must look at."""
+        """Whether it is used and neither cut nor disturbed: all that a sender must check."""
         self.trouble: LinkFaultState | None = None
-        """What other faults do to it, kept by :mod:`cluster_model.kernel.link_faults`."""
+        """Other effects of faults, managed by :mod:`cluster_model.kernel.link_faults`."""
         self.cuts: tuple[int, ...] = ()
         """Faults that cut it; while there is one, nothing passes."""
         self.held: list[Held] = []
-        """What was sent meanwhile, oldest first."""
+        """Messages sent while it is cut, oldest first."""
         self.again_us = 0
-        """When what was held last was, or will be, sent again."""
+        """Time of the last retransmission of held messages, past or future."""
         self._seed = seed
         self._latency = latency
         self._jitter = jitter
@@ -311,7 +315,7 @@ class Link:
         self.wires = [self.wire]
 
     def new_wire(self, name: str) -> Wire:
-        """A connection of its own beside the shared one."""
+        """Create a wire for a connection of its own beside the shared one."""
         wire = Wire(self._seed, f"link:{self.name}/{name}", *self._spread())
         self.wires.append(wire)
         return wire
@@ -321,30 +325,30 @@ class Link:
         return latency, self._jitter + sum(jitter for _fault, _extra, jitter in self.lag)
 
     def slow_down(self, lag: tuple[tuple[int, int, int], ...]) -> None:
-        """Let faults add this, and nothing else, to the delays of what is sent from now on."""
+        """Set the additions of faults to the delays of messages sent from now on."""
         if lag != self.lag:
             self.lag = lag
             for wire in self.wires:
                 wire.spread(*self._spread())
 
     def use(self) -> bool:
-        """A message is sent; whether it passes as ever."""
+        """Mark the link as used by a message; returns whether it is neither cut nor disturbed."""
         self.used = True
         self.ready = not self.cuts and self.trouble is None
         return self.ready
 
     def close(self) -> None:
-        """No connection stands any more."""
+        """Mark the link's connections as closed."""
         self.used = self.ready = False
 
     def cut(self, fault: int) -> None:
-        """Let nothing pass from now on; what is on its way has passed."""
+        """Cut the link from now on; messages in flight still arrive."""
         if fault not in self.cuts:
             self.cuts = (*self.cuts, fault)
         self.ready = False
 
     def mend(self, fault: int, kernel: Kernel) -> None:
-        """Undo of :meth:`cut`; with the last fault gone, what was held is sent again, in order."""
+        """Undo :meth:`cut` by that fault; after the last fault held messages are retransmitted, in order."""
         self.cuts = tuple(other for other in self.cuts if other != fault)
         if self.cuts:
             return
@@ -363,7 +367,7 @@ class Link:
                 kernel.schedule(at, MESSAGE, self.target.id, message.payload)
 
     def hold(self, kernel: Kernel, wire: Wire, order: int, payload: Payload) -> None:
-        """Keep a message until the link is mended, or for :data:`GIVEN_UP_US`; on one that is not cut, carry it."""
+        """Hold a message until the cut is healed, or for :data:`GIVEN_UP_US`; on a disturbed link, carry it."""
         if self.trouble is not None and not self.cuts:
             self.trouble.carry(self.wires.index(wire), order, payload)
             return
@@ -376,9 +380,9 @@ class Link:
         kernel.schedule(sent_at + GIVEN_UP_US, GIVE_UP, self.target.id, (self.source.id, sent_at))
 
     def give_up(self, sent_at: int, kernel: Kernel) -> int:
-        """The oldest that waits was sent then: its connection is given up, with all that was sent on it.
+        """Close the connection whose oldest held message was sent then, and drop all of its held messages.
 
-        Returns the sender's incarnation; -1 if that message does not wait any more.
+        Returns the sender's incarnation; -1 if that message is not held any more.
         """
         if not self.held or self.held[0].sent_at != sent_at:
             return -1
@@ -391,12 +395,12 @@ class Link:
         return life
 
     def save(self) -> tuple[Any, ...]:
-        """All state but that of exchanges' wires."""
+        """Return all state except that of exchanges' wires."""
         cut = (self.cuts, tuple(self.held), self.again_us) if self.cuts or self.again_us else ()
         return (self.lag, self.used, self.wire.save(), cut)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         lag, self.used, wire, cut = saved
         self.slow_down(lag)
         self.wire.load(wire)

@@ -1,18 +1,19 @@
-"""Effects of link faults: limited throughput, retransmissions, late or double responses, broken connections.
+"""Effects of link faults: limited throughput, retransmissions, late or duplicate responses, broken connections.
 
-A link with a :class:`~cluster_model.kernel.link.LinkFaultState` is never ready, so that every message of it comes by
-here, and none of another link does:
+A link with a :class:`~cluster_model.kernel.link.LinkFaultState` is never ready, so that all of its messages, and no
+other link's, pass through this module:
 
 - *limits* let messages through one after the other, before the latency;
-- a *lost* segment is sent again after the retransmission timeout, and everything behind it on its connection waits;
+- a *lost* segment is sent again after the retransmission timeout, and everything after it on its connection waits;
   when it has been lost so often that :data:`~cluster_model.kernel.link.GIVEN_UP_US` pass, the connection breaks;
-- *answers* may be late, without the requests between them, or come twice; the Java client finds no request in flight
-  for the second (``InFlightRequests.completeNext``, ``CorrelationIdMismatchException``): its connection is closed;
-- the news of a *closed* connection may be late. Until then requests into it lead nowhere.
+- *responses* may be late, without the requests between them, or come twice; the Java client finds no request in
+  flight for the second (``InFlightRequests.completeNext``, ``CorrelationIdMismatchException``) and closes the
+  connection;
+- the notification of a *closed* connection may be late. Until then requests into it are dropped.
 
-When a connection *breaks*, all those between the two processes do, as a node is told of a peer and not of one of its
-connections. What is on its way vanishes, and both ends are told: no hole is silent. What a paused process has received
-it still handles, before it hears of the break.
+When a connection *breaks*, all connections between the two processes do, as a node is notified of a peer and not of a
+single connection. Messages in flight vanish, and both ends are notified: no loss is silent. A paused process still
+handles what it has received, before it learns of the break.
 """
 
 from collections.abc import Iterable
@@ -36,11 +37,11 @@ from cluster_model.kernel.link import (
 from cluster_model.kernel.process import HANDSHAKES, MESSAGE, TROUBLE, Process, ProcessState
 from cluster_model.kernel.rng import Stream, Streams
 
-# Limited throughput: messages go one after the other, each for as long as its bytes take.
+# Limited throughput: messages pass one after the other, each for as long as its bytes take.
 
 
 class QueuedMessage(NamedTuple):
-    """A message in a line: its link, wire and place in the kernel's order (0 for any), and how large it is."""
+    """A message in a bandwidth queue: its link, wire, order in the kernel (0 for any) and size in bytes."""
 
     source: int
     target: int
@@ -49,11 +50,11 @@ class QueuedMessage(NamedTuple):
     payload: Payload
     size: int
     wait_us: int
-    """How much later than it leaves the line it is sent."""
+    """Delay between leaving the queue and being sent."""
 
 
 class Pipe:
-    """One of them. Who owns it sees to it that :meth:`pop` is called at :attr:`done_at`, and only then."""
+    """A bandwidth queue; its owner calls :meth:`pop` exactly at :attr:`done_at`."""
 
     __slots__ = ("_from_us", "_left", "done_at", "queue", "rate")
 
@@ -61,16 +62,16 @@ class Pipe:
         self.rate = rate
         """Bytes per second."""
         self.queue: list[QueuedMessage] = []
-        """First the one that is under way."""
+        """Queued messages; the first one is being transmitted."""
         self.done_at = -1
-        """When the first is through, never at once; -1 for none."""
+        """Time when the first message is through, never at once; -1 for none."""
         self._left = 0
-        """Of the first: bytes times a million that were not through yet ..."""
+        """Rest of the first message, in bytes times a million, at the time ``_from_us``."""
         self._from_us = 0
-        """... at this time."""
+        """Time for which ``_left`` is valid."""
 
     def enter(self, message: QueuedMessage, now: int) -> bool:
-        """Queue up; whether the line was empty."""
+        """Add a message; returns whether the queue was empty."""
         self.queue.append(message)
         if len(self.queue) == 1:
             self._begin(now)
@@ -85,7 +86,7 @@ class Pipe:
         self.done_at = now + max(1, -(-self._left // self.rate))
 
     def limit(self, rate: int, now: int) -> None:
-        """Another throughput, for the rest of the message that is under way as well."""
+        """Change the throughput, also for the rest of the current message."""
         if self.queue:
             self._left = max(0, self._left - (now - self._from_us) * self.rate)
         self.rate = rate
@@ -93,7 +94,7 @@ class Pipe:
             self._aim(now)
 
     def pop(self, now: int) -> QueuedMessage:
-        """The first is through; the next one begins."""
+        """Remove the first message, which is through, and begin the next one."""
         first = self.queue.pop(0)
         if self.queue:
             self._begin(now)
@@ -102,7 +103,7 @@ class Pipe:
         return first
 
     def take(self, source: int, target: int, now: int) -> list[QueuedMessage]:
-        """Take a link's messages out, also one that is under way."""
+        """Remove and return a link's messages, including one being transmitted."""
         taken = [each for each in self.queue if (each.source, each.target) == (source, target)]
         if taken:
             first = self.queue[0]
@@ -114,12 +115,12 @@ class Pipe:
         return taken
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (self.rate, tuple(self.queue), self.done_at, self._left, self._from_us)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Pipe":
-        """Undo of :meth:`save`."""
+        """Return a queue with the state returned by :meth:`save`."""
         pipe = cls(saved[0])
         _rate, queue, pipe.done_at, pipe._left, pipe._from_us = saved
         pipe.queue = [QueuedMessage(*each) for each in queue]
@@ -129,7 +130,7 @@ class Pipe:
 MSS: Final = 1_448
 """Bytes of a segment: an Ethernet frame's 1500 without the headers of IP and TCP and the timestamps."""
 LOSSES: Final = (GIVEN_UP_US // RETRANSMIT_US + 1).bit_length()
-"""So often a segment may not be lost: the timeout doubles with every try, and these together are too long."""
+"""Number of losses of a segment that breaks the connection: the timeouts double and add up to too much."""
 
 DONE: Final = "done"
 BREAK: Final = "break"
@@ -137,51 +138,51 @@ NEWS: Final = "news"
 REPEAT: Final = "repeat"
 
 PLAIN: Final = Measures(lambda _message: 100, lambda _message: REQUEST)
-"""Where nobody says more of messages."""
+"""Default measures of messages."""
 
 
 class NetworkAccess(Protocol):
-    """What of the network is needed here."""
+    """The part of the network that link faults need."""
 
     kernel: Kernel
     processes: dict[int, Process]
 
     def link(self, source: int, target: int) -> Link:
-        """The link from one process to another."""
+        """Return the link from one process to another."""
 
     def rouse(self, *nodes: int) -> None:
-        """Wake the exchanges of these processes."""
+        """Wake the idle exchanges of these processes."""
 
     def tell(self, node: int, peer: int, life: int) -> None:
-        """The connection that a process had in this life to ``peer`` is broken."""
+        """Notify a process of this incarnation that its connection to ``peer`` is broken."""
 
 
 class Troubles:
-    """Those of all links of a network."""
+    """Fault states of all links of a network."""
 
     __slots__ = ("_links", "_net", "_pipes", "_seeds", "_serial", "_streams", "measures")
 
     def __init__(self, net: NetworkAccess, seeds: Streams) -> None:
-        """``seeds`` tells what seed draws come from; their streams are kept here, for wires come and go."""
+        """Start without faults; ``seeds`` has the current seed. Random streams are kept here, as wires come and go."""
         self.measures = PLAIN
         self._net = net
         self._seeds = seeds
         self._streams: dict[str, Stream] = {}
-        """Of wires, by what is drawn; there is none of what was never drawn."""
+        """Random streams by use and wire name, once used."""
         self._links: dict[tuple[int, int], Link] = {}
-        """Those with a trouble."""
+        """Links with a fault state."""
         self._pipes: dict[LinkQueueKey, Pipe] = {}
         self._serial = 0
 
     @property
     def any(self) -> bool:
-        """Whether any link has one."""
+        """Whether any link has a fault state."""
         return bool(self._links)
 
     # -- faults -------------------------------------------------------------------------------------------------------
 
     def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
-        """Let a fault do this to a direction, and nothing else that it did to it before."""
+        """Set a fault's condition of one direction, replacing its previous one."""
         self._net.rouse(source, target)
         trouble = self._trouble(self._net.link(source, target))
         others = tuple([each for each in trouble.shapes if each[0] != fault])
@@ -189,7 +190,7 @@ class Troubles:
         self._settle([(source, target)])
 
     def lift(self, fault: int) -> None:
-        """Take away all that a fault does."""
+        """Remove all conditions of a fault."""
         touched = [pair for pair, link in self._links.items() if link.trouble and fault in dict(link.trouble.shapes)]
         for pair in touched:
             trouble = self._trouble(self._net.link(*pair))
@@ -210,7 +211,7 @@ class Troubles:
         return link.trouble
 
     def _settle(self, pairs: Iterable[tuple[int, int]]) -> None:
-        """Limits have changed: pipes follow, and what is in one that is gone goes on."""
+        """Adjust the queues after limits have changed; messages in a removed queue continue."""
         now = self._net.kernel.now
         wanted: dict[LinkQueueKey, int] = {}
         for link in self._links.values():
@@ -230,7 +231,7 @@ class Troubles:
             self._forget(self._net.link(*pair))
 
     def _forget(self, link: Link) -> bool:
-        """A link without any trouble left is one like the others; whether it is."""
+        """Remove the fault state of a link without remaining effects; returns whether it has none."""
         trouble = link.trouble
         if trouble is None:
             return True
@@ -252,7 +253,7 @@ class Troubles:
             self._go_on(message, None)
 
     def _go_on(self, message: QueuedMessage, behind: LinkQueueKey | None) -> None:
-        """Queue for the next line, or leave."""
+        """Add a message to the next queue, or send it after the last one."""
         link = self._net.link(message.source, message.target)
         for line in () if link.trouble is None else link.trouble.lines:
             if behind is None or line > behind:
@@ -267,7 +268,7 @@ class Troubles:
             self._net.kernel.schedule(pipe.done_at, TROUBLE, line.one, (DONE, tuple(line)))
 
     def _leave(self, link: Link, message: QueuedMessage) -> None:
-        """A message is on the line: now for what happens to it there."""
+        """Send a message: apply loss, delay and duplication."""
         trouble, now = link.trouble, self._net.kernel.now + message.wait_us
         wire = link.wires[message.wire]
         if trouble is None:
@@ -303,7 +304,7 @@ class Troubles:
         return self._streams[name]
 
     def _repeated_us(self, wire: Wire, size: int, loss: int) -> int:
-        """How much later a message is there because its segments are sent again."""
+        """Return the delay of a message by retransmissions of its segments, in microseconds."""
         stream = self._stream("loss", wire)
         most = 0
         for _segment in range(max(1, -(-size // MSS))):
@@ -314,7 +315,7 @@ class Troubles:
         return RETRANSMIT_US * ((1 << most) - 1)
 
     def _late(self, trouble: LinkFaultState, wire: Wire, number: int, at: int) -> int:
-        """When an answer arrives that would at this time."""
+        """Return the arrival of a response that would arrive at this time without delays."""
         at += trouble.answer_us
         if trouble.answer_jitter_us:
             at += self._stream("answers", wire).below(trouble.answer_jitter_us + 1)
@@ -341,26 +342,26 @@ class Troubles:
         return self._serial
 
     def _doom(self, link: Link, trouble: LinkFaultState, wire: int) -> None:
-        """A segment will not come through: nothing behind it does, and in the end the connection breaks."""
+        """Drop everything after a segment that is lost too often, and schedule the break of the connection."""
         trouble.doomed[wire] = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
     def _end_doom(self, source: int, target: int, trouble: LinkFaultState) -> None:
-        """Nothing is lost any more: connections with a hole break as soon as the sender would fill it."""
+        """Break connections with a lost segment when the sender would retransmit it, as the loss has ended."""
         kernel = self._net.kernel
         for serial in trouble.doomed.values():
             kernel.schedule(kernel.now + RETRANSMIT_US, TROUBLE, source, (BREAK, target, serial))
 
     def never_sent_again(self, link: Link) -> None:
-        """The sender's machine has lost power: what a cut had held and is yet to be sent again is gone."""
+        """Drop held messages that were to be retransmitted: the sender's machine has lost power."""
         if link.again_us > self._net.kernel.now:
             self._vanish(((link.source.id, link.target.id),), link.again_us)
             for wire in link.wires:
                 wire.arrives = 0
 
     def _vanish(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
-        """Of what is on its way between these, nothing arrives that would from ``since`` on."""
+        """Drop the messages in flight between these processes that would arrive from ``since`` on."""
         self._net.kernel.void(
             TROUBLE,
             lambda kind, target, payload: (
@@ -371,7 +372,7 @@ class Troubles:
         )
 
     def sever(self, one: int, other: int) -> bool:
-        """Break all connections between two processes; False where there was none."""
+        """Break all connections between two processes; False if there was none."""
         self._net.rouse(one, other)
         there, back = self._net.link(one, other), self._net.link(other, one)
         if not there.used and not back.used:
@@ -395,7 +396,7 @@ class Troubles:
         return True
 
     def closed(self, link: Link, payload: Payload) -> None:
-        """The source's system has closed the connections of this direction's target; this is the word of it."""
+        """Send the notification that the source's system has closed its connections."""
         trouble = self._trouble(link)
         if trouble.close_us:
             self._tell_late(self._net.link(link.target.id, link.source.id), trouble.close_us)
@@ -403,7 +404,7 @@ class Troubles:
             trouble.carry(0, 0, payload)
 
     def _tell_late(self, link: Link, close_us: int) -> None:
-        """The source of this link goes on believing in its connections, until the news or its own timeouts come."""
+        """Delay the close notification of this link's source; it may time out by itself before."""
         trouble = self._trouble(link)
         if trouble.believes:
             return
@@ -412,9 +413,9 @@ class Troubles:
         kernel.schedule(kernel.now + close_us, TROUBLE, link.source.id, (NEWS, link.target.id, serial))
 
     def abandon(self, there: Link, back: Link, asks: Wire, answers: Wire) -> None:
-        """A process closes a connection itself, as an answer was not there in time: the next one is a new one.
+        """Close a connection after a timed-out response: the next one is a new one.
 
-        What was sent on it may still arrive, behind what is sent next.
+        Messages sent on it may still arrive, after messages sent later.
         """
         for link, wire in ((there, asks), (back, answers)):
             trouble = link.trouble
@@ -429,7 +430,7 @@ class Troubles:
                 kernel.schedule(kernel.now, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
     def taken(self, link: Link) -> list[QueuedMessage]:
-        """Take what waits for its turn on this link away, oldest first."""
+        """Remove and return the messages queued for this link, oldest first."""
         if link.trouble is None:
             return []
         taken: list[QueuedMessage] = []
@@ -440,13 +441,13 @@ class Troubles:
         return taken
 
     def queued(self, link: Link) -> list[QueuedMessage]:
-        """What waits for its turn on this link, for who looks on."""
+        """Return the messages queued for this link, for observers."""
         pair = (link.source.id, link.target.id)
         lines = () if link.trouble is None else link.trouble.lines
         return [each for line in lines for each in self._pipes[line].queue if (each.source, each.target) == pair]
 
     def stopped(self, node: int, *, dark: bool) -> None:
-        """A process is gone, and its connections with it; ``dark``: also what its system had still to send."""
+        """Forget the connections of a process that has ended; ``dark``: also messages its system had still to send."""
         for (source, target), link in self._links.items():
             if node not in (source, target) or link.trouble is None:
                 continue
@@ -459,7 +460,7 @@ class Troubles:
     # -- events -------------------------------------------------------------------------------------------------------
 
     def fire(self, target: int, payload: Payload) -> None:
-        """An event of this module's kind; one without a payload has been made void."""
+        """Handle an event of this module's kind; one without a payload has been voided."""
         if not payload:
             return
         what = payload[0]
@@ -488,7 +489,7 @@ class Troubles:
             self._go_on(message, line)
 
     def _repeated(self, node: int, payload: Payload) -> None:
-        """An answer came twice: as soon as the process runs it closes the connection, if it is still the same."""
+        """Close the connection for a duplicate response as soon as the process runs, if the connection still exists."""
         _what, peer, peer_life, life = payload
         process = self._net.processes[node]
         if (process.incarnation, self._net.processes[peer].incarnation) != (life, peer_life):
@@ -499,14 +500,14 @@ class Troubles:
             self.sever(node, peer)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         troubles = tuple([(pair, link.trouble.save()) for pair, link in self._links.items() if link.trouble])
         pipes = tuple([(tuple(line), pipe.save()) for line, pipe in self._pipes.items()])
         drawn = tuple([(name, stream.position) for name, stream in self._streams.items()])
         return (troubles, pipes, self._serial, drawn)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the links'."""
+        """Restore the state returned by :meth:`save`, after the links'."""
         troubles, pipes, self._serial, drawn = saved
         self._streams.clear()
         for name, position in drawn:

@@ -1,17 +1,16 @@
-"""Standing exchanges: one process asks, the other answers when there is news or the wait is over, and so on for ever.
+"""Long polls: one process sends a request, the other responds when there is news or the wait is over, repeatedly.
 
-Each has a connection of its own, with one request under way at a time, as a replica fetcher has. While nobody has any
-news such an exchange is *idle*: the request waits its full time, the answer is empty, the next request repeats the
-last. Nothing of that changes anything but the time of the last request, so idle cycles cost no events: the exchange is
-*asleep*. When something is about to happen to either side it is *woken*, which puts in place exactly what would have
-stood there. Two things make that exact:
+Each has a connection of its own, with one request in flight at a time, as a replica fetcher has. Without news such an
+exchange is *idle*: the request waits its full time, the response is empty, the next request repeats the last one. Only
+the time of the last request changes, so idle cycles cost no events: the exchange is *asleep*. Before anything happens
+to either side it is *woken*, which restores exactly the state and events of that time. Two things make that exact:
 
-- The messages of idle cycles take their delays from a fixed pattern of draws, over and over, so that any number of
-  cycles is a sum; all others draw from the wire's stream, which idle cycles thus leave alone.
-- Events of exchanges have lanes in the kernel's order: what is put in place late still falls where it belongs.
+- The messages of idle cycles take their delays from a fixed repeating pattern, so that any number of cycles is a sum;
+  all others use the wire's stream, which idle cycles thus do not advance.
+- Events of exchanges have lanes in the kernel's order: what is scheduled late still gets its position.
 
-With ``naive`` no exchange ever sleeps, and everything observable is the same. Whatever else can stop, delay or lose a
-message between two processes must wake their exchanges first (:meth:`Network.rouse`).
+With ``naive`` no exchange ever sleeps, and everything observable is the same. Anything else that can stop, delay or
+lose a message between two processes must wake their exchanges first (:meth:`Network.rouse`).
 """
 
 from bisect import bisect_right
@@ -29,40 +28,40 @@ _INDEX_BITS: Final = 8
 
 
 def lane(asker: int, answerer: int, index: int) -> int:
-    """The first order of an exchange's events; those of a node with itself are for its late timers."""
+    """Return the first order of an exchange's events; those of a node with itself are for its late timers."""
     return LANES + (((asker << _NODE_BITS | answerer) << _INDEX_BITS | index) << (_COUNT_BITS + 1))
 
 
 class Asker(Protocol):
-    """The side that asks. Its requests are numbered, each by the next number."""
+    """Requesting side of an exchange; its requests have consecutive numbers."""
 
     def repeats(self, number: int) -> bool:
-        """Whether an empty answer to request ``number`` would at once be followed by the same question."""
+        """Whether an empty response to request ``number`` would at once be followed by the same request."""
 
     def request(self, number: int) -> Any:
-        """That question under another number."""
+        """Return that request with another number."""
 
     def skipped(self, number: int) -> None:
-        """Request ``number`` is the one under way by now."""
+        """Account for skipped requests: request ``number`` is now in flight."""
 
 
 class Answerer(Protocol):
-    """The side that answers."""
+    """Responding side of an exchange."""
 
     def nothing(self, number: int) -> Any:
-        """The empty answer to request ``number``."""
+        """Return the empty response to request ``number``."""
 
     def came(self, request: Any, arrived: int) -> None:
-        """``request`` was the last to arrive, at that time, and has been answered by nothing."""
+        """Account for skipped requests: ``request`` arrived last, at that time, and got an empty response."""
 
     def woken(self, request: Any, arrived: int) -> None:
-        """``request`` arrived at that time, and waits."""
+        """Account for skipped requests: ``request`` arrived at that time, and waits."""
 
 
 class Sleep(NamedTuple):
-    """What an exchange was at when it fell asleep: request ``number`` had arrived and would wait for ``wait``.
+    """State of an exchange when it fell asleep: request ``number`` had arrived and would wait for ``wait``.
 
-    ``serial`` orders its deadline among others' at the same time.
+    ``serial`` orders its deadline among others at the same time.
     """
 
     number: int
@@ -73,9 +72,9 @@ class Sleep(NamedTuple):
 
 
 class Phase(NamedTuple):
-    """Where a sleeping exchange stands: whole cycles slept, and when this one's request arrived, and times ahead.
+    """Position of a sleeping exchange: whole cycles slept, this cycle's request arrival, and its future times.
 
-    The answer would leave at ``deadline`` and arrive at ``answered``; ``parked`` and ``answering`` tell which of them
+    The response would leave at ``deadline`` and arrive at ``answered``; ``parked`` and ``answering`` say which of them
     are still to come.
     """
 
@@ -88,7 +87,7 @@ class Phase(NamedTuple):
 
 
 class Exchange:
-    """One of them. Identity: who asks, who answers, and which of the asker's connections to the other it is."""
+    """One long poll, identified by requester, responder, and the number of its connection."""
 
     __slots__ = (
         "_answer_wire", "_answerer", "_answers", "_asker", "_asks", "_back", "_cycle_us", "_kernel", "_lane",
@@ -108,46 +107,46 @@ class Exchange:
         self._answer_wire = back.new_wire(f"answer {index}")
         self._lane = lane(asker.id, answerer.id, index)
         self._asks = 0
-        """Idle requests so far: the next one's place in the pattern; and likewise for answers."""
+        """Idle requests so far, which is the next one's index in the pattern; ``_answers`` likewise for responses."""
         self._answers = 0
         self._sent_at = 0
         self._sleep: Sleep | None = None
         self._paced: tuple[Any, ...] = ()
-        """What :attr:`_cycle_us` is reckoned from, the wait and the shift first; after a load those alone."""
+        """Inputs of :attr:`_cycle_us`, the wait and the shift first; after a load only those."""
         self._cycle_us: list[int] = []
-        """How long idle cycles take, summed up from the one that begins with the first answer of the pattern."""
+        """Cumulative durations of idle cycles, from the one with the first response of the pattern."""
         self._longest_us = 0
 
     @property
     def longest_us(self) -> int:
-        """The most that passes between two arrivals of requests while asleep."""
+        """Longest time between two arrivals of requests while asleep, in microseconds."""
         self._reckoned()
         return self._longest_us
 
     @property
     def asleep(self) -> bool:
-        """Whether its idle cycles are left out right now."""
+        """Whether its idle cycles are skipped now."""
         return self._sleep is not None
 
     @property
     def phase(self) -> Phase | None:
-        """Where it stands while asleep, for who looks on; None awake."""
+        """Position while asleep, for observers; None while awake."""
         return None if self._sleep is None else self._phase(self._sleep)
 
     @property
     def sent_at(self) -> int:
-        """When the last request was sent."""
+        """Time when the last request was sent."""
         sleep = self._sleep
         return self._sent_at if sleep is None else self._last_sent(sleep, self._phase(sleep))
 
     @property
     def arrived(self) -> int:
-        """When the last request arrived, while asleep; -1 awake."""
+        """Time when the last request arrived, while asleep; -1 while awake."""
         return -1 if self._sleep is None else self._phase(self._sleep).arrived
 
     @property
     def wires(self) -> tuple[Wire, Wire]:
-        """That of requests, and that of answers."""
+        """Wire of requests, and wire of responses."""
         return self._request_wire, self._answer_wire
 
     def _order(self, number: int) -> int:
@@ -157,7 +156,7 @@ class Exchange:
         return self._order(serial) + (1 << _COUNT_BITS)
 
     def ask(self, number: int, request: Any, *, idle: bool) -> None:
-        """Send a request; ``idle``: it repeats the last, which was answered by nothing."""
+        """Send a request; ``idle``: it repeats the last one, which got an empty response."""
         self._sent_at = now = self._kernel.now
         if not (self._there.ready or self._there.use()):
             self._hold(self._there, self._request_wire, number, request)
@@ -170,7 +169,7 @@ class Exchange:
         self._put(at, number, self._asker, self._answerer, request)
 
     def answer(self, number: int, answer: Any, *, idle: bool) -> None:
-        """Send an answer; ``idle``: it waited in vain."""
+        """Send a response; ``idle``: the request has waited its full time."""
         now = self._kernel.now
         if not (self._back.ready or self._back.use()):
             self._hold(self._back, self._answer_wire, number, answer)
@@ -187,18 +186,18 @@ class Exchange:
         self._kernel.schedule_in_lane(at, self._order(number), MESSAGE, target.id, payload)
 
     def _hold(self, link: Link, wire: Wire, number: int, message: Any) -> None:
-        """The link is cut or troubled; what comes through in the end is no idle message, whatever it says."""
+        """Send on a cut or disturbed link; the message then does not count as idle."""
         payload = (link.source.id, link.source.incarnation, link.target.incarnation, message)
         link.hold(self._kernel, wire, self._order(number), payload)
 
     def deadline(self, at: int, serial: int, timer: tuple[Any, ...]) -> None:
-        """Have the answerer's ``on_timer`` called; no two with the same ``serial`` may be due at the same time."""
+        """Schedule a call of the responder's ``on_timer``; at one time each ``serial`` must be unique."""
         order = self._deadline_order(serial)
         answerer = self._answerer
         self._kernel.schedule_in_lane(at, order, TIMER, answerer.id, (answerer.incarnation, timer))
 
     def sleep(self, number: int, wait: int, serial: int, answering: Answerer) -> bool:
-        """Request ``number`` has just arrived and finds nothing: sleep if all the asker would do is to repeat it."""
+        """Fall asleep if request ``number`` has just arrived, finds nothing, and would only be repeated."""
         now = self._kernel.now
         if self.naive or wait <= 0 or self._asker.state is not RUNNING:
             return False
@@ -216,7 +215,7 @@ class Exchange:
         return True
 
     def _pace(self, wait: int, shift: int) -> None:
-        """Reckon how long idle cycles take; ``shift`` is how far requests are ahead of answers in the pattern."""
+        """Compute the durations of idle cycles; ``shift`` is how far requests are ahead of responses in the pattern."""
         answers, requests = self._answer_wire.patterned(), self._request_wire.patterned()
         paced = (wait, shift, answers, requests)
         if self._paced != paced:
@@ -229,13 +228,13 @@ class Exchange:
                 self._cycle_us.append(total)
 
     def _reckoned(self) -> list[int]:
-        """How long idle cycles take; after a load it is reckoned when it is first asked for."""
+        """Return the durations of idle cycles, which are computed at first use after a load."""
         if not self._cycle_us and self._paced:
             self._pace(self._paced[0], self._paced[1])
         return self._cycle_us
 
     def _phase(self, sleep: Sleep) -> Phase:
-        """Where it stands at this very point of the kernel's order."""
+        """Return the position at this point of the kernel's order."""
         cycle_us = self._reckoned()
         now, order = self._kernel.now, self._kernel.reached
         first = self._answers % BLOCK
@@ -263,7 +262,7 @@ class Exchange:
         return phase.arrived - self._request_wire.pattern[(self._asks + phase.cycles - 1) % BLOCK]
 
     def wake(self) -> None:
-        """Put in place what would stand there now; to be called before anything changes for either side."""
+        """Restore the state and events of now; to be called before anything changes for either side."""
         sleep = self._sleep
         if sleep is None or self.asking is None or self.answering is None:
             return
@@ -296,13 +295,13 @@ class Exchange:
         self._put(at, number + 1, self._asker, self._answerer, self.asking.request(number + 1))
 
     def save(self) -> tuple[Any, ...]:
-        """All state; the sides put themselves back."""
+        """Return all state; the two sides register themselves again."""
         wires = (self._request_wire.save(), self._answer_wire.save())
         paced = () if self._sleep is None else self._paced[:2]
         return (self._asks, self._answers, self._sent_at, self._sleep, paced, wires)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the links'."""
+        """Restore the state returned by :meth:`save`, after the links'."""
         self._asks, self._answers, self._sent_at, sleep, paced, wires = saved
         self._request_wire.load(wires[0])
         self._answer_wire.load(wires[1])

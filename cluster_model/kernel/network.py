@@ -1,30 +1,30 @@
-"""The network: processes that run, pause and crash, links between them, and messages under way.
+"""The network: processes that run, pause and crash, links between them, and messages in flight.
 
-What a fault does to a process, in terms of the operating system:
+Effects of faults on a process, in terms of the operating system:
 
 - *paused* (stop-the-world collection, SIGSTOP): sockets stay open and the kernel keeps receiving, so messages and due
   timers wait. On resume they are handled in the order in which they became due or arrived.
 - *crashed* (SIGKILL): the operating system closes the sockets, so every peer learns at once that the connection is
-  gone; timers and whatever was queued die with the process.
-- *powered off*: nobody is told. Messages vanish, and peers find out by their own timeouts.
+  gone; timers and queued messages die with the process.
+- *powered off*: no peer is notified. Messages vanish, and peers find out by their own timeouts.
 
-A connection is a pair of incarnations: what was sent to a process that has since restarted is answered by a reset.
-Each connection's direction is first-in first-out, as TCP is.
+A connection is a pair of incarnations: a message to a process that has since restarted is answered by a reset. Each
+connection's direction is first-in first-out, as TCP is.
 
-What a *cut* does is what dropped packets do to TCP, one direction at a time. Connections stay open and silent. What is
-on its way arrives; what is sent later waits with the sender's system, and arrives in order after the link is mended
+A *cut* does what dropped packets do to TCP, one direction at a time. Connections stay open and silent. Messages in
+flight arrive; later ones wait with the sender's system, and arrive in order after the cut is healed
 (:data:`~cluster_model.kernel.link.RETRANSMIT_US`), if its machine still has power then. If the oldest has waited for
-:data:`~cluster_model.kernel.link.GIVEN_UP_US`, that connection is given up: all that was sent on it vanishes, and the
-sender is told that it broke. Resets do not pass either, and are not repeated. What a killed process had sent is still
-sent again by its system; with the machine it is gone. That the sender of the open direction of a half cut would miss
-TCP's own acknowledgements is not modelled.
+:data:`~cluster_model.kernel.link.GIVEN_UP_US`, that connection breaks: everything sent on it vanishes, and the sender
+is notified. Resets do not pass either, and are not repeated. The system still retransmits messages of a killed process;
+with the machine they are gone. It is not modelled that the sender of the open direction of a half cut would miss TCP's
+own acknowledgements.
 
-What else faults do to links, one direction at a time, is told in :mod:`cluster_model.kernel.link_faults`.
+Other effects of faults on links, one direction at a time, are in :mod:`cluster_model.kernel.link_faults`.
 
-A process may ask for a connection before it sends anything (:meth:`Network.connect`): the system of the other machine
+A process may request a connection before it sends anything (:meth:`Network.connect`): the system of the other machine
 accepts while the process there exists, paused or not, and refuses while it is down. A machine without power, or behind
-a cut, says nothing: the request is repeated, and after :data:`SYN_TIMEOUT_US` it is given up. Requests are numbered, so
-that the answer to an earlier one is not taken for that to a later one.
+a cut, does not respond: the request is repeated, and fails after :data:`SYN_TIMEOUT_US`. Requests are numbered, so that
+the response to an earlier one is not mistaken for that to a later one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,11 +52,11 @@ from cluster_model.kernel.rng import Streams
 from cluster_model.kernel.wall_clocks import Clocks
 
 SYN_RETRY_US: Final = 1_000_000
-"""The first wait for an answer to a request for a connection; each next one is twice as long (RFC 6298)."""
+"""First timeout of a connection request; each next one is twice as long (RFC 6298)."""
 SYN_RETRIES: Final = 6
-"""How often the request is repeated (Linux's ``tcp_syn_retries``)."""
+"""Number of repetitions of the request (Linux's ``tcp_syn_retries``)."""
 SYN_TIMEOUT_US: Final = SYN_RETRY_US * ((1 << (SYN_RETRIES + 1)) - 1)
-"""After so long without an answer, 127 s, the system reports that there is no connection."""
+"""Time without a response, 127 s, after which a connection request fails."""
 
 SYN: Final = "syn"
 SYN_AGAIN: Final = "again"
@@ -71,9 +71,9 @@ class Network:
     )  # fmt: skip
 
     def __init__(self, streams: Streams, latency: int, jitter: int, control: Handler, *, naive: bool = False) -> None:
-        """``control`` handles CONTROL events: what comes from outside and happens at a set time.
+        """Start without processes; ``control`` handles CONTROL events, external actions at a set time.
 
-        ``naive``: nothing is left out, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
+        ``naive``: nothing is skipped, not even what changes nothing (:mod:`cluster_model.kernel.long_poll`).
         """
         handlers = (self._deliver, self._fire, control, self._give_up, self._work, self._trouble, self._handshake)
         self.kernel = Kernel(handlers)
@@ -87,22 +87,22 @@ class Network:
         self._links: dict[tuple[int, int], Link] = {}
         self._outgoing: dict[int, dict[int, Link]] = {}
         self._cpus: dict[int, Cpu] = {}
-        """Slow ones, by their first node."""
+        """Slow CPUs, by their first node."""
         self.troubles = Troubles(self, streams)
-        """What faults do to links besides latency and cuts."""
+        """Effects of faults on links besides latency and cuts."""
         self._attempts: dict[int, tuple[int, int]] = {}
-        """Number of a request for a connection that has no answer yet → (source, target)."""
+        """Number of a connection request without a response → (source, target)."""
         self._serial = 0
-        """Of the last such request."""
+        """Number of the last connection request."""
         self._lasting: tuple[dict[int, None], dict[int, None]] = ({}, {})
-        """Processes with connections since the session began, and those that they lead to."""
+        """Processes with connections since the start of the session, and the targets of those."""
 
     def add(self, node_id: int, name: str, node: Node) -> None:
-        """A new process, running."""
+        """Add a process, running."""
         self.processes[node_id] = Process(node_id, name, node)
 
     def link(self, source: int, target: int) -> Link:
-        """The link from one process to another."""
+        """Return the link from one process to another."""
         link = self._links.get((source, target))
         if link is None:
             processes = self.processes
@@ -113,16 +113,16 @@ class Network:
         return link
 
     def standing(self, source: int, target: int) -> bool:
-        """Whether a connection stands on which one of them has sent to the other."""
+        """Whether a used connection exists between the two."""
         link = self._links.get((source, target))
         return link is not None and link.used
 
     def stand(self, sources: Iterable[int], targets: Iterable[int]) -> None:
-        """Have connections from each of these processes to each of those since the session began, used or not."""
+        """Open connections from each source to each target at the start of the session, used or not."""
         self._lasting = (dict.fromkeys(sources), dict.fromkeys(targets))
 
     def _unused(self, target: int) -> list[int]:
-        """Processes whose connection to this one stands since the session began and was never used."""
+        """Return the processes whose connection to this one is from the start of the session and was never used."""
         sources, targets = self._lasting
         processes, links = self.processes, self._links
         if target not in targets or processes[target].incarnation:
@@ -136,11 +136,11 @@ class Network:
         ]
 
     def outgoing(self, source: int) -> dict[int, Link]:
-        """The links from one process by target, those that exist so far; the same table for good."""
+        """Return the table of existing links from one process, by target; always the same object."""
         return self._outgoing.setdefault(source, {})
 
     def exchange(self, asker: int, answerer: int, index: int) -> Exchange:
-        """The asker's connection of that number to the answerer."""
+        """Return the requester's exchange of that number with the responder."""
         exchange = self._exchanges.get((asker, answerer, index))
         if exchange is None:
             links = (self.link(asker, answerer), self.link(answerer, asker))
@@ -150,23 +150,23 @@ class Network:
         return exchange
 
     def rouse(self, *nodes: int) -> None:
-        """Wake every exchange of any of these processes, or of all: something is about to happen to them."""
+        """Wake every idle exchange of any of these processes, or of all, before something happens to them."""
         for (asker, answerer, _index), exchange in self._exchanges.items():
             if exchange.asleep and (not nodes or asker in nodes or answerer in nodes):
                 exchange.wake()
 
     def slow_down(self, source: int, target: int, lag: tuple[tuple[int, int, int], ...]) -> None:
-        """Let faults add this, and nothing else, to the delays of one link: (fault id, latency, jitter) each."""
+        """Set the latency that faults add to one link: (fault, latency, jitter) each."""
         self.rouse(source, target)
         self.link(source, target).slow_down(lag)
 
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
-        """Let a fault set a machine's clock that far ahead, or behind; 0: no longer (:class:`Clocks`)."""
+        """Set a machine's clock ahead, or behind, by a fault; 0 removes it (:class:`Clocks`)."""
         self.rouse(node)
         self.clocks.skew(node, fault, ahead_us)
 
     def cut(self, source: int, target: int, fault: int) -> None:
-        """Drop all packets of one direction, until every fault that cut it has mended it."""
+        """Drop all packets of one direction until no fault cuts it any more."""
         self.rouse(source, target)
         link = self.link(source, target)
         link.cut(fault)
@@ -174,27 +174,27 @@ class Network:
             link.hold(self.kernel, link.wires[each.wire], each.order, each.payload)
 
     def mend(self, source: int, target: int, fault: int) -> None:
-        """Undo of :meth:`cut` by that fault."""
+        """Remove the cut that the fault made by :meth:`cut`."""
         self.link(source, target).mend(fault, self.kernel)
 
     def is_cut(self, source: int, target: int) -> bool:
-        """Whether any fault lets nothing pass in that direction."""
+        """Whether any fault cuts that direction."""
         link = self._links.get((source, target))
         return link is not None and bool(link.cuts)
 
     def disturbed_links(self) -> list[tuple[int, int]]:
-        """Links to which faults do something now."""
+        """Return the links that faults affect now."""
         return [pair for pair, link in self._links.items() if link.cuts or link.lag or link.trouble is not None]
 
     def is_slowed(self, node: int) -> bool:
-        """Whether a process works on a slow CPU."""
+        """Whether a process runs on a slow CPU."""
         return any(node in cpu.nodes and cpu.costs for cpu in self._cpus.values())
 
     def _trouble(self, target: int, payload: Payload) -> None:
         self.troubles.fire(target, payload)
 
     def tell(self, node: int, peer: int, life: int) -> None:
-        """The connection that a process had in this life to ``peer`` is broken."""
+        """Notify a process of this incarnation that its connection to ``peer`` is broken."""
         self._deliver(node, (peer, self.processes[peer].incarnation, life, DISCONNECTED))
 
     def _give_up(self, target: int, payload: Payload) -> None:
@@ -220,7 +220,7 @@ class Network:
             self._reset(target, source, source_incarnation)
 
     def _reset(self, dead: int, peer: int, peer_incarnation: int) -> None:
-        """``peer`` sent to a process that is not there: its operating system answers with a reset."""
+        """Answer a message to a process that has ended with a reset, as its operating system does."""
         if self.processes[peer].incarnation == peer_incarnation:
             self._send_reset(dead, peer)
 
@@ -236,17 +236,17 @@ class Network:
             else:
                 self.troubles.closed(back, payload)
 
-    # -- connections that are asked for -------------------------------------------------------------------------------
+    # -- requested connections ----------------------------------------------------------------------------------------
 
     def connect(self, source: int, target: int) -> int:
-        """Ask for a connection; ``source`` gets :class:`Connected` or :class:`ConnectionRefused` with that number."""
+        """Request a connection; ``source`` gets :class:`Connected` or :class:`ConnectionRefused` with that number."""
         self._serial += 1
         self._attempts[self._serial] = (source, target)
         self._send_syn(source, target, self._serial, 0)
         return self._serial
 
     def stop_connecting(self, attempt: int) -> None:
-        """Wait no longer for that connection."""
+        """Ignore the result of that connection request."""
         self._attempts.pop(attempt, None)
 
     def _send_syn(self, source: int, target: int, attempt: int, repeats: int) -> None:
@@ -272,7 +272,7 @@ class Network:
             )
 
     def _answer_syn(self, node: int, peer: int, attempt: int) -> None:
-        """The system answers for its process, unless the machine has no power or its packets are dropped."""
+        """Answer for a process, as its system does, unless the machine has no power or its packets are dropped."""
         process, back = self.processes[node], self.link(node, peer)
         if process.state is ProcessState.OFF or back.cuts:
             return
@@ -294,7 +294,7 @@ class Network:
             process.held.append((TIMER, payload))
 
     def crash(self, node: int) -> None:
-        """Kill a process; its peers' connections break after the time a packet takes."""
+        """Kill a process; its peers' connections break after the latency of a packet."""
         self.rouse(node)
         unused = self._unused(node)
         self._stop(node, ProcessState.DOWN)
@@ -305,13 +305,13 @@ class Network:
             self._send_reset(node, source)
 
     def exit(self, node: int, reason: str) -> None:
-        """A process ends itself: it is held at once, and ``control`` gets (incarnation, reason) to take it away."""
+        """End a process by itself: it is paused at once, and ``control`` gets (incarnation, reason) to stop it."""
         process = self.processes[node]
         process.state = ProcessState.PAUSED
         self.kernel.schedule(self.kernel.now, CONTROL, node, (process.incarnation, reason))
 
     def power_off(self, node: int) -> None:
-        """Take the machine away: nobody is told."""
+        """Power a machine off; no peer is notified."""
         self.rouse(node)
         self._stop(node, ProcessState.OFF)
 
@@ -333,11 +333,11 @@ class Network:
                     self.troubles.never_sent_again(link)
 
     def restart(self, node: int) -> None:
-        """A new incarnation runs; timers and messages of the old one are gone."""
+        """Start a new incarnation; timers and messages of the old one are gone."""
         self.processes[node].state = RUNNING
 
     def pause(self, node: int) -> None:
-        """Hold everything that comes for this process."""
+        """Pause a process: messages and timers for it wait."""
         self.rouse(node)
         process = self.processes[node]
         process.state = ProcessState.PAUSED
@@ -345,7 +345,7 @@ class Network:
             process.cpu.stand_still()
 
     def resume(self, node: int) -> None:
-        """Handle what was held, now, in the order in which it came."""
+        """Resume a process: it handles waiting messages and timers now, in order of arrival."""
         process = self.processes[node]
         process.state = RUNNING
         held, process.held = process.held, []
@@ -355,7 +355,7 @@ class Network:
             self.kernel.schedule(self.kernel.now, kind, node, payload)
 
     def slow_cpu(self, nodes: tuple[int, ...], fault: int, cost_us: int, free: tuple[str, ...] = ()) -> None:
-        """Let whatever these processes handle take so much of one CPU, on top of what other faults make it take.
+        """Let everything that these processes handle take ``cost_us`` of one CPU; several faults add up.
 
         ``free`` are names of timers that take no time.
         """
@@ -368,7 +368,7 @@ class Network:
         cpu.costs = (*[each for each in cpu.costs if each[0] != fault], (fault, cost_us))
 
     def quicken_cpu(self, nodes: tuple[int, ...], fault: int) -> None:
-        """Undo of :meth:`slow_cpu` by that fault; with the last one all that waits is handled at once, in order."""
+        """Remove that fault's :meth:`slow_cpu`; after the last one waiting work is handled at once, in order."""
         cpu = self._cpus.get(nodes[0])
         if cpu is None:
             return
@@ -394,7 +394,7 @@ class Network:
             cpu.go_on()
 
     def save(self) -> tuple[Any, ...]:
-        """Kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
+        """Return kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
         processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
         exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
@@ -405,7 +405,7 @@ class Network:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, before the nodes are loaded; links and exchanges first used since are as new."""
+        """Restore the state returned by :meth:`save`, before the nodes; links and exchanges used later are new."""
         kernel, processes, links, exchanges, cpus, troubles, clocks, (self._serial, attempts) = saved
         self._attempts = dict(attempts)
         self.kernel.load(kernel)
@@ -428,29 +428,29 @@ class Network:
         self.troubles.load(troubles)
 
 
-# Messages under way from one process to another, for observers: looking changes nothing.
+# Messages in flight from one process to another, for observers, without side effects.
 #
-# The queue of events is gone through each time, so that a message costs nothing while nobody asks.
+# The event queue is searched each time, so that a message costs nothing without an observer.
 
 
 Place = Literal["wire", "cut", "line", "paused", "cpu"]
-"""``wire``: on its way; ``cut``: its packets are dropped, and sent again; ``line``: queues for a limited line.
+"""``wire``: in flight; ``cut``: its packets are dropped and retransmitted; ``line``: in a bandwidth queue.
 
 ``paused`` and ``cpu``: it has arrived, and waits for the process or for its slow CPU.
 """
 
 
 class Flight(NamedTuple):
-    """One message."""
+    """One message in flight."""
 
     place: Place
     arrives_us: int
-    """-1 while that is not decided."""
+    """Arrival time, -1 while it is undecided."""
     message: Any
 
 
 def flights(network: Network, source: int, target: int) -> Iterator[Flight]:
-    """All messages from one living process to another; those of a former life of either are left out."""
+    """Yield all messages from one live process to another; those of former incarnations are left out."""
     there, here = network.processes[source], network.processes[target]
     for at_us, _order, kind, node, payload in network.kernel.waiting():
         if kind == MESSAGE and node == target and payload and _alive(payload, there, here):
@@ -472,6 +472,6 @@ def flights(network: Network, source: int, target: int) -> Iterator[Flight]:
 
 
 def _alive(payload: Payload, source: Process, target: Process) -> bool:
-    """Whether both ends are what they were when it was sent."""
+    """Whether both ends are still in the incarnations in which it was sent."""
     lives: tuple[int, int, int] = payload[:3]
     return lives == (source.id, source.incarnation, target.incarnation)

@@ -1,4 +1,4 @@
-"""A node's narrow window on the world: the time, its links, its timers. Nothing else of the kernel is its business."""
+"""A node's interface to the kernel: time, links and timers, and nothing else."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from cluster_model.kernel.process import MESSAGE, TIMER
 
 
 class NodeContext:
-    """What a node may do."""
+    """Access of one node to the clock, the network and its timers."""
 
     __slots__ = ("_links", "_network", "_processes", "clock", "node_id", "wall")
 
@@ -17,7 +17,7 @@ class NodeContext:
         self.node_id = node_id
         self._network = network
         self.clock = network.kernel
-        """Its ``now`` is what :attr:`now` tells, without a call; nothing else of it is for a node."""
+        """The kernel; a node reads only its ``now``, which is faster than :attr:`now`."""
         self.wall = network.clocks.of(node_id)
         """The machine's clock, which a fault may have set."""
         self._processes = network.processes
@@ -25,27 +25,27 @@ class NodeContext:
 
     @property
     def network(self) -> Network:
-        """What it is a port of, for one that is made from it."""
+        """The network, for contexts derived from this one."""
         return self._network
 
     @property
     def now(self) -> int:
-        """Virtual microseconds."""
+        """Virtual time in microseconds."""
         return self.clock.now
 
     @property
     def wall_now(self) -> int:
-        """What the machine's clock shows, in µs since the session began: ``Time.milliseconds``."""
+        """Time of the machine's clock in µs since the start of the session (``Time.milliseconds``)."""
         return self.clock.now + self.wall.ahead_us
 
     @property
     def incarnation(self) -> int:
-        """Which life of the process this is, from 0."""
+        """Incarnation of the process, from 0."""
         return self._processes[self.node_id].incarnation
 
     @property
     def first_number(self) -> int:
-        """Requests of this life are numbered behind it: answers to those of an earlier life are none of its own."""
+        """First number of this incarnation's requests, so that responses to earlier incarnations do not match."""
         process = self._processes.get(self.node_id)
         return 0 if process is None else process.incarnation << 32
 
@@ -62,21 +62,21 @@ class NodeContext:
             link.hold(kernel, link.wire, 0, payload)
 
     def reconnect(self, target: int) -> None:
-        """Give the connection up and have another: what was sent on it still arrives, perhaps behind what is next."""
+        """Open a new connection: messages on the old one still arrive, perhaps after later ones."""
         self._network.link(self.node_id, target).wire.arrives = 0
 
     def connect(self, target: int) -> int:
-        """Ask for a connection; :class:`Connected` or :class:`ConnectionRefused` comes with the returned number."""
+        """Request a connection; :class:`Connected` or :class:`ConnectionRefused` comes with the returned number."""
         return self._network.connect(self.node_id, target)
 
     def stop_connecting(self, attempt: int) -> None:
-        """Wait no longer for a connection that was asked for."""
+        """Ignore the result of a connection request."""
         self._network.stop_connecting(attempt)
 
     def abandon(self, target: int, exchange: Exchange | None = None) -> None:
-        """Close a connection, the shared one or an exchange's, because an answer was not there in time.
+        """Close a connection, the shared one or an exchange's, because a response timed out.
 
-        What was sent on it may still arrive. It matters only while something other than latency troubles its link.
+        Messages sent on it may still arrive. This matters only while faults other than latency affect its link.
         """
         network = self._network
         if network.troubles.any:
@@ -85,14 +85,14 @@ class NodeContext:
             network.troubles.abandon(there, back, asks, answers)
 
     def timer(self, delay: int, *timer: Any) -> None:
-        """Have ``on_timer(timer)`` called after ``delay``; it dies with the process."""
+        """Schedule a call of ``on_timer(timer)`` after ``delay``; it dies with the process."""
         node_id = self.node_id
         self.clock.after(delay, TIMER, node_id, (self._processes[node_id].incarnation, timer))
 
     def late_timer(self, at: int, index: int, *timer: Any) -> None:
-        """Have ``on_timer(timer)`` called at a time, behind everything ordinary of that time.
+        """Schedule a call of ``on_timer(timer)`` at a time, after all ordinary events of that time.
 
-        When it was set thus makes no difference, as it must not for one that is left out while nothing happens.
+        The order does not depend on when it was set, as a timer may be skipped while nothing happens.
         """
         now = self.clock.now
         if at <= now:
@@ -103,79 +103,79 @@ class NodeContext:
         self.clock.schedule_in_lane(at, lane(node_id, node_id, index), TIMER, node_id, payload)
 
     def asking(self, answerer: int, index: int) -> Exchange:
-        """The node's own connection of that number to another, for one standing question."""
+        """Return the node's exchange of that number with another node, for one long poll."""
         return self._network.exchange(self.node_id, answerer, index)
 
     def asked(self, asker: int, index: int) -> Exchange:
-        """Another node's connection of that number to this one."""
+        """Return another node's exchange of that number with this node."""
         return self._network.exchange(asker, self.node_id, index)
 
     def stay_awake(self, *, wakeful: bool) -> None:
-        """Whether every question asked of this process is to come as a message, even one that changes nothing.
+        """Set whether every request to this process must be a message, even one that changes nothing.
 
-        Exchanges that sleep already must have been woken.
+        Sleeping exchanges must have been woken before.
         """
         self._processes[self.node_id].wakeful = wakeful
 
     def exit(self, reason: str) -> None:
-        """End this process: it handles nothing more from here on, and ``reason`` is what is told of its end."""
+        """End this process: it handles nothing more from here on; ``reason`` is recorded."""
         self._network.exit(self.node_id, reason)
 
 
 class Alarm:
-    """One timer that stands for many deadlines: armed for the earliest, moved only when an earlier one comes.
+    """One timer for many deadlines: armed for the earliest, moved only when an earlier one comes.
 
-    A request that is answered in time leaves nothing behind in the event queue, where a timer of its own would wait
-    out its timeout.
+    A request that gets its response in time leaves nothing in the event queue, where a timer of its own would wait out
+    its timeout.
     """
 
     __slots__ = ("_name", "_port", "at")
 
     def __init__(self, port: NodeContext, *name: Any) -> None:
-        """``name`` is what ``on_timer`` gets."""
+        """Create an unarmed alarm; ``name`` is the argument of ``on_timer``."""
         self._port = port
         self._name: Payload = name
         self.at = -1
-        """When it will ring, -1 never."""
+        """Time when it will ring, -1 never."""
 
     def want(self, at: int) -> None:
-        """Ring at ``at`` or earlier; who is rung looks for what is due, and asks again for the rest."""
+        """Ring at ``at`` or earlier; the callee checks what is due, and calls this again for the rest."""
         if self.at < 0 or at < self.at:
             self.at = at
             self._port.timer(max(0, at - self._port.now), *self._name)
 
     def rang(self) -> bool:
-        """To be called when the timer fires; False for one that an earlier deadline has overtaken."""
+        """Handle the timer; False for one that an earlier deadline has replaced."""
         if self.at < 0 or self._port.now < self.at:
             return False
         self.at = -1
         return True
 
     def forget(self) -> None:
-        """The process died, and its timers with it."""
+        """Disarm the alarm of a process that died."""
         self.at = -1
 
     def save(self) -> int:
-        """When it will ring, -1 never."""
+        """Return the time when it will ring, -1 never."""
         return self.at
 
     def load(self, saved: int) -> None:
-        """Undo of :meth:`save`; the timer itself is in the kernel's queue."""
+        """Restore the state returned by :meth:`save`; the timer itself is in the kernel's queue."""
         self.at = saved
 
 
 class LateAlarm(Alarm):
-    """An alarm that rings behind everything ordinary of its time (:meth:`NodeContext.late_timer`)."""
+    """An alarm that rings after all ordinary events of its time (:meth:`NodeContext.late_timer`)."""
 
     __slots__ = ("_index",)
 
     def __init__(self, port: NodeContext, index: int, *name: Any) -> None:
-        """``index`` tells a node's late alarms apart."""
+        """Create an unarmed alarm; ``index`` distinguishes a node's late alarms."""
         super().__init__(port, *name)
         self._index = index
 
     def want(self, at: int) -> None:
-        """Ring at ``at`` or earlier, as ever."""
+        """Ring at ``at`` or earlier, as :meth:`Alarm.want`."""
         if self.at < 0 or at < self.at:
             self.at = at
             self._port.late_timer(at, self._index, *self._name)

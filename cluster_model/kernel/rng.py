@@ -1,9 +1,9 @@
 """Counter-based random streams, one for each component or link, and UUIDs drawn from them.
 
-A stream's whole state is its position: draw number ``n`` is a pure function of (seed, name, n), the same on
-every interpreter. The seed is the session's, until somebody wants another future (:meth:`Streams.reseed`).
-Blocks of 256 draws come from SHAKE-256 at a time. Sampling is in integers only, because the
-mathematics library behind floats may differ between machines.
+A stream's whole state is its position: random number ``n`` is a pure function of (seed, name, n), the same on every
+interpreter. The seed is the session's, until it is replaced for another future (:meth:`Streams.reseed`). Blocks of 256
+numbers come from SHAKE-256 at a time. Sampling is in integers only, because the mathematics library for floats may
+differ between machines.
 """
 
 import hashlib
@@ -15,12 +15,12 @@ _UNPACK: Final = struct.Struct(f"<{BLOCK}Q")
 
 
 def draws(seed: int, name: str, number: int) -> tuple[int, ...]:
-    """Block ``number`` of the stream of that name: 256 draws, uniform over 64 bits."""
+    """Return block ``number`` of a stream: 256 random numbers, uniform over 64 bits."""
     return _UNPACK.unpack(hashlib.shake_256(f"{seed}/{name}/{number}".encode()).digest(8 * BLOCK))
 
 
 class Stream:
-    """Draws for one name. ``position`` counts the draws made and is all there is to save."""
+    """A named random stream; ``position`` counts the numbers drawn and is its whole state."""
 
     __slots__ = ("_block", "_block_number", "_seed", "name", "position")
 
@@ -38,7 +38,7 @@ class Stream:
             self._block_number = -1
 
     def next64(self) -> int:
-        """The next draw, uniform over 64 bits."""
+        """Return the next random number, uniform over 64 bits."""
         position = self.position
         number = position // BLOCK
         if number != self._block_number:
@@ -48,12 +48,12 @@ class Stream:
         return self._block[position % BLOCK]
 
     def below(self, bound: int) -> int:
-        """A whole number in ``[0, bound)``; bound must be positive. The bias is below bound / 2**64."""
+        """Return an integer in ``[0, bound)``; ``bound`` must be positive. The bias is below bound / 2**64."""
         return (self.next64() * bound) >> 64
 
 
 class Streams:
-    """All streams of a session, made on first use."""
+    """All random streams of a session, created on first use."""
 
     __slots__ = ("_streams", "seed")
 
@@ -62,27 +62,27 @@ class Streams:
         self._streams: dict[str, Stream] = {}
 
     def named(self, name: str) -> Stream:
-        """The stream of that name."""
+        """Return the stream of that name."""
         stream = self._streams.get(name)
         if stream is None:
             stream = self._streams[name] = Stream(self.seed, name)
         return stream
 
     def reseed(self, seed: int) -> None:
-        """From here on all draws come from another seed, at the same positions: another future of the same past.
+        """Draw from another seed from here on, at the same positions: another future of the same past.
 
-        Of a cluster use ``Cluster.reseed``: its links have draws in hand already.
+        For a cluster use ``Cluster.reseed``: its links have already drawn delays.
         """
         self.seed = seed
         for stream in self._streams.values():
             stream.reseed(seed)
 
     def save(self) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """The seed, and positions by name."""
+        """Return the seed, and positions by name."""
         return self.seed, tuple((name, stream.position) for name, stream in self._streams.items())
 
     def load(self, saved: tuple[int, tuple[tuple[str, int], ...]]) -> None:
-        """Go back to a saved seed and positions; streams first used later start afresh."""
+        """Restore a saved seed and positions; streams first used later start anew."""
         seed, places = saved
         self.reseed(seed)
         positions = dict(places)
@@ -92,11 +92,11 @@ class Streams:
             self.named(name).position = position
 
 
-# Random UUIDs that are drawn from a stream.
+# Random UUIDs from a stream.
 
 
 def uuid(stream: Stream) -> str:
-    """The next one (``UUID.randomUUID``)."""
+    """Return the next UUID (``UUID.randomUUID``)."""
     bits = stream.next64() << 64 | stream.next64()
     bits = bits & ~(0xF << 76) | 0x4 << 76
     bits = bits & ~(0x3 << 62) | 0x2 << 62

@@ -1,9 +1,9 @@
-"""Wall clocks: what each machine's clock shows, beside the virtual time that everything happens in.
+"""Wall clocks: the time that each machine's clock shows, beside the virtual time of the simulation.
 
-They agree until a fault sets one. Timers and whatever a process reckons by a monotonic clock
-(``Time.hiResClockMs``, ``nanoseconds``) do not notice. What it reckons by ``Time.milliseconds`` does: timestamps, and
-ages since a moment that it noted. A step of the clock makes all that was noted before it so much older, or younger;
-who keeps such notes in virtual time moves them by the step (:class:`Clocked`), and then goes on as ever.
+They agree until a fault sets one. Timers and everything that uses a monotonic clock (``Time.hiResClockMs``,
+``nanoseconds``) are not affected. Everything that uses ``Time.milliseconds`` is: timestamps, and ages since a recorded
+time. A step of the clock makes all earlier records of time older, or younger; modules that keep such records in virtual
+time shift them by the step (:class:`Clocked`).
 """
 
 from typing import Any, Final, Protocol, runtime_checkable
@@ -15,31 +15,31 @@ _NOBODY: Final[tuple[tuple[int, int], ...]] = ()
 
 @runtime_checkable
 class Clocked(Protocol):
-    """A node that goes by its machine's clock."""
+    """A node that uses its machine's clock."""
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """Its clock was set by so many µs, ahead if positive; 0: another one was, for the first time.
+        """Handle a step of its clock in µs, ahead if positive; 0: another clock was set, for the first time.
 
-        ``runs``: its process is there, perhaps paused.
+        ``runs``: its process exists, perhaps paused.
         """
 
 
 class WallClock:
-    """One machine's."""
+    """Wall clock of one machine."""
 
     __slots__ = ("ahead_us", "differ", "skews")
 
     def __init__(self) -> None:
         self.ahead_us = 0
-        """How far it is ahead of virtual time; negative behind it."""
+        """How far it is ahead of virtual time in microseconds; negative if it is behind."""
         self.skews = _NOBODY
         """(fault, µs ahead) of every fault that sets it; they add up."""
         self.differ = False
-        """Whether any clock has ever been set: timestamps of others may be from the future."""
+        """Whether any clock has ever been set: timestamps of other machines may be in the future."""
 
 
 class Clocks:
-    """Everybody's."""
+    """Wall clocks of all machines."""
 
     __slots__ = ("_clocks", "_processes", "differ")
 
@@ -49,11 +49,11 @@ class Clocks:
         self.differ = False
 
     def of(self, node: int) -> WallClock:
-        """A node's; the same object for good."""
+        """Return a node's clock; always the same object."""
         return self._clocks.setdefault(node, WallClock())
 
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
-        """Let a fault set a node's clock that far ahead, or behind; 0: no longer."""
+        """Set a node's clock ahead, or behind, by a fault; 0 removes it."""
         clock = self.of(node)
         others = tuple([each for each in clock.skews if each[0] != fault])
         clock.skews = (*others, (fault, ahead_us)) if ahead_us else others
@@ -71,11 +71,11 @@ class Clocks:
             _tell(process, 0)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; empty while no clock was ever set."""
+        """Return all state; empty while no clock was ever set."""
         return tuple([(node, each.skews) for node, each in self._clocks.items()]) if self.differ else ()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.differ = bool(saved)
         skews = dict(saved)
         for node, clock in self._clocks.items():

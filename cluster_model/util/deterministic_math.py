@@ -1,4 +1,4 @@
-"""Hashes, murmur2 and powers in whole numbers, the same on every machine and in every run."""
+"""Hashes, murmur2 and powers in integers, the same on every machine and in every run."""
 
 import hashlib
 from functools import lru_cache
@@ -6,12 +6,12 @@ from math import isqrt
 from typing import Final
 
 FRACTION: Final = 80
-"""Bits behind the point of every fixed-point number here."""
+"""Fraction bits of every fixed-point number here."""
 ONE: Final = 1 << FRACTION
 
 
 def log2(number: int) -> int:
-    """Binary logarithm of a whole number from 1 on, in fixed point, rounded down."""
+    """Return the binary logarithm of a positive integer, in fixed point, rounded down."""
     exponent = number.bit_length() - 1
     rest = (number << FRACTION) >> exponent
     result = exponent
@@ -25,7 +25,7 @@ def log2(number: int) -> int:
 
 
 def exp2(exponent: int) -> int:
-    """Two to the power of a fixed-point number, in fixed point; exact to about the last ten bits."""
+    """Return two to the power of a fixed-point number, in fixed point; exact to about the last ten bits."""
     whole, part = exponent >> FRACTION, exponent & (ONE - 1)
     result = ONE
     for place, root in enumerate(_roots()):
@@ -36,7 +36,7 @@ def exp2(exponent: int) -> int:
 
 @lru_cache(maxsize=1)
 def _roots() -> tuple[int, ...]:
-    """Square root of two, its square root, and so on."""
+    """Return the square root of two, its square root, and so on."""
     roots = []
     root = 2 * ONE
     for _ in range(FRACTION):
@@ -52,7 +52,7 @@ _MASK_64: Final = 2**64 - 1
 
 
 def mixed(value: int) -> int:
-    """64 well-mixed bits of a number (SplitMix64)."""
+    """Return 64 well-mixed bits of a number (SplitMix64)."""
     value = (value * 0x9E3779B97F4A7C15 + 0x632BE59BD9B4E019) & _MASK_64
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & _MASK_64
     value = (value ^ value >> 27) * 0x94D049BB133111EB & _MASK_64
@@ -60,11 +60,11 @@ def mixed(value: int) -> int:
 
 
 def number_of(name: str) -> int:
-    """64 bits of a name."""
+    """Return 64 bits of a name's SHA-256."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big")
 
 
-# The hash of a record's key, and the partition that it stands for (``Utils.murmur2``, ``BuiltInPartitioner``).
+# Hash of a record's key, and its partition (``Utils.murmur2``, ``BuiltInPartitioner``).
 
 
 _M: Final = 0x5BD1E995
@@ -73,7 +73,7 @@ _MASK_32: Final = 0xFFFFFFFF
 
 
 def murmur2(key: bytes) -> int:
-    """32-bit murmur2 with Kafka's seed, unsigned; Java's int is the same bits with a sign."""
+    """Return 32-bit murmur2 with Kafka's seed, unsigned; Java's int has the same bits with a sign."""
     length = len(key)
     whole = length & ~3
     hashed = _SEED ^ length
@@ -88,8 +88,8 @@ def murmur2(key: bytes) -> int:
 
 
 def partition_for_key(key: bytes, total: int) -> int:
-    """The partition of a key among ``total``, those without a leader counted too; an empty key is a key.
+    """Return the partition of a key among ``total``, including those without a leader; an empty key is a key.
 
-    More partitions mean another place for most keys: the order within a key breaks there.
+    With more partitions most keys move to another one: the order within a key breaks there.
     """
     return (murmur2(key) & 0x7FFFFFFF) % total

@@ -1,29 +1,29 @@
-"""Latencies of records, in whole microseconds: exact percentiles, and how long they may be."""
+"""Latencies of records, in integer microseconds: exact percentiles and service bounds."""
 
 from bisect import insort
 from collections.abc import Iterable
 from typing import Final
 
-# Exact percentiles of latencies of records, in whole microseconds.
+# Exact percentiles of latencies of records, in integer microseconds.
 #
-# A percentile lies between two neighbours where its rank does, as in Spark's ``percentile`` and numpy's default:
-# the rank of ``p`` among ``n`` values is ``(n - 1) * p / 100``, halves are rounded up.
+# A percentile is interpolated between neighbours, as in Spark's ``percentile`` and numpy's default: the rank of ``p``
+# among ``n`` values is ``(n - 1) * p / 100``, halves are rounded up.
 
 
 class LatencyHistogram:
-    """How many records had which latency."""
+    """Number of records by latency."""
 
     __slots__ = ("_counts", "_values", "records")
 
     def __init__(self, counts: Iterable[tuple[int, int]] = ()) -> None:
-        """``counts`` are (latency, records), each latency once."""
+        """Start with (latency, records) pairs, each latency once."""
         self._counts: dict[int, int] = dict(counts)
         self._values = sorted(self._counts)
-        """The latencies that there were, in ascending order."""
+        """The latencies that occurred, in ascending order."""
         self.records = sum(self._counts.values())
 
     def add(self, latency_us: int, records: int) -> None:
-        """So many records more had this latency."""
+        """Count records with this latency."""
         if latency_us not in self._counts:
             insort(self._values, latency_us)
             self._counts[latency_us] = 0
@@ -31,22 +31,22 @@ class LatencyHistogram:
         self.records += records
 
     def include(self, more: "LatencyHistogram") -> None:
-        """Add all of another one's records."""
+        """Add all of another histogram's records."""
         for latency_us, records in more.save():
             self.add(latency_us, records)
 
     @property
     def least(self) -> int:
-        """The shortest, 0 without records."""
+        """Shortest latency, 0 without records."""
         return self._values[0] if self._values else 0
 
     @property
     def greatest(self) -> int:
-        """The longest, 0 without records."""
+        """Longest latency, 0 without records."""
         return self._values[-1] if self._values else 0
 
     def percentile(self, percent: int) -> int:
-        """The latency that so many per cent of records did not exceed, 0 without records."""
+        """Return the latency percentile in microseconds, 0 without records."""
         if not self.records:
             return 0
         rank, over = divmod((self.records - 1) * percent, 100)
@@ -54,7 +54,7 @@ class LatencyHistogram:
         return low if not over else (100 * low + (high - low) * over + 50) // 100
 
     def _at(self, rank: int) -> tuple[int, int]:
-        """The latencies of that rank, from 0, and of the next; looked for from the slowest on."""
+        """Return the latencies of that rank, from 0, and of the next, searching from the slowest."""
         begin, following = self.records, self._values[-1]
         for value in reversed(self._values):
             end = begin
@@ -65,21 +65,21 @@ class LatencyHistogram:
         return following, following
 
     def save(self) -> tuple[tuple[int, int], ...]:
-        """All state: (latency, records), by latency; the constructor takes it."""
+        """Return all state: (latency, records) pairs by latency, for the constructor."""
         return tuple([(value, self._counts[value]) for value in self._values])
 
 
-# How long the records of a producer may wait before it is out of service: one rule for runs, screens and reports.
+# Longest wait of a producer's records that still counts as service: one rule for runs, screens and reports.
 
 
 SERVICE_BOUND_US: Final = 100_000
-"""The least service bound: where links are as fast as usual many round trips, with those between replicas."""
+"""Lowest service bound: with usual links many round trips, including those between replicas."""
 SLOW_US: Final = 2_000_000
-"""Slow acknowledgements raise a service bound to this at most."""
+"""Slow acknowledgements raise a service bound up to this."""
 USUAL_TIMES: Final = 3
-"""A client that is answered slowly is served: its bound is as many times what the last acknowledgement took."""
+"""A client with slow responses is still served: its bound is this many times its last acknowledgement's latency."""
 
 
 def bound_us(least_us: int, usual_us: int) -> int:
-    """The bound of a client with a ``least_us`` of its own, whose last acknowledgement took ``usual_us``."""
+    """Return the bound of a client with a ``least_us`` of its own, whose last acknowledgement took ``usual_us``."""
     return max(least_us, min(USUAL_TIMES * usual_us, SLOW_US))

@@ -1,7 +1,7 @@
-"""Numbers, durations, times and lists as text, as messages, screens and reports write them.
+"""Numbers, durations, times and lists as text, for messages, screens and reports.
 
-Times and durations are whole microseconds; nothing here is a float. What is one, such as a share, is written by
-``spark_report.model.format`` and ``tui.terminal.format``; ``playbooks.units`` has the durations of playbooks.
+Times and durations are integer microseconds; nothing here is a float. Floats, such as shares, are formatted by
+``spark_report.model.format`` and ``tui.terminal.format``; ``playbooks.units`` formats durations of playbooks.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,12 +15,12 @@ MINUTE_US = 60 * SECOND_US
 
 
 def thousands(number: int, separator: str = ",") -> str:
-    """A whole number with its thousands apart: ``1,203``."""
+    """Format an integer with separated thousands: ``1,203``."""
     return f"{number:,}".replace(",", separator)
 
 
 def compact_count(number: int) -> str:
-    """A number of at most five characters: ``999``, ``12345``, ``123k``, ``45M``."""
+    """Format a number in at most five characters: ``999``, ``12345``, ``123k``, ``45M``."""
     if abs(number) < 100_000:
         return str(number)
     if abs(number) < 10_000_000:
@@ -29,17 +29,17 @@ def compact_count(number: int) -> str:
 
 
 def counted(number: int, noun: str, plural: str = "", *, zero: str = "no") -> str:
-    """A number with its noun: ``no names``, ``1 name``, ``1,203 names``; ``zero`` is written instead of 0."""
+    """Format a number with its noun: ``no names``, ``1 name``, ``1,203 names``; ``zero`` replaces 0."""
     return f"{thousands(number) if number else zero} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def percent(ppm: int) -> str:
-    """A share in millionths, with as many digits as it takes: ``5%``, ``0.5%``."""
+    """Format a share in millionths, with as many digits as needed: ``5%``, ``0.5%``."""
     return f"{_decimal(ppm, 10_000)}%"
 
 
 def acks_text(level: int) -> str:
-    """An acks level as a producer's configuration spells it: ``all``, ``1`` or ``0``."""
+    """Format an acks level as in a producer's configuration: ``all``, ``1`` or ``0``."""
     return "all" if level < 0 else str(level)
 
 
@@ -47,19 +47,19 @@ def acks_text(level: int) -> str:
 
 
 def exact_seconds(us: int) -> str:
-    """Seconds with as many digits as it takes: ``9.1s``, ``12s``."""
+    """Format seconds with as many digits as needed: ``9.1s``, ``12s``."""
     return f"{_decimal(us, SECOND_US)}s"
 
 
 def exact_duration(us: int) -> str:
-    """A duration in a sentence, seconds with as many digits as it takes: ``15 s``, ``2.5 s``, ``250 ms``, ``40 us``."""
+    """Format a duration for a sentence, exactly: ``15 s``, ``2.5 s``, ``250 ms``, ``40 us``."""
     if us >= SECOND_US:
         return f"{_decimal(us, SECOND_US)} s"
     return f"{us // MILLISECOND_US} ms" if us >= MILLISECOND_US else f"{us} us"
 
 
 def compact_duration(us: int) -> str:
-    """A duration of few characters, in the unit that fits: ``4ms``, ``18.2s``, ``3m05s``."""
+    """Format a duration in few characters, in the unit that fits: ``4ms``, ``18.2s``, ``3m05s``."""
     if us < SECOND_US:
         return f"{us // MILLISECOND_US}ms" if us >= MILLISECOND_US else f"{us}us"
     if us < 100 * SECOND_US:
@@ -69,7 +69,7 @@ def compact_duration(us: int) -> str:
 
 
 def rounded_duration(us: int) -> str:
-    """A duration of three figures: ``340 us``, ``12.5 ms``, ``1.95 s``, ``2 min 5 s``."""
+    """Format a duration with three digits: ``340 us``, ``12.5 ms``, ``1.95 s``, ``2 min 5 s``."""
     if us < MILLISECOND_US:
         return f"{us} us"
     if us < SECOND_US:
@@ -83,20 +83,20 @@ def rounded_duration(us: int) -> str:
 
 
 def short_seconds(us: int) -> str:
-    """A duration to a tenth of a second, below that to the millisecond: ``12.3 s``, ``40 ms``, ``0 s``."""
+    """Format a duration to a tenth of a second, below that to the millisecond: ``12.3 s``, ``40 ms``, ``0 s``."""
     if us and us < 100_000:
         return f"{max(1, (us + 500) // MILLISECOND_US)} ms"
     return f"{_decimal((us + 50_000) // 100_000, 10)} s"
 
 
 def seconds_to_the_tenth(us: int) -> str:
-    """Seconds to the nearest tenth, without a unit: ``12.3``."""
+    """Format seconds to the nearest tenth, without a unit: ``12.3``."""
     number = _rounded(us, SECOND_US // 10)
     return f"{number // 10}.{number % 10}"
 
 
 def minutes_and_seconds(us: int) -> str:
-    """A duration to the millisecond, below one to the microsecond: ``1.55s``, ``3m5.25s``."""
+    """Format a duration to the millisecond, below one to the microsecond: ``1.55s``, ``3m5.25s``."""
     if us >= MILLISECOND_US:
         us = us // MILLISECOND_US * MILLISECOND_US
     minutes, rest = divmod(us, MINUTE_US)
@@ -104,7 +104,7 @@ def minutes_and_seconds(us: int) -> str:
 
 
 def elapsed(seconds: int) -> str:
-    """Real time, in hours, minutes and seconds: ``0:01:40``."""
+    """Format real time in hours, minutes and seconds: ``0:01:40``."""
     return f"{seconds // 3600}:{seconds // 60 % 60:02}:{seconds % 60:02}"
 
 
@@ -112,7 +112,7 @@ def elapsed(seconds: int) -> str:
 
 
 def clock(at_us: int) -> str:
-    """A virtual time as ``mm:ss.mmm``, with hours in front from the first hour on."""
+    """Format a virtual time as ``mm:ss.mmm``, with hours in front from the first hour on."""
     seconds, micros = divmod(max(at_us, 0), SECOND_US)
     minutes, seconds = divmod(seconds, 60)
     hours, minutes = divmod(minutes, 60)
@@ -121,19 +121,19 @@ def clock(at_us: int) -> str:
 
 
 def time_in_seconds(at_us: int) -> str:
-    """A virtual time with three digits, or six where it is no whole millisecond: ``12.345s``, ``12.345678s``."""
+    """Format a virtual time with three digits, or six if it has microseconds: ``12.345s``, ``12.345678s``."""
     whole, rest = divmod(at_us, SECOND_US)
     digits = f"{rest:06d}"
     return f"{whole}.{digits[:3] if digits.endswith('000') else digits}s"
 
 
 def seconds_to_the_millisecond(at_us: int) -> str:
-    """Seconds to three digits, cut off: ``12.345``."""
+    """Format seconds to three digits, truncated: ``12.345``."""
     return f"{at_us // SECOND_US}.{at_us // MILLISECOND_US % 1_000:03}"
 
 
 def rounded_time(at_us: int) -> str:
-    """A virtual time since the session began, in seconds to the nearest millisecond: ``5.000 s``."""
+    """Format a virtual time in seconds to the nearest millisecond: ``5.000 s``."""
     millis = _rounded(at_us, MILLISECOND_US)
     return f"{thousands(millis // 1_000)}.{millis % 1_000:03} s"
 
@@ -142,7 +142,7 @@ def rounded_time(at_us: int) -> str:
 
 
 def listed(items: Iterable[str], last: str = "or", *, most: int = 30) -> str:
-    """Items of a message as ``a, b or c``; of more than ``most`` only the first and how many others there are."""
+    """Format items as ``a, b or c``; of more than ``most`` only the first ones and the number of others."""
     found = list(items)
     if len(found) > most:
         return f"{', '.join(found[:most])} {last} {counted(len(found) - most, 'other')}"
@@ -152,31 +152,31 @@ def listed(items: Iterable[str], last: str = "or", *, most: int = 30) -> str:
 
 
 def alternatives(items: Iterable[str]) -> str:
-    """Sentences to choose from, each once, as ``a; b; or c``; empty for none."""
+    """Format sentences to choose from, each once, as ``a; b; or c``; empty for none."""
     found = list(dict.fromkeys(items))
     return f"{'; '.join(found[:-1])}; or {found[-1]}" if len(found) > 1 else "".join(found)
 
 
 def few_names(items: Sequence[str], most: int = 3) -> str:
-    """A few names in full, of more only how many: ``orders-0, orders-3`` or ``orders-0, orders-1 +4``."""
+    """Format a few names in full, of more only how many: ``orders-0, orders-3`` or ``orders-0, orders-1 +4``."""
     if len(items) <= most:
         return ", ".join(items)
     return f"{', '.join(items[: most - 1])} +{len(items) - most + 1}"
 
 
 def brokers(ids: Iterable[int]) -> str:
-    """``broker 1``, ``brokers 1, 2 and 3``."""
+    """Format broker ids: ``broker 1``, ``brokers 1, 2 and 3``."""
     found = [str(each) for each in dict.fromkeys(ids)]
     return f"broker{'s' if len(found) > 1 else ''} {listed(found, 'and', most=len(found))}"
 
 
 def offsets(start: int, end: int) -> str:
-    """``offset 3``, ``offsets 3 to 9``; ``end`` is exclusive."""
+    """Format offsets: ``offset 3``, ``offsets 3 to 9``; ``end`` is exclusive."""
     return f"offset {start}" if end - start == 1 else f"offsets {start} to {end - 1}"
 
 
 def _rounded(number: int, unit: int) -> int:
-    """``number / unit`` to the nearest whole number, of two equally near ones to the even one."""
+    """Return ``number / unit`` rounded to the nearest integer, a half to the even one."""
     whole, rest = divmod(number, unit)
     return whole + (2 * rest > unit or (2 * rest == unit and whole % 2 == 1))
 
@@ -187,6 +187,6 @@ def _three_figures(number: int, unit: int) -> str:
 
 
 def _decimal(number: int, unit: int) -> str:
-    """``number / unit`` exactly, for a unit that is a power of ten."""
+    """Return ``number / unit`` exactly, for a unit that is a power of ten."""
     whole, rest = divmod(number, unit)
     return f"{whole}.{rest:0{len(str(unit)) - 1}d}".rstrip("0").rstrip(".") if rest else str(whole)

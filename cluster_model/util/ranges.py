@@ -11,7 +11,7 @@ _Key = TypeVar("_Key")
 
 
 def union(ranges: Iterable[Range]) -> list[Range]:
-    """The same offsets as disjoint ranges in ascending order."""
+    """Return the same offsets as disjoint ranges in ascending order."""
     merged: list[Range] = []
     for start, end in sorted(ranges):
         if start >= end:
@@ -24,7 +24,7 @@ def union(ranges: Iterable[Range]) -> list[Range]:
 
 
 def subtract(ranges: Iterable[Range], holes: Iterable[Range]) -> list[Range]:
-    """Disjoint ascending ranges without the offsets in ``holes``, which are disjoint and ascending too."""
+    """Return disjoint ascending ranges without the offsets in ``holes``, which are disjoint and ascending too."""
     left = list(ranges)
     for hole_start, hole_end in holes:
         kept: list[Range] = []
@@ -41,12 +41,12 @@ def subtract(ranges: Iterable[Range], holes: Iterable[Range]) -> list[Range]:
 
 
 def length(ranges: Iterable[Range]) -> int:
-    """Number of offsets."""
+    """Return the number of offsets."""
     return sum(end - start for start, end in ranges)
 
 
 class RangeSet:
-    """A set of whole numbers as disjoint ascending ranges; neighbours merge, so what has no holes is one range."""
+    """A set of integers as disjoint ascending ranges; adjacent ranges merge."""
 
     __slots__ = ("ends", "starts")
 
@@ -55,7 +55,7 @@ class RangeSet:
         self.ends: list[int] = []
 
     def add(self, start: int, end: int) -> list[Range]:
-        """Put ``[start, end)`` in, which is not empty; what of it was not in."""
+        """Add ``[start, end)``, which is not empty; returns the parts that were not in the set."""
         starts, ends = self.starts, self.ends
         if not ends or start > ends[-1]:
             starts.append(start)
@@ -80,7 +80,7 @@ class RangeSet:
         return fresh
 
     def extend(self, start: int, end: int) -> bool:
-        """Add ``[start, end)`` if it begins where the last range ends, as it nearly always does; False where not."""
+        """Add ``[start, end)`` if it begins where the last range ends, the usual case; False if it does not."""
         ends = self.ends
         if ends and ends[-1] == start:
             ends[-1] = end
@@ -88,7 +88,7 @@ class RangeSet:
         return False
 
     def remove(self, start: int, end: int) -> None:
-        """Take ``[start, end)`` out, as far as it is in."""
+        """Remove ``[start, end)``, as far as it is in the set."""
         starts, ends = self.starts, self.ends
         if not starts or start >= ends[-1]:
             return
@@ -99,7 +99,7 @@ class RangeSet:
         starts[:], ends[:] = [low for low, _high in left], [high for _low, high in left]
 
     def bridged(self, start: int, end: int, empty: Callable[[int, int], bool]) -> Range:
-        """``[start, end)``, and the holes on either side of it if there is nothing in them that could ever be added."""
+        """Return ``[start, end)`` extended over adjacent gaps for which ``empty`` says that nothing can be added."""
         starts, ends = self.starts, self.ends
         index = bisect_right(starts, start)
         if index and ends[index - 1] < start and empty(ends[index - 1], start):
@@ -110,12 +110,12 @@ class RangeSet:
         return start, end
 
     def within(self, start: int, end: int) -> list[Range]:
-        """What of ``[start, end)`` is in."""
+        """Return the parts of ``[start, end)`` that are in the set."""
         low, high = bisect_right(self.ends, start), bisect_left(self.starts, end)
         return [(max(start, self.starts[at]), min(end, self.ends[at])) for at in range(low, high)]
 
     def without(self, start: int, end: int) -> list[Range]:
-        """What of ``[start, end)`` is not in."""
+        """Return the parts of ``[start, end)`` that are not in the set."""
         found: list[Range] = []
         for low, high in self.within(start, end):
             if start < low:
@@ -126,63 +126,63 @@ class RangeSet:
         return found
 
     def has(self, number: int) -> bool:
-        """Whether a number is in."""
+        """Whether a number is in the set."""
         index = bisect_right(self.starts, number) - 1
         return index >= 0 and number < self.ends[index]
 
     def any_within(self, start: int, end: int) -> bool:
-        """Whether any number of ``[start, end)`` is in."""
+        """Whether any number of ``[start, end)`` is in the set."""
         return start < end and bisect_right(self.ends, start) < bisect_left(self.starts, end)
 
     def minus(self, other: "RangeSet | None") -> list[Range]:
-        """What is in this and not in the other."""
+        """Return the ranges in this set and not in the other."""
         if other is None:
             return self.ranges()
         return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.without(start, end)]
 
     def common(self, other: "RangeSet | None") -> list[Range]:
-        """What is in both."""
+        """Return the ranges in both sets."""
         if other is None:
             return []
         return [part for start, end in zip(self.starts, self.ends, strict=True) for part in other.within(start, end)]
 
     @property
     def entries(self) -> int:
-        """Ranges that it takes."""
+        """Number of disjoint ranges."""
         return len(self.starts)
 
     @property
     def gaps(self) -> int:
-        """How many are missing between the first and the last."""
+        """Number of integers missing between the first and the last."""
         return sum(self.starts[1:]) - sum(self.ends[:-1])
 
     @property
     def size(self) -> int:
-        """How many numbers."""
+        """Number of integers in the set."""
         return sum(self.ends) - sum(self.starts)
 
     def ranges(self) -> list[Range]:
-        """All of it."""
+        """Return all ranges."""
         return list(zip(self.starts, self.ends, strict=True))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return (tuple(self.starts), tuple(self.ends))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.starts, self.ends = list(saved[0]), list(saved[1])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "RangeSet":
-        """The same as a new set."""
+        """Return a set with the state returned by :meth:`save`."""
         ranges = cls()
         ranges.load(saved)
         return ranges
 
 
 def put(into: dict[_Key, RangeSet], key: _Key, start: int, end: int) -> list[Range]:
-    """Add to the ranges of ``key``, which begin empty."""
+    """Add a range to the set of ``key``, which starts empty; returns the parts that were new."""
     ranges = into.get(key)
     if ranges is None:
         ranges = into[key] = RangeSet()
@@ -190,10 +190,10 @@ def put(into: dict[_Key, RangeSet], key: _Key, start: int, end: int) -> list[Ran
 
 
 def save_all(sets: dict[Any, RangeSet]) -> tuple[Any, ...]:
-    """Sets by key, as a keyframe has them."""
+    """Return the state of sets by key, for a keyframe."""
     return tuple([(key, each.save()) for key, each in sets.items()])
 
 
 def load_all(saved: tuple[Any, ...]) -> dict[Any, RangeSet]:
-    """Undo of :func:`save_all`."""
+    """Return sets by key from the state returned by :func:`save_all`."""
     return {key: RangeSet.loaded(each) for key, each in saved}
