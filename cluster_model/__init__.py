@@ -1,12 +1,12 @@
 """Kafka as a deterministic simulation: brokers, both control planes, coordinators and clients in virtual time.
 
-cluster: a whole cluster as it is put together and runs.
+cluster: a whole cluster, its assembly and its run.
 client_factory: its clients.
-process_control: how its processes end, begin again, and how fast they work.
+process_control: crash, shutdown, restart and CPU speed of its processes.
 faultpoints: where faults take effect on brokers, connections and clients.
 external_clients: the node of the gateway's real clients.
 cluster_overview: views of a whole cluster.
-snapshots: states to return to.
+snapshots: keyframes, to which a session can return.
 fidelity: which of Kafka's rules are modelled, and which are not.
 
 Imports go downward only, in this order: util, protocol, spec, assignors, kernel, connections, log, broker, zookeeper,

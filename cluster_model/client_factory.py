@@ -1,4 +1,4 @@
-"""Builds a cluster's clients from its spec, each as a process of its own."""
+"""Factory of a cluster's clients; each client is a process of its own."""
 
 from collections import ChainMap
 from collections.abc import Callable
@@ -31,7 +31,7 @@ from cluster_model.util.latency import SERVICE_BOUND_US
 FIRST_PRODUCER: Final = 2_000
 FIRST_CONSUMER: Final = 3_000
 LETTERS: Final = 2_000
-"""What the node of a member's own producer, for dead letters or output, is more than the member's."""
+"""Offset from the node id of a member to that of its own producer, for dead letters or output."""
 
 
 ProducerNeeds = tuple[
@@ -41,7 +41,7 @@ ProducerNeeds = tuple[
 
 
 class ClientContext(NamedTuple):
-    """What clients stand on."""
+    """Environment of clients: spec, cluster parts, network, event sink and random streams."""
 
     spec: ClusterSpec
     parts: Parts
@@ -51,15 +51,15 @@ class ClientContext(NamedTuple):
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of all of them."""
+        """Ids of all brokers."""
         return tuple(broker.id for broker in self.spec.brokers)
 
     def partitions_of(self, topic: str) -> tuple[str, ...]:
-        """A topic's partitions, in order; none if there is no such topic."""
+        """Return a topic's partitions, in order; none if there is no such topic."""
         return tuple(name for name in self.parts.committed.records if name.rpartition("-")[0] == topic)
 
     def check_topic(self, topic: str) -> None:
-        """A client of the spec needs its topic from the beginning.
+        """Check that a topic of the spec's clients exists.
 
         Raises:
             ModelError: no such topic.
@@ -69,7 +69,7 @@ class ClientContext(NamedTuple):
 
 
 def make_producer(ground: ClientContext, node: int, each: ProducerSpec) -> Producer:
-    """One process of a producer."""
+    """Create one process of a producer."""
     needs = _needs(ground, node, each)
     config = needs[2]
     return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
@@ -85,7 +85,7 @@ def _needs(ground: ClientContext, node: int, each: ProducerSpec) -> ProducerNeed
 
 
 def _make_letters(ground: ClientContext, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
-    """What a member sends dead letters with: all as usual in the version, but for ``acks=all``."""
+    """Create a member's producer of dead letters: defaults of the version except ``acks=all``."""
     spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
     producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
     letters = DeadLetters(producer, (consumer.name, each.name), max(1, each.fails), ground.emit)
@@ -94,7 +94,7 @@ def _make_letters(ground: ClientContext, node: int, each: GroupSpec, consumer: C
 
 
 def _make_output(ground: ClientContext, node: int, each: GroupSpec, name: str) -> Output:
-    """What a member writes its output with; its transactional id, if it has one, is the member's name."""
+    """Create a member's output producer; its transactional id, if it has one, is the member's name."""
     config = {"acks": "all", **each.to_config}
     if each.commit != TRANSACTION:
         spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config)
@@ -105,16 +105,16 @@ def _make_output(ground: ClientContext, node: int, each: GroupSpec, name: str) -
 
 
 def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
-    """The producer that a member has beside its consumer, if it has one."""
+    """Return the producer that a member has besides its consumer, None if it has none."""
     if isinstance(consumer, ReadProcessWrite):
         return consumer.output
     return None if consumer.letters is None else consumer.letters.producer
 
 
 def make_consumer(ground: ClientContext, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
-    """One process of a group's member; ``instance``: its ``group.instance.id``, if that is not the configured one."""
+    """Create one process of a group member; ``instance`` replaces the configured ``group.instance.id``."""
     parts = ground.parts
-    # Groups have members since 0.9: before that a consumer's partitions are always given.
+    # Groups have members since 0.9: before that a consumer's partitions are always assigned manually.
     coordinated = each.coordinated and parts.profile.group_membership
     application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
     config = ConsumerConfig.of(parts.profile, each.config)
@@ -139,7 +139,7 @@ def make_consumer(ground: ClientContext, node: int, each: GroupSpec, member: int
 
 
 def _share(ground: ClientContext, group: GroupSpec, member: int) -> tuple[str, ...]:
-    """What a member of a group without a coordinator has: each topic in ranges over the members."""
+    """Return the partitions of a member of a group without a coordinator: each topic in ranges over the members."""
     return tuple(
         partition
         for topic in group.topics
@@ -148,13 +148,16 @@ def _share(ground: ClientContext, group: GroupSpec, member: int) -> tuple[str, .
 
 
 def _settings(parts: Parts, group: GroupSpec, instance: str) -> GroupSettings:
-    """A member's settings. Who commits by itself does not have it done automatically."""
+    """Return a member's settings; automatic commits are off by default for an application that commits itself."""
     config = {"enable.auto.commit": Application(commit=group.commit).auto_commits, **group.config}
     return GroupSettings.of(parts.profile, config, instance)
 
 
 def configured_instance(group: GroupSpec, member: int) -> str:
-    """A member's ``group.instance.id``: the group's with its number, unless each member's is given; empty for none."""
+    """Return a member's ``group.instance.id``, empty for none.
+
+    It is the member's own if each member has one, else the group's followed by the member's number.
+    """
     if group.instances:
         return group.instances[member]
     instance = str(group.config.get("group.instance.id", ""))
@@ -162,17 +165,17 @@ def configured_instance(group: GroupSpec, member: int) -> str:
 
 
 def range_share(partitions: tuple[str, ...], member: int, members: int) -> tuple[str, ...]:
-    """The partitions of one topic that a member gets (``RangeAssignor``): the first members get one more."""
+    """Return a member's partitions of one topic (``RangeAssignor``): the first members get one more."""
     share, extra = divmod(len(partitions), members)
     start = member * share + min(member, extra)
     return partitions[start : start + share + (member < extra)]
 
 
-# The settings of a cluster's clients that decide what they may see, from the spec.
+# Client settings from the spec that decide which anomalies are allowed.
 
 
 def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> ClientSettings:
-    """Of every producer, of what members write with, of every group, and of whoever comes from outside."""
+    """Return the settings of all producers, members' own producers, groups and external clients."""
     producers: dict[str, ProducerSettings] = {}
     for each in spec.producers:
         settings = _producer(profile, each.config, resends=each.resends)
@@ -206,15 +209,15 @@ def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool
     )
 
 
-# How long a producer may wait before it is out of service.
+# Longest wait of a producer that still counts as service.
 
 
 def service_bounds(spec: ClusterSpec) -> dict[str, int]:
-    """Producer → how long its records may wait, in microseconds, before it is out of service.
+    """Return for each producer how long its records may wait, in microseconds, before it is out of service.
 
-    That is ``linger.ms`` and three round trips, :data:`SERVICE_BOUND_US` at the least. A producer that writes in
-    transactions learns of an outcome when they end: its bound is longer by what one usually takes. One that is not
-    named here has :data:`SERVICE_BOUND_US`.
+    That is ``linger.ms`` and three round trips, at least :data:`SERVICE_BOUND_US`. A transactional producer learns of
+    an outcome when the transaction ends: its bound is longer by the usual duration of a transaction. A producer that is
+    not listed has :data:`SERVICE_BOUND_US`.
     """
     trips = max(SERVICE_BOUND_US, 6 * (spec.network.latency_us + spec.network.jitter_us))
     bounds: dict[str, int] = {}
@@ -232,7 +235,7 @@ def service_bounds(spec: ClusterSpec) -> dict[str, int]:
 
 
 def _transaction_us(spec: ProducerSpec, config: ProducerConfig) -> int:
-    """What a transaction of this application usually takes; what it can take at most where nobody can tell."""
+    """Return the usual duration of an application's transaction; its timeout where that is unknown."""
     plan = spec.transactions
     if plan is None or not (plan.records or plan.every_us):
         return USUAL_US

@@ -1,7 +1,7 @@
-"""A whole simulated cluster on one virtual clock, put together from its spec.
+"""A whole simulated Kafka cluster on one virtual clock, built from its spec.
 
-Build it from a spec, advance its time in slices of any size, act on its processes and links, read immutable views.
-Slices never change what happens: the same spec, seed and actions give the same trace and digest.
+Build it from a spec, advance its time in slices of any size, act on its processes and links, read immutable views. The
+size of the slices never changes the outcome: the same spec, seed and actions give the same trace and digest.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -52,7 +52,7 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.snapshots import Keyframe
 from cluster_model.spec.cluster_spec import INTERNAL, OFFSETS, ClusterSpec, configured_partitions, with_internal_topics
 
-# Puts a cluster together: its control plane, its coordinators and its liveness checks.
+# Cluster assembly: control plane, coordinators and liveness checks.
 
 
 def host_coordinators(
@@ -63,10 +63,10 @@ def host_coordinators(
     emit: Callable[[Event], None],
     compile_pattern: PatternCompiler,
 ) -> dict[int, GroupCoordinator]:
-    """Give every broker its coordinators; returns those of groups, by broker.
+    """Give every broker its group and transaction coordinators; returns the group coordinators by broker id.
 
-    How many partitions an internal topic has they know for good: from the spec's, else from the configuration. One that
-    is made later gets as many.
+    The coordinators fix the number of partitions of each internal topic: from the spec's topic if it has one, else from
+    the configuration. An internal topic that is created later gets that number.
     """
     partitions = configured_partitions(spec.profile, spec.config)
     for topic in spec.topics:
@@ -95,7 +95,7 @@ def host_coordinators(
 
 
 def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
-    """Return what continues a request at the coordinator that it came from."""
+    """Return a function that continues a verified transactional write at the coordinator or leader it came from."""
 
     def go_on(source: int, write: Write, error: KafkaError) -> None:
         if isinstance(write, ProduceRequest):
@@ -107,7 +107,7 @@ def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write,
 
 
 def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
-    """Markers in ``__consumer_offsets`` end what transactions have committed there."""
+    """Return a callback that completes transactional offset commits at a marker in ``__consumer_offsets``."""
 
     def written(partition: str, marker: TxnMarker) -> None:
         if partition.rpartition("-")[0] == OFFSETS:
@@ -116,7 +116,7 @@ def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
     return written
 
 
-# The choice of the control plane. Only the one that is needed is imported.
+# Choice of the control plane. Only the module that is needed is imported.
 
 
 def make_plane(
@@ -127,7 +127,7 @@ def make_plane(
     emit: Callable[[Event], None],
     network: Network,
 ) -> Plane:
-    """The plane of the spec's mode, with ports of its own nodes from ``port_of``."""
+    """Build the control plane of the spec's mode; ``port_of`` returns the context of a control plane node."""
     if parts.profile.kraft:
         from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415
 
@@ -138,7 +138,7 @@ def make_plane(
 
 
 def share(plane: Plane, other: Plane) -> None:
-    """Let a twin's plane read what keyframes leave out of the other one's."""
+    """Let a twin's control plane read what keyframes leave out from the original's."""
     from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415 - looking back comes later, if ever
 
     if isinstance(plane, KraftPlane) and isinstance(other, KraftPlane):
@@ -149,7 +149,7 @@ def share(plane: Plane, other: Plane) -> None:
 
 
 def watch_over(cluster: "Cluster") -> Liveness:
-    """Liveness of a cluster that stands at its first instant."""
+    """Return the liveness checker of a cluster at virtual time 0."""
     spec, world, plane, brokers, network = (
         cluster.spec, cluster.world, cluster.plane, cluster.brokers, cluster.network,
     )  # fmt: skip
@@ -162,7 +162,7 @@ def watch_over(cluster: "Cluster") -> Liveness:
     weather = Weather(network, (*brokers, *plane.servers), unwell)
     voters = spec.voters if world.profile.kraft else tuple(plane.servers)
     if not all(voter in network.processes for voter in voters):
-        voters = ()  # a plane of tests, that decides alone
+        voters = ()  # # a control plane of tests that decides without a quorum
     percentage = 0 if world.profile.kraft else ControlSettings.of(world.profile, spec.config).imbalance_percentage
     return Liveness(
         LivenessContext(world, plane, brokers, weather, LivenessDeadlines.of(spec), voters, percentage), cluster.emit
@@ -173,7 +173,7 @@ def watch_over(cluster: "Cluster") -> Liveness:
 
 
 class StopReason(Enum):
-    """Why :meth:`Cluster.run` came back."""
+    """Reason why :meth:`Cluster.run` returned."""
 
     TIME = "time"
     EVENTS = "events"
@@ -181,10 +181,10 @@ class StopReason(Enum):
 
 
 class Cluster:
-    """A running cluster. Brokers go by their ids, other processes by node ids of their own."""
+    """A running cluster; brokers are addressed by broker id, all other processes by their node id."""
 
     experience: Callable[[], Experience] | None = None
-    """Statistics of the session's clients, set by the session; None where none counts them."""
+    """Statistics of the session's clients, set by the session; None where nothing counts them."""
 
     def __init__(
         self,
@@ -195,7 +195,7 @@ class Cluster:
         whole: Mapping[str, Lineages] | None = None,
         compile_pattern: PatternCompiler = compile_python_pattern,
     ) -> None:
-        """See :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for ``whole``."""
+        """Create a cluster; see :meth:`build` for ``naive`` and ``compile_pattern``, :meth:`twin` for ``whole``."""
         self.spec = spec = with_internal_topics(spec)
         self.seed, self.naive, self.compile_pattern = seed, naive, compile_pattern
         self.trace = Trace()
@@ -214,10 +214,10 @@ class Cluster:
             self.brokers[each.id].join(self.plane.join(self.brokers[each.id], self._port(each.id), each.rack))
         nodes = [(self.brokers[number], self._port(number)) for number in ids]
         self.coordinators = host_coordinators(spec, parts.profile, nodes, self.streams, self.emit, compile_pattern)
-        """Of groups, by broker."""
+        """Group coordinators, by broker id."""
         self.lineages = parts.lineages
         self.topics = parts.registry
-        """Told of topics that come, go and change, by whoever commits it."""
+        """Registry of topics; the control plane reports created, changed and deleted topics to it."""
         self._hand_out(parts.replicas)
         self._add_nodes(ids)
         self.disks = Disks(self.network, self.brokers, self.disk_loss)
@@ -227,9 +227,9 @@ class Cluster:
         self.admin = AdminClient(self._port(ADMIN), AdminConfig.of(parts.profile), ids, self.streams.named("admin"))
         self.network.add(ADMIN, NAME, self.admin)
         self.outside = Outside(self._port(OUTSIDE), self.network, self.emit, parts.lineages)
-        """Clients that are not the model's own."""
+        """The gateway's external clients."""
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
-        """How processes end, begin again, and how fast they work."""
+        """Lifecycle and CPU speed of processes."""
         self.harm = Harm(self.brokers, self.network)
         self.world = self._seen_whole(parts, ids)
         self.checker = Checker(
@@ -238,7 +238,7 @@ class Cluster:
         self.checker.liveness = watch_over(self)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        # How many operations are under way, and faults of a name are active, or all of them: told by who keeps them.
+        # Number of operations under way, and number of active faults of a name (empty: of all); set by their owners.
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
         self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
@@ -272,10 +272,10 @@ class Cluster:
         naive: bool = False,
         compile_pattern: PatternCompiler = compile_python_pattern,
     ) -> "Cluster":
-        """A cluster at its first instant: formed, topics created, every replica in sync, nothing written.
+        """Build a cluster at virtual time 0: formed, topics created, every replica in sync, logs empty.
 
-        ``naive``: handle even what changes nothing, as a check on what is left out. ``compile_pattern`` compiles the
-        regular expressions that members send to the group coordinator.
+        ``naive``: also handle events that change nothing, to check the optimisation that skips them.
+        ``compile_pattern`` compiles the regular expressions that members send to the group coordinator.
 
         Raises:
             ModelError: the spec contradicts itself, or names an unknown version.
@@ -283,7 +283,7 @@ class Cluster:
         return cls(spec, seed, naive=naive, compile_pattern=compile_pattern)
 
     def twin(self) -> "Cluster":
-        """Another cluster that any keyframe of this one can be loaded into; it reads this one's logs, and no more."""
+        """Return a second cluster that can load any keyframe of this one; the two share nothing but this one's logs."""
         twin = Cluster(
             self.spec, self.seed, naive=self.naive, whole=self.lineages, compile_pattern=self.compile_pattern
         )
@@ -311,24 +311,24 @@ class Cluster:
 
     @property
     def now_us(self) -> int:
-        """Virtual microseconds since the beginning."""
+        """Virtual microseconds since the start."""
         return self.network.kernel.now
 
     @property
     def executed(self) -> int:
-        """Kernel events handled so far."""
+        """Number of kernel events handled so far."""
         return self.network.kernel.executed
 
     def next_event_us(self) -> int:
-        """When something happens next, -1 if nothing ever will."""
+        """Return the time of the next kernel event in virtual microseconds, -1 if there is none."""
         return self.network.kernel.next_at()
 
     def run(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> StopReason:
-        """Handle what is due up to and including ``until_us``.
+        """Handle all kernel events due up to and including ``until_us``.
 
-        Comes back earlier after ``max_events`` kernel events (0: no limit), or when ``stop`` says so; it is asked after
-        every kernel event that added to the trace. Only with :attr:`StopReason.TIME` does the clock stand at
-        ``until_us``.
+        Returns earlier after ``max_events`` kernel events (0: no limit), or when ``stop`` returns True; ``stop`` is
+        called after every kernel event that added to the trace. The clock is at ``until_us`` only after
+        :attr:`StopReason.TIME`.
         """
         kernel = self.network.kernel
         if not max_events and stop is None:
@@ -336,7 +336,7 @@ class Cluster:
             return StopReason.TIME
         left = max_events or -1
         while True:
-            # The limit goes first: where the clock stands after so many events must not depend on ``until_us``.
+            # The limit is checked first: the clock's time after so many events must not depend on ``until_us``.
             if left == 0:
                 return StopReason.EVENTS
             at = kernel.next_at()
@@ -354,11 +354,11 @@ class Cluster:
         self.trace.emit(event)
 
     def drain(self) -> list[Event]:
-        """Trace events since the last drain."""
+        """Return the trace events since the last drain."""
         return self.trace.drain()
 
     def digest(self) -> str:
-        """Hex digest of everything that happened so far; slices and drains leave no mark on it."""
+        """Return the hex digest of everything that happened so far; slices and drains do not affect it."""
         return self.trace.digest(self.now_us, self.executed)
 
     def _control(self, target: int, payload: Payload) -> None:
@@ -368,26 +368,26 @@ class Cluster:
             self.on_control(target)
 
     def call_at(self, at_us: int, token: int) -> None:
-        """Have :attr:`on_control` called with ``token`` at a virtual time, in order with everything else."""
+        """Schedule a call of :attr:`on_control` with ``token`` at a virtual time, in order with all other events."""
         self.network.kernel.schedule(at_us, CONTROL, token, ())
 
     def stream(self, name: str) -> Stream:
-        """A random stream of the session, for those outside the model who must draw."""
+        """Return a named random stream of the session, for callers outside the model that need random numbers."""
         return self.streams.named(name)
 
     def reseed(self, seed: int) -> None:
-        """From here on every draw comes from another seed, at the same positions: another future of the same past.
+        """Replace the seed from here on, keeping stream positions: another future of the same past.
 
-        What is a property of a record stays: its key, its size, how long its handling takes.
+        Properties of a record stay the same: its key, its size, its processing time.
         """
         if seed == self.streams.seed:
             return
         self.network.rouse()
         self.streams.reseed(seed)
-        self.load(self.save())  # links and what they carry are made anew, from the seed that holds now
+        self.load(self.save())  # # rebuilds links and in-flight messages with the new seed
 
     def is_up(self, node: int) -> bool:
-        """Whether a process runs or is paused."""
+        """Whether a process is running or paused."""
         process = self.network.processes.get(node)
         return process is not None and process.state in (ProcessState.RUNNING, ProcessState.PAUSED)
 
@@ -395,7 +395,7 @@ class Cluster:
         return self.brokers[broker].states
 
     def state_of(self, node: int) -> ProcessState:
-        """How a process is.
+        """Return the state of a process.
 
         Raises:
             ModelError: no such node.
@@ -406,7 +406,7 @@ class Cluster:
         return process.state
 
     def name_of(self, node: int) -> str:
-        """What a node is called."""
+        """Return the name of a node."""
         return self.network.processes[node].name
 
     def _broker_id(self, node: int) -> int:
@@ -417,21 +417,21 @@ class Cluster:
         self.lives.crash(node, torn=torn)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
-        """Take a process's machine away; see :meth:`Lives.power_loss`."""
+        """Cut the power of a process's machine; see :meth:`Lives.power_loss`."""
         self.lives.power_loss(node, keep, tail)
 
     def disk_loss(self, node: int) -> None:
-        """Take a broker's only log directory away, checkpoints included: it halts, and comes back empty."""
+        """Remove a broker's only log directory, checkpoints included: the broker halts and restarts empty."""
         broker = self.brokers[node]
         if self.is_up(node):
             self.lives.crash(node, "disk_loss")
         broker.disk_lost()
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
-        """Tell a running process to end in order (SIGTERM); see :meth:`Lives.shutdown`.
+        """Shut a running process down cleanly (SIGTERM); see :meth:`Lives.shutdown`.
 
         Raises:
-            ModelError: no such process, or one that does not run.
+            ModelError: no such process, or it is not running.
         """
         self.lives.shutdown(node, timeout_us)
 
@@ -440,61 +440,61 @@ class Cluster:
         self.lives.restart(node)
 
     def pause(self, node: int) -> None:
-        """Stop a process without its noticing."""
+        """Pause a process (SIGSTOP); the process does not notice."""
         for each in self.clients.together(node):
             self.network.pause(each)
         self.emit(NodePaused(self.now_us, self.name_of(node), self._broker_id(node)))
 
     def resume(self, node: int) -> None:
-        """Let a paused process go on with everything that waits for it."""
+        """Resume a paused process; it then handles everything that waits for it."""
         self.emit(NodeResumed(self.now_us, self.name_of(node), self._broker_id(node)))
         for each in self.clients.together(node):
             self.network.resume(each)
 
     def add_lag(self, source: int, target: int, fault: int, latency_us: int, jitter_us: int) -> None:
-        """Slow one direction of a link down."""
+        """Add latency and jitter to one direction of a link, in microseconds."""
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
         self._disturbed(source, target)
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
-        """Undo :meth:`add_lag` of that fault."""
+        """Remove the latency that the fault added by :meth:`add_lag`."""
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
         self._disturbed(source, target)
 
     def cut(self, source: int, target: int, fault: int) -> None:
-        """Drop all packets of one direction of a link; it stays cut while any fault cuts it."""
+        """Drop all packets of one direction of a link until no fault cuts it any more."""
         for one, other in self.wiring.links(source, target):
             self.network.cut(one, other, fault)
         self._disturbed(source, target)
 
     def mend(self, source: int, target: int, fault: int) -> None:
-        """Undo :meth:`cut` of that fault."""
+        """Remove the cut that the fault made by :meth:`cut`."""
         for one, other in self.wiring.links(source, target):
             self.network.mend(one, other, fault)
         self._disturbed(source, target)
 
     def _disturbed(self, source: int, target: int) -> None:
-        """What has to come true in time counts from here, where these two are concerned."""
+        """Restart the deadlines of liveness checks that involve these two nodes."""
         if self.checker.liveness is not None:
             self.checker.liveness.sight.weather.link_changed(source, target, self.now_us)
 
     def heed(self, strikes: Strikes) -> None:
-        """Let what lasting faults are done to disturb, as told by who keeps them (:mod:`~.checker.liveness`)."""
+        """Set which liveness checks active faults disturb, as their owner reports them (:mod:`~.checker.liveness`)."""
         if self.checker.liveness is not None:
             self.checker.liveness.sight.weather.strikes = strikes
 
     def nodes(self) -> tuple[int, ...]:
-        """Every process's node id; of a process with two clients the one that it goes by."""
+        """Return the node id of every process; a process with two clients is listed once, by its main node."""
         others = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
         others += self.clients.rivals.absent
         return tuple([node for node in self.network.processes if node not in others])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election; LEADER_NOT_AVAILABLE while no controller listens."""
+        """Run an administrator's leader election; LEADER_NOT_AVAILABLE while no controller is running."""
         self.world.record(partition)
         active = self.plane.active()
         if active == NOBODY or self.state_of(active) is not ProcessState.RUNNING:
@@ -502,18 +502,18 @@ class Cluster:
         return self.plane.elect_leaders(partition, unclean=unclean)
 
     def delete_records(self, partition: str, before: int) -> KafkaError:
-        """An administrator's DeleteRecords: it is answered when ``world.low_watermark`` reaches the offset."""
+        """Run an administrator's DeleteRecords; it is complete when ``world.low_watermark`` reaches the offset."""
         leader = self.world.record(partition).leader
         if leader not in self.brokers or self.state_of(leader) is not ProcessState.RUNNING:
             return KafkaError.LEADER_NOT_AVAILABLE
         return self.brokers[leader].delete_records(partition, before)
 
     def stop_producers(self) -> None:
-        """No more records are made; what is on its way goes on."""
+        """Stop all producing applications; records in flight continue."""
         self.clients.stop_producers()
 
     def close(self) -> None:
-        """End of the session: the ledger becomes final."""
+        """End the session and make the ledger final."""
         self.outside.close()
         self.checker.close(self.now_us)
 
@@ -530,15 +530,15 @@ class Cluster:
         return self.faults(name)
 
     def view(self) -> ClusterView:
-        """Everything now; active faults are added by who injects them."""
+        """Return a view of the whole cluster now; active faults are added by the fault injector."""
         return overview(self)
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
-        """The logs of a partition side by side over ``[start, end)``."""
+        """Return the logs of a partition side by side over offsets ``[start, end)``."""
         return partition_views.log_view(self.world, self.checker, partition, start, end)
 
     def save(self) -> Keyframe:
-        """Everything, to come back to."""
+        """Return a keyframe of the whole cluster, for :meth:`load`."""
         return Keyframe(
             self.network.save(),
             self.streams.save(),
@@ -555,10 +555,10 @@ class Cluster:
         )
 
     def load(self, keyframe: Keyframe) -> None:
-        """Be exactly what :meth:`save` saw. What was written since is forgotten.
+        """Restore a keyframe exactly; everything that happened after it is discarded.
 
         Raises:
-            ValueError: the keyframe is not of this history.
+            ValueError: the keyframe belongs to another history.
         """
         network, streams, topics, committed, plane, brokers, clients, lives, admin, outside, checker, trace = keyframe
         self.streams.load(streams)

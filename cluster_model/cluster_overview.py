@@ -1,4 +1,4 @@
-"""Views of a whole cluster at one time, its consumer groups included."""
+"""Views of a whole cluster at one time, including its consumer groups."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 def coordinator(cluster: "Cluster", group: str) -> int:
-    """The broker that is to coordinate a group by the controller's state, -1 for none."""
+    """Return the broker that coordinates a group by the controller's state, -1 for none."""
     records = cluster.world.records
     count = _partitions_of_offsets(records)
     return records[f"{OFFSETS}-{coordinator_partition(group, count)}"].leader if count else -1
 
 
 def _partitions_of_offsets(records: Mapping[str, object]) -> int:
-    """How many the topic has, which are numbered without gaps. It is asked often, so few are tried."""
+    """Return the number of partitions of ``__consumer_offsets`` by binary search, as it is queried often."""
     high = 1
     while f"{OFFSETS}-{high - 1}" in records:
         high *= 2
@@ -45,7 +45,7 @@ def _partitions_of_offsets(records: Mapping[str, object]) -> int:
 
 
 def known(cluster: "Cluster", group: str) -> GroupMetadata | None:
-    """What its coordinator knows of a group; None while that is down or loading, or knows nothing."""
+    """Return a group's metadata at its coordinator; None while that is down, loading, or does not know the group."""
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
         return None
@@ -53,7 +53,7 @@ def known(cluster: "Cluster", group: str) -> GroupMetadata | None:
 
 
 def known_modern(cluster: "Cluster", group: str) -> ModernGroup | None:
-    """What its coordinator knows of a group by the consumer protocol."""
+    """Return a consumer-protocol group (KIP-848) at its coordinator; None if that is down or does not know it."""
     broker = coordinator(cluster, group)
     if broker < 0 or not cluster.is_up(broker):
         return None
@@ -61,12 +61,12 @@ def known_modern(cluster: "Cluster", group: str) -> ModernGroup | None:
 
 
 def is_coordinated(cluster: "Cluster", spec: GroupSpec) -> bool:
-    """Whether a group's partitions are its coordinator's to give."""
+    """Whether a coordinator assigns a group's partitions."""
     return spec.coordinated and cluster.profile.group_membership
 
 
 def count_members(cluster: "Cluster", spec: GroupSpec) -> int:
-    """How many members a group has by its coordinator, 0 while nobody knows."""
+    """Return the number of a group's members at its coordinator, 0 while no coordinator is available."""
     if not is_coordinated(cluster, spec):
         return spec.members
     modern = known_modern(cluster, spec.name)
@@ -77,10 +77,10 @@ def count_members(cluster: "Cluster", spec: GroupSpec) -> int:
 
 
 class CommittedOffsets:
-    """The offsets that a group has committed, by partition.
+    """Committed offsets of a group, by partition.
 
-    Its coordinator knows them. While that is down or loading they are what its successor will read: what the log of
-    the group's partition of ``__consumer_offsets`` says, to its end.
+    They come from the group's coordinator. While that is down or loading they come from the log of the group's
+    partition of ``__consumer_offsets``, to its end, which the next coordinator will load.
     """
 
     __slots__ = ("_cluster", "_read", "_spec", "_stored")
@@ -89,11 +89,11 @@ class CommittedOffsets:
         self._cluster = cluster
         self._spec = spec
         self._read: tuple[object, ...] = ()
-        """The state of the log that ``_stored`` was read from: conditions ask after every event."""
+        """State of the log from which ``_stored`` was read; a cache, as conditions are evaluated after every event."""
         self._stored: dict[str, int] = {}
 
     def __call__(self) -> dict[str, int]:
-        """Partition → offset, by partition; a group without a coordinator has none."""
+        """Return partition → offset, sorted by partition; empty for a group without a coordinator."""
         cluster, group = self._cluster, self._spec.name
         if not is_coordinated(cluster, self._spec):
             return {}
@@ -122,7 +122,7 @@ class CommittedOffsets:
 
 
 def state(cluster: "Cluster", spec: GroupSpec) -> str:
-    """The group's state as its coordinator tells it, Dead where that knows none; empty while nobody can tell."""
+    """Return the group's state at its coordinator, Dead if that does not know it, empty while none is available."""
     broker = coordinator(cluster, spec.name) if is_coordinated(cluster, spec) else -1
     if broker < 0 or not cluster.is_up(broker) or cluster.coordinators[broker].registry.status(spec.name):
         return ""
@@ -134,7 +134,7 @@ def state(cluster: "Cluster", spec: GroupSpec) -> str:
 
 
 def generation(cluster: "Cluster", spec: GroupSpec) -> int:
-    """The group's generation, or its epoch (KIP-848), by its coordinator, -1 while nobody knows."""
+    """Return the group's generation, or its epoch (KIP-848), at its coordinator; -1 while none is available."""
     modern = known_modern(cluster, spec.name)
     if modern is not None:
         return modern.epoch
@@ -143,19 +143,19 @@ def generation(cluster: "Cluster", spec: GroupSpec) -> int:
 
 
 def assignment(cluster: "Cluster", spec: GroupSpec) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    """Each consumer with what it takes for its own: during a rebalance two may claim the same."""
+    """Return each consumer with its assignment as it knows it: during a rebalance two may claim one partition."""
     return tuple(
         (consumer.name, consumer.assignment) for consumer in cluster.consumers.values() if consumer.group == spec.name
     )
 
 
 def owned(cluster: "Cluster", spec: GroupSpec) -> int:
-    """Partitions that somebody takes for its own."""
+    """Return the number of partitions that some consumer claims."""
     return len(dict.fromkeys(name for _consumer, partitions in assignment(cluster, spec) for name in partitions))
 
 
 def positions(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
-    """Partition → where a consumer of the group reads; of several, which a rebalance may leave, the furthest."""
+    """Return partition → the group's position; the furthest where a rebalance leaves several consumers."""
     found: dict[str, int] = {}
     for consumer in cluster.consumers.values():
         if consumer.group == spec.name:
@@ -165,18 +165,18 @@ def positions(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
 
 
 def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:
-    """All of that, to be asked for at any time."""
+    """Return a group's functions for conditions, which can be evaluated at any time."""
     return GroupFacts(
         partial(count_members, cluster, spec), partial(positions, cluster, spec), CommittedOffsets(cluster, spec),
         partial(generation, cluster, spec), partial(state, cluster, spec), partial(owned, cluster, spec),
     )  # fmt: skip
 
 
-# A view of a whole timed cluster at one time.
+# View of a whole timed cluster at one time.
 
 
 def overview(cluster: "Cluster") -> ClusterView:
-    """Everything now; active faults are added by who injects them."""
+    """Return a view of the whole cluster now; active faults are added by the fault injector."""
     partitions = partition_views.partition_views(cluster.world, cluster.checker)
     led = Counter(each.leader for each in partitions)
     stale = Counter(belief.broker for each in partitions for belief in each.beliefs)
@@ -208,7 +208,7 @@ def overview(cluster: "Cluster") -> ClusterView:
 
 
 def _controller(cluster: "Cluster") -> str:
-    """Name of who acts as controller, with its state where that is not running."""
+    """Return the name of the active controller, with its state if it is not running."""
     active = cluster.plane.active()
     if active == NOBODY:
         return "no controller"

@@ -1,9 +1,10 @@
-"""The node of clients outside the model: what they asked, what they read, and what they were told.
+"""The node of external clients: their requests, the records they read, and the responses they received.
 
-Nobody out there says which records are new and which are sent once more. A batch that an idempotent producer numbers is
-known by its number; any other that comes again byte for byte, after an attempt that failed, is that attempt's retry.
-What was refused for now has no outcome until it is acknowledged, or until the session ends: a client that gives up
-tells no broker of it. Records of a transaction have theirs when that ends.
+External clients do not mark which records are new and which are retries. A batch of an idempotent producer is
+recognised by its sequence number; any other batch that comes again byte for byte, after an attempt that failed, is a
+retry of that attempt. A batch with a retriable error has no outcome until it is acknowledged, or until the session
+ends: a client that gives up does not inform any broker. Records of a transaction have their outcome when the
+transaction ends.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -49,18 +50,18 @@ from cluster_model.protocol.records import PLAIN, readable
 from cluster_model.protocol.transaction_messages import FIRST_IMPLICIT, AddPartitionsToTxnRequest, EndTxnRequest
 
 REMEMBERED: Final = 5
-"""Acknowledged batches of a producer and a partition that are known again, as many as a leader knows."""
+"""Number of acknowledged batches per producer and partition that are recognised when repeated, as at a leader."""
 GIVEN_UP: Final = "never acknowledged"
-"""Why records have no other outcome when the session ends, where no broker refused them."""
+"""Error of records without an outcome at the end of the session if no broker rejected them."""
 _CRC: Final = slice(17, 21)
-"""Where a batch has its checksum."""
+"""Position of the CRC in a record batch."""
 
 Mark = tuple[Any, ...]
-"""What a batch is known by when it comes again."""
+"""Identity of a batch, by which a retry is recognised."""
 
 
 class Attempt(NamedTuple):
-    """A batch of a client, numbered; ``written``: some attempt at it may have reached a log."""
+    """A client's numbered batch; ``written``: some attempt at it may have reached a log."""
 
     client: str
     partition: str
@@ -75,27 +76,27 @@ class Attempt(NamedTuple):
 
 
 class Writing:
-    """Of all clients outside."""
+    """Tracker of the batches that external clients produce, from request to outcome."""
 
     __slots__ = ("_acked", "_committing", "_emit", "_flying", "_left", "_next", "_open")
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._next: dict[tuple[str, str], int] = {}
-        """(client, partition) → number of its next record."""
+        """(client, partition) → sequence number of its next record."""
         self._flying: dict[int, tuple[int, Attempt]] = {}
-        """Token of a request → (broker, batch)."""
+        """Correlation token of a request in flight → (broker, batch)."""
         self._left: dict[tuple[str, str, Mark], Attempt] = {}
-        """Batches that wait for another attempt."""
+        """Batches with a retriable error that wait for another attempt."""
         self._acked: dict[tuple[str, str], tuple[tuple[Mark, int], ...]] = {}
-        """(client, partition) → its last acknowledged batches that carry numbers: (mark, first number)."""
+        """(client, partition) → its last acknowledged idempotent batches: (mark, first number)."""
         self._open: dict[int, tuple[RecordsAcked, ...]] = {}
-        """Producer id → what its open transaction has written."""
+        """Producer id → acknowledged batches of its open transaction."""
         self._committing: dict[int, bool] = {}
-        """Producers that have asked for the commit of theirs, and have not been told of it."""
+        """Producer ids with an EndTxn (commit) request in flight."""
 
     def sent(self, now: int, token: int, broker: int, request: ProduceRequest) -> ProduceRequest:
-        """A batch goes out; returns it with the numbers that it has here."""
+        """Record a produce request; returns it with the sequence number that the model uses."""
         client, partition = place = request.client, request.partition
         idempotent = request.producer_id >= 0
         mark: Mark = (
@@ -122,7 +123,7 @@ class Writing:
         return request._replace(correlation=token, sequence=attempt.first, origin=origin)
 
     def answered(self, now: int, broker: int, response: ProduceResponse) -> None:
-        """A broker's word on a batch."""
+        """Record a broker's produce response."""
         _broker, attempt = self._flying.pop(response.correlation, (broker, None))
         if attempt is None:
             return
@@ -160,7 +161,7 @@ class Writing:
         self._emit(ended(now, client, partition, first, count, acks, attempt.error, now - sent_at))
 
     def unanswered(self, now: int, token: int) -> None:
-        """The connection broke first, or its client closed it."""
+        """Record that no response will come: the connection broke, or the client closed it."""
         flown = self._flying.pop(token, None)
         if flown is not None:
             self._refused(now, flown[0], flown[1], KafkaError.NETWORK_EXCEPTION)
@@ -168,16 +169,16 @@ class Writing:
     # -- transactions -----------------------------------------------------------------------------------------------
 
     def begun(self, producer_id: int) -> None:
-        """A transaction has partitions: what is written from now on has its outcome when it ends."""
+        """Record that a transaction has partitions: the outcome of later writes is known when it ends."""
         self._open.setdefault(producer_id, ())
 
     def commits(self, producer_id: int) -> None:
-        """The end of its transaction is asked for: until that is answered it may be decided or not."""
+        """Record an EndTxn (commit) request: until its response comes the transaction may be committed or not."""
         if producer_id in self._open:
             self._committing[producer_id] = True
 
     def transaction_ended(self, now: int, producer_id: int, *, committed: bool) -> None:
-        """It is decided."""
+        """Record the outcome of a transaction."""
         self._committing.pop(producer_id, None)
         for each in self._open.pop(producer_id, ()):
             at_us, *told, latency_us, stint = each.values()
@@ -185,7 +186,10 @@ class Writing:
             self._emit(RecordsAcked(*fields) if committed else RecordsAborted(*fields))
 
     def begun_anew(self, now: int, producer_id: int) -> None:
-        """Another process of its id is there: what was open is aborted, unless its commit was on its way."""
+        """Record that a new process has taken the producer id: its open transaction is aborted.
+
+        If its commit was in flight, the outcome of its records is unknown.
+        """
         if self._committing.pop(producer_id, False):
             self._left_open(now, self._open.pop(producer_id, ()))
         else:
@@ -199,7 +203,7 @@ class Writing:
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def close(self, now: int) -> None:
-        """The session ends: nobody will be told anything any more."""
+        """End the session: pending records are unknown or failed."""
         for _broker, attempt in self._flying.values():
             self._ended(now, attempt._replace(written=True))
         for attempt in self._left.values():
@@ -212,30 +216,30 @@ class Writing:
         self._committing.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         tables = (self._next, self._flying, self._left, self._acked, self._open, self._committing)
         return tuple([tuple(table.items()) for table in tables])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._next, self._flying, self._left, self._acked, self._open, self._committing = map(dict, saved)
 
 
-# Settings of clients outside the model, inferred from their requests.
+# Settings of external clients, inferred from their requests.
 #
-# Nobody out there tells its configuration. What a producer asked for stands in its requests, and the weakest of what
-# it ever asked for is what it was promised. Where a reader goes next is its own choice, whatever group it is in.
+# External clients do not publish their configuration. A producer's settings are visible in its requests, and the
+# weakest that it ever used is the guarantee it has. A reader chooses its own positions, whatever group it is in.
 
 
 IN_FLIGHT: Final = 5
-"""As many requests as any client may have under way."""
+"""Highest number of requests in flight that any client may have."""
 
 ProduceTerms = tuple[int, int, bool]
-"""(acks, producer id, whether it was part of a transaction) of a batch."""
+"""(acks, producer id, whether the batch was part of a transaction)."""
 
 
 class Manners:
-    """Of all clients outside."""
+    """Inferred settings of all external clients."""
 
     __slots__ = ("_last", "producers", "readers", "transactional_ids")
 
@@ -243,11 +247,11 @@ class Manners:
         self.producers: dict[str, ProducerSettings] = {}
         self.readers: dict[str, str] = {}
         self.transactional_ids: dict[str, str] = {}
-        """Client → the one that it began with last."""
+        """Client → the transactional id of its last InitProducerId request."""
         self._last: dict[str, ProduceTerms] = {}
 
     def wrote(self, request: ProduceRequest) -> None:
-        """A batch went out."""
+        """Update a producer's settings from a produce request."""
         client = request.client
         asked = (request.acks, request.producer_id, request.kind != PLAIN)
         last = self._last.get(client)
@@ -266,12 +270,12 @@ class Manners:
         self.producers[client] = found
 
     def begun(self, client: str, transactional_id: str) -> None:
-        """It asked for a producer id."""
+        """Record a client's InitProducerId request."""
         if transactional_id:
             self.transactional_ids[client] = transactional_id
 
     def reads(self, client: str, *, committed_only: bool) -> None:
-        """It fetches."""
+        """Record that a client fetches."""
         if self.readers.get(client) != WIRE:
             self.readers[client] = f"{WIRE} {COMMITTED}" if committed_only else WIRE
 
@@ -280,25 +284,25 @@ class Manners:
         return (self.producers, self.readers, self.transactional_ids, self._last)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return tuple([tuple(table.items()) for table in self._tables])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; the tables stay the ones that others look into."""
+        """Restore the state returned by :meth:`save`; the tables stay the same objects, as other modules hold them."""
         for table, rows in zip(self._tables, saved or ((),) * len(self._tables), strict=True):
             table.clear()
             table.update(rows)
 
 
-# Records that clients outside the model were sent by fetches: to the wire that is what they have read.
+# Records fetched by external clients: a record that was sent to a client counts as read.
 
 
 def reads(
     now: int, client: str, group: str, broker: int, data: FetchData, lineages: Mapping[str, Lineages]
 ) -> Iterator[RecordsRead]:
-    """The records of an answer for one partition, by the stints that wrote them; markers and what was aborted are none.
+    """Yield the records of a fetch response for one partition, by log branch, without markers and aborted records.
 
-    An answer holds whole batches: what stands before the offset asked for is not counted.
+    A response holds whole batches: records before the fetch offset are not counted.
     """
     known = lineages[data.partition]
     records = readable(data.records, checks=True)
@@ -315,27 +319,27 @@ def reads(
                 )
 
 
-# The node of all clients outside the model: real ones, whose requests a gateway passes on.
+# Node of all external clients: real clients whose requests a gateway passes on.
 #
-# It is a process like any other: its links can be cut, slowed and troubled, brokers that die tell it so, and what is
-# asked of a paused one waits. Its links have no latency of their own, for its clients' sockets have. It asks whatever
-# it is told to ask, and keeps an account of what its clients were told.
+# It is a process like any other: its links can be cut, slowed and disturbed, its connections break when a broker dies,
+# and while it is paused its requests wait. Its links have no latency of their own, because its clients' sockets have.
+# It sends the requests that the gateway passes to it and records the responses.
 #
-# Nobody is there until :meth:`Outside.open`: a cluster without clients outside has no such process.
+# The process does not exist before :meth:`Outside.open`: a cluster without external clients has none.
 
 
 OUTSIDE: Final = 20_000
-"""Its node id, apart from all others."""
+"""Node id of the external clients' process, apart from all others."""
 NAME: Final = "outside"
 COMMIT: Final = "wire"
-"""How offsets were committed, where nobody says."""
+"""Kind of an offset commit by an external client, whose reason is unknown."""
 
 PendingRequest = tuple[int, str, Any]
 """(broker, client, request)."""
 
 
 class Outside:
-    """The node, once it is open. Requests are numbered by tokens, which are their correlation ids."""
+    """The external clients' node; requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
         "_asked", "_emit", "_groups", "_lineages", "_network", "_port", "_token", "_writing", "is_open", "manners",
@@ -345,38 +349,38 @@ class Outside:
     def __init__(
         self, port: NodeContext, network: Network, emit: Callable[[Event], None], lineages: Mapping[str, Lineages]
     ) -> None:
-        """``emit`` takes events."""
+        """Create the node without adding it to the network; ``emit`` takes events."""
         self._port = port
         self._network = network
         self._emit = emit
         self._lineages = lineages
         self._token = 0
         self._asked: dict[int, PendingRequest] = {}
-        """By token, what is not answered."""
+        """Token → request without a response."""
         self._groups: dict[str, str] = {}
         """Client → the group that it last joined."""
         self._writing = Writing(emit)
         self.manners = Manners()
         self.is_open = False
         self.on_answer: Callable[[int, Any], None] = _nobody_listens
-        """Called with a token and the answer; also with one that nobody waits for: acks=0 gone wrong."""
+        """Called with a token and the response; also with an unexpected one: a failed acks=0 request."""
         self.on_broken: Callable[[int], None] = _nobody_cares
         """Called with a broker to which all connections broke."""
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Those that its clients have joined, each once."""
+        """Return the groups that external clients have joined, each once."""
         return tuple(dict.fromkeys(self._groups.values()))
 
     def open(self) -> None:
-        """Be there, from now on."""
+        """Add the process to the network if it is not there yet."""
         if not self.is_open:
             self.is_open = True
             self._network.add(OUTSIDE, NAME, self)
             self._network.processes[OUTSIDE].near = True
 
     def ask(self, broker: int, client: str, request: Any) -> int:
-        """Ask a broker in a client's name; returns the token that the answer will have."""
+        """Send a request in a client's name; returns the token that the response will have."""
         self.open()
         self._token = token = self._token + 1
         now = self._port.now
@@ -406,13 +410,13 @@ class Outside:
         return token
 
     def drop(self, tokens: Iterable[int]) -> None:
-        """Who asked is gone: nobody will hear the answers."""
+        """Discard requests of a client that is gone: nothing waits for their responses."""
         for token in tokens:
             if self._asked.pop(token, None) is not None:
                 self._writing.unanswered(self._port.now, token)
 
     def receive(self, source: int, message: Any) -> None:
-        """Handle an answer; one that nobody waits for any more is passed over, unless it stands for a closed door."""
+        """Handle a response; one that nothing waits for is ignored, unless it makes the broker close the connection."""
         token = message.correlation
         asked = self._asked.pop(token, None)
         if asked is not None:
@@ -442,27 +446,27 @@ class Outside:
             self._writing.transaction_ended(now, request.producer_id, committed=request.committed)
 
     def on_timer(self, _timer: Payload) -> None:
-        """There are none."""
+        """Do nothing: there are no timers."""
 
     def on_disconnect(self, peer: int) -> None:
-        """A broker is gone, and every client's connection to it."""
+        """Handle the loss of a broker, and of every client's connection to it."""
         self.drop([token for token, (broker, _client, _request) in self._asked.items() if broker == peer])
         self.on_broken(peer)
 
     def close(self) -> None:
-        """The session ends: the account of what clients were told is complete."""
+        """End the session and complete the record of outcomes."""
         self._asked.clear()
         self._writing.close(self._port.now)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; nothing of it where nobody ever came."""
+        """Return all state; empty if no external client ever connected."""
         if not self.is_open:
             return ()
         asked, groups = tuple(self._asked.items()), tuple(self._groups.items())
         return (self._token, asked, groups, self._writing.save(), self.manners.save())
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
-        """Be there or not, as in a keyframe, before the network's state is loaded."""
+        """Add or remove the process, as in a keyframe, before the network's state is loaded."""
         if saved:
             self.open()
         elif self.is_open:
@@ -470,7 +474,7 @@ class Outside:
             del self._network.processes[OUTSIDE]
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after :meth:`prepare`."""
+        """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
         self._token, asked, groups, writing, manners = saved or (0, (), (), ((),) * 6, ())
         self._asked, self._groups = dict(asked), dict(groups)
         self._writing.load(writing)
@@ -482,8 +486,8 @@ def _joins(request: Any) -> bool:
 
 
 def _nobody_listens(_token: int, _answer: Any) -> None:
-    """In a replay nobody is out there."""
+    """Ignore a response: in a replay there are no external clients."""
 
 
 def _nobody_cares(_broker: int) -> None:
-    """Nor is there anybody to disconnect."""
+    """Ignore a broken connection: in a replay there are no external clients."""

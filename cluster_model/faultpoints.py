@@ -1,4 +1,4 @@
-"""Where faults act: on brokers, on connections, and on clients."""
+"""Fault points of brokers, connections and clients."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, Protocol
@@ -32,37 +32,37 @@ from cluster_model.protocol.messages import FetchResponse, Message, ProduceReque
 from cluster_model.protocol.records import Batch
 from cluster_model.zookeeper import messages as zookeeper
 
-# Where faults act on a broker: on its disk, on batches of its logs, and on its threads.
+# Fault points of a broker: its disk, batches of its logs, its threads.
 
 
 class Disks:
-    """The disks of all brokers; one each, with the one log directory that a broker has."""
+    """Disk faults of all brokers; each broker has one disk with one log directory."""
 
     __slots__ = ("_brokers", "_lose", "_network")
 
     def __init__(self, network: Network, brokers: Mapping[int, Broker], lose: Callable[[int], None]) -> None:
-        """``lose`` takes a broker's log directory away, and its process with it."""
+        """Keep the brokers; ``lose`` removes a broker's log directory and halts its process."""
         self._network = network
         self._brokers = brokers
         self._lose = lose
 
     def slow(self, node: int, fault: int, throughput: int, latency_us: int) -> None:
-        """Every write takes its bytes at ``throughput`` bytes per second and ``latency_us`` on top."""
+        """Slow every write of a broker: ``throughput`` bytes per second, plus ``latency_us`` for each write."""
         self._network.rouse(node)
         self._brokers[node].disk.slow[fault] = Slow(throughput, latency_us)
         self._brokers[node].writes.changed()
 
     def fill(self, node: int, fault: int, free: int) -> None:
-        """Leave ``free`` bytes. What the broker deletes later makes room again."""
+        """Fill a broker's disk up to ``free`` bytes. What the broker deletes later frees space again."""
         broker = self._brokers[node]
         self._refuse(node, fault, DiskFailure(FULL, broker.logs.disk_bytes + free))
 
     def make_read_only(self, node: int, fault: int) -> None:
-        """Nothing can be written, created, renamed or deleted from now on; what is there can be read."""
+        """Make a broker's disk read-only: no writes, creations, renames or deletions; reads work."""
         self._refuse(node, fault, DiskFailure(READ_ONLY))
 
     def fail(self, node: int, fault: int, *, lost: bool) -> None:
-        """Every access fails from now on; a broker that runs notices at once. ``lost``: what it held is gone."""
+        """Make every disk access fail; a running broker notices at once. ``lost``: the disk's contents are lost."""
         self._refuse(node, fault, DiskFailure(FAILED))
         broker = self._brokers[node]
         state = self._network.processes[node].state
@@ -78,33 +78,33 @@ class Disks:
         self._brokers[node].writes.changed()
 
     def mend(self, node: int, fault: int) -> None:
-        """Undo what that fault did to the disk."""
+        """Remove what that fault did to the disk."""
         self._network.rouse(node)
         self._brokers[node].disk.mend(fault)
         self._brokers[node].writes.changed()
 
     def halted(self, node: int) -> bool:
-        """Whether the broker's last process ended, or is about to end, because of its disk, and the disk works now."""
+        """Whether the broker's last process ended, or is about to, because of its disk, and the disk works again."""
         disk = self._brokers[node].disk
         return disk.halted and not disk.broken
 
     def start_again(self, node: int) -> None:
-        """Start a process that is about to end as soon as it has."""
+        """Restart a process that is about to end as soon as it has ended."""
         self._brokers[node].disk.again = True
 
     def starts_again(self, node: int) -> bool:
-        """Whether a process that has just ended is to be started at once."""
+        """Whether a process that has just ended is to be restarted at once."""
         return node in self._brokers and self._brokers[node].disk.again
 
 
 # Faults inside a broker: damaged batches on its disk, a disk that loses writes, busy threads.
 #
-# It stands for the hardware, and for what else runs on the machine. A broker gets no message of it: it detects it, or
-# does not.
+# They stand for the hardware, and for what else runs on the machine. A broker gets no message about them: it detects
+# them, or does not.
 
 
 class Harm:
-    """Of all brokers. It keeps nothing: what lasts is kept by their disks and threads, by the number of the fault."""
+    """Faults inside brokers. It has no state: disks and threads keep lasting faults, by fault number."""
 
     __slots__ = ("_brokers", "_network")
 
@@ -119,7 +119,7 @@ class Harm:
         return replica
 
     def batch_at(self, node: int, partition: str, offset: int) -> Batch | None:
-        """The batch that :meth:`damage` would strike, None where there is none.
+        """Return the batch that :meth:`damage` would corrupt, None if there is none.
 
         Raises:
             ModelError: the broker has no replica of the partition.
@@ -127,7 +127,7 @@ class Harm:
         return batch_to_damage(self._replica(node, partition), offset)
 
     def damage(self, node: int, partition: str, offset: int, kind: str) -> None:
-        """Turn bits of a stored batch; ``offset`` -1: the last one below the high watermark.
+        """Flip bits of the stored batch that holds ``offset``; -1 is the last batch below the high watermark.
 
         ``kind`` is one of ``protocol.records.KINDS``.
 
@@ -139,33 +139,33 @@ class Harm:
         self._brokers[node].settle(replica)
 
     def lose_writes(self, node: int, fault: int) -> None:
-        """Nothing that a broker writes or flushes from here on is on its disk, whatever that says."""
+        """Lose everything that a broker writes or flushes from here on, although the disk reports success."""
         broker = self._brokers[node]
         broker.logs.cache.lie(fault, broker.replicas, self._network.kernel.now, marker=broker.logs.marker)
 
     def keep_writes(self, node: int, fault: int) -> None:
-        """Undo of :meth:`lose_writes` by that fault."""
+        """Remove that fault's :meth:`lose_writes`."""
         self._brokers[node].logs.cache.keep(fault, self._network.kernel.now)
 
     def slow_fetchers(self, node: int, fault: int, busy: Busy) -> None:
-        """Have a broker's replica fetcher threads handle each answer later."""
+        """Delay the handling of every fetch response by a broker's replica fetcher threads."""
         self._network.rouse(node)
         self._brokers[node].slowed[fault] = busy
 
     def quicken_fetchers(self, node: int, fault: int) -> None:
-        """Undo of :meth:`slow_fetchers` by that fault; what a thread has in hand takes as long as it was to."""
+        """Remove that fault's :meth:`slow_fetchers`; a response that is being handled still takes its old time."""
         self._network.rouse(node)
         self._brokers[node].slowed.pop(fault, None)
 
 
-# Where faults act on connections: limits, losses and breaks, by message size and by request or response.
+# Fault points of connections: limits, losses and breaks, by message size and by request or response.
 #
-# Kafka's clients number their requests, and answers come in the order of the requests. A Java client to which an answer
-# comes twice finds no request in flight for it, or another one than the answer's number says (``InFlightRequests``,
-# ``CorrelationIdMismatchException``). What it does then is here the same for every kind of node, client, broker and
-# controller: it closes the connection. So does ZooKeeper's client, by its own rule (``Xid out of order``), which a
-# second ``ServerReply`` is thus handed to; it knows what to do with a second watch event or ping. What the servers of
-# an ensemble say to each other is a stream in both directions, of neither kind.
+# Kafka's clients number their requests, and responses come in the order of the requests. A Java client that receives a
+# response twice finds no request in flight for it, or one with another correlation id (``InFlightRequests``,
+# ``CorrelationIdMismatchException``). Here every kind of node (client, broker, controller) then does the same: it
+# closes the connection. ZooKeeper's client does so too, by its own rule (``Xid out of order``); a second
+# ``ServerReply`` is therefore delivered to it. It ignores a second watch event or ping. Messages between the servers of
+# an ensemble are a stream in both directions, of neither kind.
 
 
 QUESTIONS: Final[dict[type[Any], type[Any]]] = {
@@ -225,7 +225,7 @@ QUESTIONS: Final[dict[type[Any], type[Any]]] = {
     raft.EndQuorumEpochRequest: raft.EndQuorumEpochResponse,
     raft.QuorumFetchRequest: raft.QuorumFetchResponse,
 }
-"""Each of Kafka's requests, with its response."""
+"""Each Kafka request type with its response type."""
 
 MESSAGE_KINDS: Final[dict[type[Any], int]] = {
     **dict.fromkeys(QUESTIONS, REQUEST),
@@ -236,27 +236,27 @@ MESSAGE_KINDS: Final[dict[type[Any], int]] = {
     zookeeper.ClientPong: ANSWER,
     zookeeper.ConnectionClosed: ANSWER,
 }
-"""What a message is to a connection. Whatever a ZooKeeper server sends a client keeps its order, watches and all."""
+"""Kind of each message type on a connection. All messages of a ZooKeeper server to a client keep their order."""
 
 
 def kind_of(message: Any) -> int:
-    """One of the kinds of :mod:`cluster_model.kernel.link`."""
+    """Return the kind of a message, one of the kinds of :mod:`cluster_model.kernel.link`."""
     return MESSAGE_KINDS.get(type(message), OTHER)
 
 
-# The size of a message on the wire, as far as limited throughput and lost packets need it.
+# Sizes of messages on the wire, as needed for limited throughput and lost packets.
 
 
 ENVELOPE: Final = 100
-"""Bytes of every message: its header, and what it says without any lists; those of TCP and IP among them."""
+"""Bytes of every message without its lists: headers of Kafka, TCP and IP, and scalar fields."""
 ENTRY: Final = 40
-"""Bytes of every entry in a list of a message: a partition with its numbers, a member, a node."""
+"""Bytes of every list entry in a message: a partition with its numbers, a member, a node."""
 
 
 def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
-    """Bytes, an estimate: those of the batches in it are exact, the rest is :data:`ENVELOPE` and :data:`ENTRY`.
+    """Return the estimated size in bytes: batches are exact, the rest counts :data:`ENVELOPE` and :data:`ENTRY`.
 
-    ``lineages`` know how large batches are, by partition.
+    ``lineages`` hold the batch sizes, by partition.
     """
     if type(message) is ProduceRequest:
         return ENVELOPE + ENTRY + message.size
@@ -274,48 +274,48 @@ def size_of(message: Any, lineages: Mapping[str, Lineages]) -> int:
 
 # Faults of a cluster's connections: limits, losses, late responses, breaks.
 #
-# It stands for network cards, routers, firewalls, proxies and the systems of both ends. A link goes by (source,
-# target); where a process has more than one client, all of them are meant.
+# They stand for network cards, routers, firewalls, proxies and the systems of both ends. A link is named by (source,
+# target); where a process has more than one client, the fault affects all of them.
 
 
 Pair = tuple[int, int]
 
 
 class Wiring:
-    """The facade's way to links."""
+    """Link faults between processes, applied to the links of all their nodes."""
 
     __slots__ = ("_network", "_together")
 
     def __init__(
         self, network: Network, together: Callable[[int], tuple[int, ...]], lineages: Mapping[str, Lineages]
     ) -> None:
-        """``together`` are the nodes of a process, given one of them."""
+        """Set up message sizes and kinds; ``together`` returns all nodes of the process of a given node."""
         self._network = network
         self._together = together
         network.troubles.measures = Measures(lambda message: size_of(message, lineages), kind_of)
 
     def shape(self, source: int, target: int, fault: int, shape: Shape) -> None:
-        """Let a fault do this to one direction, until it is lifted; a process has one network card for all clients."""
+        """Apply a fault's link condition to one direction until it is lifted; a process has one network card."""
         if shape.cards:
             shape = shape._replace(sender=source, receiver=target)
         for one, other in self.links(source, target):
             self._network.troubles.shape(one, other, fault, shape)
 
     def lift(self, fault: int) -> None:
-        """Undo of all that a fault did by :meth:`shape`; what waits in a line of its own goes on at once."""
+        """Remove all link conditions of a fault; messages queued by it continue at once."""
         self._network.troubles.lift(fault)
 
     def sever(self, pairs: Iterable[Pair]) -> int:
-        """Break the connections between these processes; between how many there was one."""
+        """Break the connections between these processes; returns how many connections existed."""
         return sum(self._network.troubles.sever(one, other) for one, other in self._between(pairs))
 
     def connected(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Those of these pairs between which there is a connection now."""
+        """Return those of these pairs that have a connection now."""
         stands = self._network.standing
         return [(one, other) for one, other in self._between(pairs) if stands(one, other) or stands(other, one)]
 
     def _between(self, pairs: Iterable[Pair]) -> list[Pair]:
-        """Both directions are one connection."""
+        """Return each connection once; both directions are one connection."""
         found: dict[Pair, None] = {}
         for source, target in pairs:
             for one, other in self.links(source, target):
@@ -324,43 +324,43 @@ class Wiring:
         return list(found)
 
     def links(self, source: int, target: int) -> list[Pair]:
-        """The links between two processes: an application may have more than one client."""
+        """Return the links between two processes; an application may have more than one client."""
         return [(one, other) for one in self._together(source) for other in self._together(target)]
 
 
-# Where faults act on clients: on their applications, their connections, and responses lost on the way.
+# Fault points of clients: their applications, their connections, and lost responses.
 #
-# Nothing of it is in a client's own memory: a process that ends leaves it behind, and the next one finds it again. What
-# several faults do to one client adds up. The exception is a pause of partitions (``Consumer.pause``): it is the
-# consumer's own, and gone with it.
+# None of these faults is in a client's own memory: they outlast a process and apply to the next one. Several faults of
+# one client add up. The exception is a pause of partitions (``Consumer.pause``): it is the consumer's own state and
+# ends with it.
 
 
 # Responses to a producer that are lost on the way.
 #
-# The leader has appended the batch, and its answer has been sent. A middlebox that resets the connection then takes
-# the answer away: all the producer sees is a connection that breaks. Other requests on it are in the same case:
-# nobody knows whether they were carried out, and their answers come for nobody.
+# The leader has appended the batch and sent its response. A middlebox that resets the connection then drops the
+# response: all the producer sees is a broken connection. Other requests on it are in the same situation: their outcome
+# is unknown, and their responses are dropped.
 
 
 class Waiting(Protocol):
-    """A producer, as far as it matters here."""
+    """The part of a producer that lost responses need."""
 
     def awaits(self, number: int) -> bool:
-        """Whether the answer to that message is still waited for."""
+        """Whether the response to that message is still pending."""
         ...
 
 
 class LostAnswers:
-    """In the place of the producer's node; everything but the answers that get lost goes through."""
+    """Wrapper of a producer's node that loses some produce responses and passes everything else on."""
 
     def __init__(self, node: Node, producer: Waiting, loses: Callable[[str], bool]) -> None:
-        """``loses``: whether the answer about a partition gets lost; it is asked once for each."""
+        """Wrap ``node``; ``loses`` decides whether the response for a partition is lost, once for each response."""
         self._node = node
         self._producer = producer
         self._loses = loses
 
     def receive(self, source: int, message: Message) -> None:
-        """Handle a message, or the loss of it."""
+        """Handle a message, or its loss."""
         if (
             isinstance(message, ProduceResponse)
             and not message.error
@@ -376,11 +376,11 @@ class LostAnswers:
         self._node.on_timer(timer)
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke."""
+        """Handle a broken connection."""
         self._node.on_disconnect(peer)
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set."""
+        """Handle a change of the machine's clock."""
         if isinstance(self._node, Clocked):
             self._node.clock_stepped(by, runs=runs)
 
@@ -396,7 +396,7 @@ CLIENT_FAULT_KINDS: Final = (STALL, SLOW, TROUBLE, PACE, HEAT, LOST, INSTANCE)
 
 
 class ClientFaults:
-    """Of all clients, by node."""
+    """Faults of all clients, by node."""
 
     def __init__(
         self,
@@ -405,13 +405,13 @@ class ClientFaults:
         producers: dict[str, Producer],
         consumers: dict[str, Consumer],
     ) -> None:
-        """The tables are those of :class:`~cluster_model.process_control.ClientProcesses`."""
+        """Keep the tables of :class:`~cluster_model.process_control.ClientProcesses`."""
         self._ground = ground
         self._names = names
         self._producers = producers
         self._consumers = consumers
         self._laid: dict[tuple[str, int], tuple[tuple[Any, ...], ...]] = {}
-        """(kind, node) → (fault, what it does) of each, in the order in which they came."""
+        """(kind, node) → (fault number, its parameters) of each fault, in the order of injection."""
 
     def _lay(self, kind: str, node: int, fault: int, *what: Any) -> None:
         others = [each for each in self._laid.get((kind, node), ()) if each[0] != fault]
@@ -422,7 +422,7 @@ class ClientFaults:
         return self._laid.get((kind, node), ())
 
     def lift(self, node: int, fault: int) -> None:
-        """Take away whatever a fault has laid on a client."""
+        """Remove everything that a fault applied to a client."""
         for kind in CLIENT_FAULT_KINDS:
             left = tuple([each for each in self._of(kind, node) if each[0] != fault])
             if left:
@@ -434,50 +434,50 @@ class ClientFaults:
     # -- consumers -------------------------------------------------------------------------------------------------
 
     def stall(self, node: int, fault: int, more_us: int) -> None:
-        """Let a consumer's application take that much longer for the records of every poll."""
+        """Delay a consumer's application by ``more_us`` for the records of every poll."""
         self._lay(STALL, node, fault, more_us)
 
     def slow(self, node: int, fault: int, more_us: int, factor_ppm: int) -> None:
-        """Let it take ``factor_ppm`` millionths of the time for every record, and so much more on top."""
+        """Scale the processing time of every record by ``factor_ppm`` millionths and add ``more_us``."""
         self._lay(SLOW, node, fault, more_us, factor_ppm)
 
     def fail(self, node: int, fault: int, trouble: HandlerFault) -> None:
-        """Let its handler fail."""
+        """Make a consumer's record handler fail."""
         self._lay(TROUBLE, node, fault, *trouble)
 
     def pause(self, node: int, fault: int) -> None:
-        """Have its application pause what it is assigned now."""
+        """Make a consumer's application pause its currently assigned partitions."""
         self._consumers[self._names[node]].pause(fault)
 
     def resume(self, node: int, fault: int) -> None:
-        """Have it resume what is left of that."""
+        """Make a consumer resume those partitions of the pause that it still has."""
         self._consumers[self._names[node]].resume(fault)
 
     def claim(self, node: int, fault: int, instance: str) -> None:
-        """Let the next processes of a member have another ``group.instance.id``."""
+        """Give the next processes of a member another ``group.instance.id``."""
         self._lay(INSTANCE, node, fault, instance)
 
     def instance(self, node: int) -> str:
-        """The ``group.instance.id`` that its next process has by a fault, empty for its own."""
+        """Return the ``group.instance.id`` that a fault gives a member's next process, empty for its own."""
         claimed = self._of(INSTANCE, node)
         return str(claimed[-1][1]) if claimed else ""
 
     # -- producers -------------------------------------------------------------------------------------------------
 
     def pace(self, node: int, fault: int, ppm: int) -> None:
-        """Let a producer's application make so many millionths of its usual records."""
+        """Scale the record rate of a producer's application to ``ppm`` millionths."""
         self._lay(PACE, node, fault, ppm)
 
     def heat(self, node: int, fault: int, key: int, share_ppm: int) -> None:
-        """Let one of its keys have so many of its records; only where :attr:`Producer.keyed`."""
+        """Give one key this share of a producer's records; only where :attr:`Producer.keyed`."""
         self._lay(HEAT, node, fault, key, share_ppm)
 
     def lose_acks(self, node: int, fault: int, count: int, partition: str = "") -> None:
-        """Let the next ``count`` answers to it get lost, those about ``partition`` only unless that is empty."""
+        """Lose the next ``count`` responses to a producer, of all partitions if ``partition`` is empty."""
         self._lay(LOST, node, fault, count, partition)
 
     def acks_to_lose(self, node: int, fault: int) -> int:
-        """How many more answers will get lost by that fault."""
+        """Return how many more responses that fault will lose."""
         return sum(int(left) for each, left, _partition in self._of(LOST, node) if each == fault)
 
     def _loses(self, node: int, partition: str) -> bool:
@@ -488,10 +488,10 @@ class ClientFaults:
                 return True
         return False
 
-    # -- telling those that are there ------------------------------------------------------------------------------
+    # -- applying faults to the current processes ---------------------------------------------------------------------
 
     def tell(self, node: int) -> None:
-        """The client's present process is to be as faults have it now."""
+        """Apply all active faults of a client to its current process."""
         name = self._names[node]
         if name in self._consumers:
             self._tell_consumer(node, self._consumers[name])
@@ -517,16 +517,16 @@ class ClientFaults:
         self.guard(node)
 
     def guard(self, node: int) -> None:
-        """Stand before whatever runs on the producer's node, if answers to it get lost."""
+        """Wrap whatever runs on a producer's node if responses to it are to be lost."""
         process = self._ground.network.processes[node]
         if self._of(LOST, node) and not isinstance(process.node, LostAnswers):
             producer = self._producers[self._names[node]]
             process.run(LostAnswers(process.node, producer, lambda partition: self._loses(node, partition)))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as nested tuples."""
         return tuple(self._laid.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; clients are to be told when they are loaded."""
+        """Restore the state returned by :meth:`save`; call :meth:`tell` for each client after it is loaded."""
         self._laid = dict(saved)

@@ -1,7 +1,7 @@
-"""The lives of processes (brokers, controllers, clients): how each ends, begins again, and how fast it works.
+"""Process control of brokers, controllers and clients: crash, power loss, shutdown, restart and CPU speed.
 
-This is what the operating system, the machine or an operator does to a process. What becomes of a broker's logs, a
-voter's vote or a client's records is theirs to say; whatever they learn of each other comes by messages, and by
+This is what the operating system, the machine or an operator does to a process. The effect on a broker's logs, a
+voter's vote or a client's records is decided in their own modules; nodes learn of each other only by messages, and by
 connections that break or do not.
 """
 
@@ -41,53 +41,53 @@ from cluster_model.protocol.events import CRASH, POWER_LOSS, Event, NodeDown, No
 from cluster_model.protocol.messages import NOBODY, Message, PartitionState
 from cluster_model.spec.cluster_spec import RIVAL, GroupSpec, ProducerSpec
 
-# The processes of a cluster's clients: their end, their restart, and a second instance of a transactional producer.
+# Processes of a cluster's clients: crash, restart, and a second instance of a transactional producer.
 #
-# A process that is killed takes all that its client had in memory with it. The next one is a new program: a producer
-# has an empty accumulator and gets a producer id, a consumer joins its group without a member id. What continues is the
-# application's own: its numbering of records, whether it still makes any, and its counters of outcomes.
+# A process that is killed loses everything that its client had in memory. The next one is a new program: a producer has
+# an empty accumulator and gets a producer id, a consumer joins its group without a member id. The application's own
+# state continues: its numbering of records, whether it still makes any, and its counters of outcomes.
 #
-# Of a killed producer's records those are *unknown* that were ever sent, unless every attempt was refused in a way that
-# proves that nothing was written. Those that never left the process are in no log, and are *failed*. An application
-# that ``resends`` hands both over again when it is started.
+# Records of a killed producer are *unknown* if they were ever sent, unless every attempt was rejected with an error
+# that proves that nothing was written. Records that never left the process are in no log: they are *failed*. An
+# application that ``resends`` sends both again when it is restarted.
 
 
-# Second processes of transactional producers: the same application, started once more with the same transactional.id.
+# Duplicate instances of transactional producers: the same application, started again with the same transactional.id.
 #
-# A deployment that starts the new process before the old one has ended, an orchestrator that takes a slow process for
-# a dead one: for a while there are two. The second one calls ``initTransactions``, which aborts what the first has
-# open and gives the id another epoch, and makes records of its own from then on. The first one continues, and knows
-# nothing of it until a request of its is refused: it is the zombie that the epoch is there to fence.
+# This happens when a deployment starts the new process before the old one has ended, or when an orchestrator takes a
+# slow process for a dead one. The second one calls ``initTransactions``, which aborts the open transaction of the first
+# one and bumps the producer epoch, and then produces records of its own. The first one continues, unaware of it until
+# one of its requests is rejected: it is the zombie that the epoch fences.
 
 
 RIVALS: Final = 4_000
-"""What the node of a second process is more than the first one's."""
+"""Offset from the node id of a producer to that of its duplicate instance."""
 KILLED: Final = "crash"
 
 
 class Rivals:
-    """Of all producers of one cluster; each has one second process at most."""
+    """Duplicate instances of all transactional producers of a cluster; at most one for each producer."""
 
     def __init__(self, ground: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
-        """``specs``: node → its producer."""
+        """Keep the producers; ``specs``: node id → spec of its producer."""
         self._ground = ground
         self._specs = specs
         self._producers: dict[int, Producer] = {}
-        """Node of the first process → what the second one runs, or ran last."""
+        """Node of the first process → producer of the duplicate instance, also after that has ended."""
 
     def is_there(self, node: int) -> bool:
-        """Whether a producer has a second process."""
+        """Whether a producer has a running duplicate instance."""
         process = self._ground.network.processes.get(node + RIVALS)
         return process is not None and process.state is not ProcessState.DOWN
 
     @property
     def absent(self) -> tuple[int, ...]:
-        """Nodes of second processes that have ended."""
+        """Nodes of duplicate instances that have ended."""
         return tuple([node + RIVALS for node in self._producers if not self.is_there(node)])
 
     @property
     def present(self) -> tuple[tuple[ProducerSpec, Producer], ...]:
-        """Those that run, with what they are made from."""
+        """Running duplicate instances, with their specs."""
         return tuple([(self._spec(node), each) for node, each in self._producers.items() if self.is_there(node)])
 
     def _spec(self, node: int) -> ProducerSpec:
@@ -96,7 +96,7 @@ class Rivals:
         return replace(spec, name=spec.name + RIVAL, transactions=None if plan is None else plan._replace(hang=0))
 
     def start(self, node: int) -> None:
-        """Start a second process of a producer that has none."""
+        """Start a duplicate instance of a producer that has none."""
         former = self._producers.get(node)
         producer = self._made(node)
         network, emit = self._ground.network, self._ground.emit
@@ -116,7 +116,7 @@ class Rivals:
         return producer
 
     def end(self, node: int) -> None:
-        """Kill it."""
+        """Kill a producer's duplicate instance."""
         network = self._ground.network
         network.rouse(node + RIVALS)
         network.crash(node + RIVALS)
@@ -124,40 +124,40 @@ class Rivals:
         self._producers[node].died()
 
     def stop(self) -> None:
-        """No more records are made."""
+        """Stop making records in all duplicate instances."""
         for _spec, producer in self.present:
             producer.stop()
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the producers' included."""
+        """Return all state, including the producers'."""
         return tuple([(node, producer.save()) for node, producer in self._producers.items()])
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
-        """Have the same second processes as a keyframe, before the network's is loaded."""
+        """Create the same duplicate instances as in a keyframe, before the network's state is loaded."""
         for node in tuple(self._producers):
             del self._producers[node], self._ground.network.processes[node + RIVALS]
         for node, _producer in saved:
             self._made(node)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after :meth:`prepare`."""
+        """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
         for node, producer in saved:
             self._producers[node].load(producer)
 
 
 CLOSE_US: Final = 30_000_000
-"""How long a clean end may take."""
+"""Longest duration of a clean shutdown."""
 
 
 class ClosingProducer:
-    """An application that has closed its producer, and does nothing but wait for that: then its process ends."""
+    """An application that has closed its producer and exits when the close is complete."""
 
     def __init__(self, port: NodeContext, producer: Producer) -> None:
         self._port = port
         self._producer = producer
 
     def look(self) -> None:
-        """Something may have been settled."""
+        """Exit if the producer is closed by now."""
         if self._producer.closed:
             self._port.exit(CLOSE)
 
@@ -172,40 +172,40 @@ class ClosingProducer:
         self.look()
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke."""
+        """Handle a broken connection."""
         self._producer.on_disconnect(peer)
         self.look()
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set; what is too old by it is given up by a timer."""
+        """Handle a change of the machine's clock; batches that are too old by the new time are expired by a timer."""
         self._producer.clock_stepped(by, runs=runs)
 
 
 class ClientProcesses:
-    """All producers and consumers by name, and the nodes that they run on."""
+    """All producers and consumers by name, and the nodes they run on."""
 
     def __init__(self, ground: ClientContext) -> None:
         """Add every client to the network.
 
         Raises:
-            ModelError: a client of a topic that is not there, or settings that contradict themselves.
+            ModelError: a client's topic does not exist, or settings contradict themselves.
         """
         self._ground = ground
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.names: dict[int, str] = {}
-        """Node → its client."""
+        """Node id → name of its client."""
         self._producer_specs: dict[int, ProducerSpec] = {}
         self._members: dict[int, tuple[GroupSpec, int]] = {}
         self._unconfirmed: dict[int, tuple[Unconfirmed, ...]] = {}
-        """Node of a producer that is down → what its application will send again."""
+        """Node of a producer that is down → records its application will send again."""
         self._leaving: dict[int, None] = {}
-        """Nodes that end in order."""
+        """Nodes that are shutting down cleanly."""
         self._stopped = False
         self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
-        """What faults lay on applications and their connections."""
+        """Faults of applications and their connections."""
         self.rivals = Rivals(ground, self._producer_specs)
-        """Second processes of transactional producers."""
+        """Duplicate instances of transactional producers."""
         spec = ground.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
             ground.check_topic(each.topic)
@@ -233,12 +233,12 @@ class ClientProcesses:
 
     @property
     def letter_producers(self) -> tuple[LetterProducer | Output, ...]:
-        """Those that members send dead letters or their output with."""
+        """Producers with which members send dead letters or their output."""
         own = [own_producer(each) for each in self.consumers.values()]
         return tuple([each for each in own if each is not None])
 
     def together(self, node: int) -> tuple[int, ...]:
-        """The node, and that of its application's other client: what happens to one process happens to both."""
+        """Return the node, and that of its application's other client: both share one process."""
         processes = self._ground.network.processes
         return (node, node + LETTERS) if node in self._members and node + LETTERS in processes else (node,)
 
@@ -249,7 +249,7 @@ class ClientProcesses:
             self.consumers[name] = client
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """All start, with knowledge of the cluster's first instant."""
+        """Start all clients, with the cluster's initial metadata."""
         for producer in self.producers.values():
             producer.begin(states)
         racks = {broker.id: broker.rack for broker in self._ground.spec.brokers if broker.rack}
@@ -259,14 +259,14 @@ class ClientProcesses:
             letters.begin(states)
 
     def stop_producers(self) -> None:
-        """No application makes records from here on, whatever process it has."""
+        """Stop all applications from making records, in the current process and in later ones."""
         self._stopped = True
         for producer in self.producers.values():
             producer.stop()
         self.rivals.stop()
 
     def died(self, node: int, *, silent: bool = False) -> None:
-        """A process has ended, one way or the other; ``silent``: with its machine, so that no connection is closed."""
+        """Handle the end of a process; ``silent``: its machine lost power, so no connection is closed."""
         name, network = self.names[node], self._ground.network
         self._leaving.pop(node, None)
         if node in self._producer_specs:
@@ -293,7 +293,7 @@ class ClientProcesses:
         self.faults.tell(node)
 
     def renew(self, node: int) -> None:
-        """A member's process that is down will start with what is configured by then."""
+        """Prepare the next process of a member that is down, with the current configuration."""
         former, heir = self._made_anew(node, self.faults.instance(node))
         heir.succeed(former)
         own, next_own = own_producer(former), own_producer(heir)
@@ -302,7 +302,7 @@ class ClientProcesses:
         self.faults.tell(node)
 
     def _made_anew(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
-        """A member before and after it was made once more, with that ``group.instance.id``."""
+        """Create a member anew with that ``group.instance.id``; returns the old and the new consumer."""
         name, processes = self.names[node], self._ground.network.processes
         former = self.consumers[name]
         heir = make_consumer(self._ground, node, *self._members[node], instance)
@@ -314,11 +314,11 @@ class ClientProcesses:
         return former, heir
 
     def instance_of(self, node: int) -> str:
-        """The ``group.instance.id`` that a member is configured with, empty for none."""
+        """Return the configured ``group.instance.id`` of a member, empty for none."""
         return configured_instance(*self._members[node]) if node in self._members else ""
 
     def started(self, node: int) -> None:
-        """A new process runs, and knows nothing of the cluster but its brokers' addresses."""
+        """Start a new process, which knows nothing of the cluster but its brokers' addresses."""
         name = self.names[node]
         if node in self._producer_specs:
             producer = self.producers[name]
@@ -335,7 +335,7 @@ class ClientProcesses:
             consumer.begin(())
 
     def shut_down(self, node: int, timeout_us: int) -> None:
-        """End a process in order: ``Producer.close`` and ``Consumer.close`` do what they do first."""
+        """Shut a process down cleanly: ``Producer.close`` or ``Consumer.close`` runs first."""
         if node in self._leaving:
             return
         self._leaving[node] = None
@@ -347,7 +347,7 @@ class ClientProcesses:
             self.consumers[name].shut_down()
 
     def _leave(self, node: int) -> None:
-        """A producer's process ends when its client is closed."""
+        """End a producer's process as soon as its client is closed."""
         process = self._ground.network.processes[node]
         leaving = ClosingProducer(NodeContext(self._ground.network, node), self.producers[self.names[node]])
         process.run(leaving)
@@ -355,7 +355,7 @@ class ClientProcesses:
         leaving.look()
 
     def metadata_of(self, node: int) -> tuple[Metadata, ...]:
-        """The metadata of each client in a process."""
+        """Return the metadata of each client in a process."""
         name = self.names[node]
         if name in self.producers:
             return (self.producers[name].metadata,)
@@ -364,7 +364,7 @@ class ClientProcesses:
         return (consumer.metadata,) if own is None else (consumer.metadata, own.metadata)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the clients' included."""
+        """Return all state, including the clients'."""
         return (
             tuple([producer.save() for producer in self.producers.values()]),
             tuple([consumer.save() for consumer in self.consumers.values()]),
@@ -373,11 +373,11 @@ class ClientProcesses:
         )  # fmt: skip
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
-        """Have the same processes as a keyframe, before the network's state is loaded."""
+        """Create the same processes as in a keyframe, before the network's state is loaded."""
         self.rivals.prepare(saved[-1])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after :meth:`prepare`."""
+        """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
         producers, consumers, unconfirmed, leaving, faults, self._stopped, instances, rivals = saved
         self.rivals.load(rivals)
         self.faults.load(faults)
@@ -402,19 +402,19 @@ class ClientProcesses:
 
 
 def _instance(consumer: Consumer) -> str:
-    """The ``group.instance.id`` of a member's present process, empty for none."""
+    """Return the ``group.instance.id`` of a member's current process, empty for none."""
     return "" if consumer.coordination is None else consumer.coordination.settings.instance
 
 
-# The lives of a cluster's processes: how each of them ends, begins again, and how fast it works.
+# Lifecycle of a cluster's processes: crash, power loss, shutdown, restart and CPU speed.
 
 
 _FREE: Final = (ALARM, LATE, WAIT, FETCH_WAIT, FETCHER)
-"""Timers that take no time of a slow CPU: waits that are over, and looking whether anything is due at all."""
+"""Timers that cost a slow CPU nothing: waits that are over, and checks whether anything is due."""
 
 
 class Lives:
-    """Of all processes of one cluster. A process with two clients goes by the node of its consumer."""
+    """Lifecycle of all processes of a cluster; a process with two clients is named by its consumer's node."""
 
     def __init__(
         self,
@@ -430,16 +430,16 @@ class Lives:
         self._clients = clients
         self._emit = emit
         self._leaving: dict[int, None] = {}
-        """Nodes that were told to end in order, and are at it."""
+        """Nodes that are shutting down cleanly."""
         self._again: dict[int, None] = {}
-        """... and are to be started at once when they have."""
+        """Nodes among them that are to be restarted as soon as they have ended."""
 
-    # -- ends -----------------------------------------------------------------------------------------------------
+    # -- crash and shutdown -------------------------------------------------------------------------------------------
 
     def crash(self, node: int, detail: str = CRASH, *, torn: bool = False) -> None:
-        """Kill a process; ``torn``: a broker's in the middle of a write.
+        """Kill a process; ``torn``: a broker dies in the middle of a write.
 
-        The page cache stays, peers are told by resets; a half batch is cut off by the next start.
+        The page cache survives, and peers' connections are reset; a torn batch is truncated at the next start.
         """
         self._network.rouse(node)
         self._stopped(node)
@@ -449,10 +449,11 @@ class Lives:
         self._gone(node, detail)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
-        """Take a process's machine away: what was not yet on disk is gone, and nobody is told.
+        """Cut the power of a process's machine: unflushed data is lost, and no connection is closed.
 
-        Of a broker's logs that is left which ``tail`` says, one of ``log.crash_recovery.TAILS``, or the first ``keep``
-        records of each, unless that is -1. Voters and ZooKeeper's servers force to disk whatever they answer for.
+        ``tail`` says how much of a broker's logs survives, one of ``log.crash_recovery.TAILS``; ``keep`` is the number
+        of records of each log that survive, unless it is -1. Voters and ZooKeeper servers fsync everything they
+        acknowledge.
         """
         self._network.rouse(node)
         self._stopped(node)
@@ -462,7 +463,7 @@ class Lives:
             self._brokers[node].logs.power_lost(keep, tail)
 
     def _stopped(self, node: int) -> None:
-        """Its memory is gone."""
+        """Discard a process's memory."""
         if node in self._brokers:
             self._brokers[node].stopped()
         elif node in self._plane.servers:
@@ -480,13 +481,13 @@ class Lives:
         return node if node in self._brokers else NOBODY
 
     def shutdown(self, node: int, timeout_us: int = CLOSE_US) -> None:
-        """Tell a running process to end in order (SIGTERM); it takes its time.
+        """Shut a running process down cleanly (SIGTERM); that takes time.
 
-        A broker leaves as its version does, flushes and exits. A voter that leads resigns first. A client closes what
-        it has; ``timeout_us`` is how long a producer may take to deliver.
+        A broker leaves the cluster as its version does, flushes and exits. A voter that leads the quorum resigns first.
+        A client closes its producer or consumer; ``timeout_us`` is how long a producer may take to deliver.
 
         Raises:
-            ModelError: no such process, or one that does not run.
+            ModelError: no such process, or it is not running.
         """
         process = self._network.processes.get(node)
         if process is None or process.state is not ProcessState.RUNNING:
@@ -505,22 +506,22 @@ class Lives:
             raise ModelError(f"node {node} cannot be shut down", code="no_shutdown")
 
     def is_leaving(self, node: int) -> bool:
-        """Whether a process was told to end in order, and has not ended yet."""
+        """Whether a process is shutting down cleanly and has not ended yet."""
         return node in self._leaving
 
     def start_again(self, node: int) -> None:
-        """Start a process that is about to end as soon as it has."""
+        """Restart a process that is about to end as soon as it has ended."""
         self._again[node] = None
 
     def exited(self, node: int, incarnation: int, reason: str, *, again: bool = False) -> None:
-        """A process has ended itself in that life; ``again``: it is to be started at once, whoever else wants it."""
+        """Handle a process that has exited in that incarnation; ``again``: restart it at once."""
         if self._network.processes[node].incarnation == incarnation:
             again = again or node in self._again
             self.crash(node, reason)
             if again:
                 self.restart(node)
 
-    # -- beginnings -------------------------------------------------------------------------------------------------
+    # -- restart ------------------------------------------------------------------------------------------------------
 
     def restart(self, node: int) -> None:
         """Start a process that is down."""
@@ -534,21 +535,21 @@ class Lives:
         elif node in self._clients.names:
             self._clients.started(node)
 
-    # -- pace -------------------------------------------------------------------------------------------------------
+    # -- CPU speed ----------------------------------------------------------------------------------------------------
 
     def slow(self, node: int, fault: int, cost_us: int) -> None:
-        """Let every message and timer that a process handles take so much of its one CPU; several faults add up."""
+        """Let every message and timer of a process take ``cost_us`` of its single CPU; several faults add up."""
         self._network.slow_cpu(self._clients.together(node), fault, cost_us, _FREE)
 
     def quicken(self, node: int, fault: int) -> None:
-        """Undo of :meth:`slow` by that fault; with the last one, what waits is handled at once, in order."""
+        """Remove that fault's :meth:`slow`; after the last one waiting work is handled at once, in order."""
         self._network.quicken_cpu(self._clients.together(node), fault)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; slow CPUs are the network's."""
+        """Return all state; slow CPUs are saved by the network."""
         return (tuple(self._leaving), tuple(self._again))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         leaving, again = saved
         self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)

@@ -1,7 +1,7 @@
-"""Keyframes: everything a cluster is at one instant, to come back to, and a small form of them to keep many of.
+"""Keyframes: snapshots of a whole cluster at one point in virtual time, and a packed form for keeping many.
 
-A keyframe shares with the one before it whatever has not changed, so what it takes of memory cannot be told of it
-alone. Packed it shares nothing: its size is what keeping it costs, to the byte.
+A keyframe shares unchanged state with the keyframe before it, so its memory cannot be measured alone. A packed keyframe
+shares nothing: its size is exactly the memory it needs.
 """
 
 import pickle
@@ -9,13 +9,13 @@ import zlib
 from typing import Any, Final, NamedTuple
 
 _AROUND: Final = 700
-"""Bytes that a packed keyframe takes besides its bytes: the objects that hold them, and the digest's state."""
+"""Bytes of a packed keyframe besides its blob: the objects that hold it, and the digest's state."""
 _LEVEL: Final = 4
-"""Of zlib: a tenth smaller than the quickest, and higher ones take three times as long."""
+"""Compression level of zlib: a tenth smaller than level 1; higher levels take three times as long."""
 
 
 class Keyframe(NamedTuple):
-    """Everything at one instant; only ``Cluster.load`` looks inside. Of logs it has the lengths, not the batches."""
+    """State of a whole cluster at one time; only ``Cluster.load`` reads it. Of logs it has lengths, not batches."""
 
     network: tuple[Any, ...]
     streams: tuple[Any, ...]
@@ -29,35 +29,35 @@ class Keyframe(NamedTuple):
     outside: tuple[Any, ...]
     checker: tuple[Any, ...]
     trace: tuple[Any, ...]
-    """The digest's state first."""
+    """State of the event log; the digest's state comes first."""
 
 
 class Packed(NamedTuple):
-    """A keyframe and what belongs to it, written down. The state of a digest cannot be, so it is kept as it is."""
+    """A serialised keyframe with accompanying data; the digest's state cannot be serialised and stays an object."""
 
     blob: bytes
     digest: Any
 
     @property
     def size(self) -> int:
-        """Bytes of memory."""
+        """Memory size in bytes."""
         return len(self.blob) + _AROUND
 
 
 class ColumnTable(tuple[Any, ...]):
-    """A table: not the rows, but what stands in each of their places, one after the other."""
+    """A table stored by column: one tuple of values for each column."""
 
     __slots__ = ()
 
 
 _FEWEST_ROWS: Final = 8
-"""Of a table; with fewer there is nothing to gain."""
+"""Lowest number of rows of a table; below it columns save nothing."""
 _WIDEST: Final = 16
-"""Most parts of a tuple that are looked into one by one."""
+"""Highest number of parts of a tuple that are converted one by one."""
 
 
 def columns(value: Any) -> Any:
-    """The same with tables by column, all the way down: like stands next to like, and a third less is to be written."""
+    """Convert tables to columns, recursively: similar values are adjacent, which compresses a third better."""
     if type(value) is not tuple or not value:
         return value
     first = value[0]
@@ -69,7 +69,7 @@ def columns(value: Any) -> Any:
 
 
 def rows(value: Any) -> Any:
-    """Undo of :func:`columns`."""
+    """Convert columns back to rows, the inverse of :func:`columns`."""
     if type(value) is ColumnTable:
         return tuple(zip(*[rows(column) for column in value], strict=True))
     if type(value) is tuple and len(value) <= _WIDEST:
@@ -78,14 +78,14 @@ def rows(value: Any) -> Any:
 
 
 def pack(keyframe: Keyframe, beside: tuple[Any, ...] = ()) -> Packed:
-    """Write a keyframe down, with whatever else is to come back with it."""
+    """Serialise a keyframe together with accompanying data."""
     digest, *trace = keyframe.trace
     parts = [columns(part) for part in keyframe._replace(trace=tuple(trace))]
     return Packed(zlib.compress(pickle.dumps((parts, beside), pickle.HIGHEST_PROTOCOL), _LEVEL), digest)
 
 
 def unpack(packed: Packed) -> tuple[Keyframe, tuple[Any, ...]]:
-    """Undo of :func:`pack`."""
+    """Return the keyframe and the accompanying data, the inverse of :func:`pack`."""
     parts, beside = pickle.loads(zlib.decompress(packed.blob))
     keyframe = Keyframe(*[rows(part) for part in parts])
     return keyframe._replace(trace=(packed.digest, *keyframe.trace)), beside
