@@ -1,7 +1,7 @@
-"""The functions of the condition language: questions to a cluster and its control plane. Omniscient, without effects.
+"""Functions of the condition language: queries on a cluster and its control plane. Omniscient, without side effects.
 
-Partitions are written as Kafka prints them (``orders-0``). A partition without a leader answers for the last member
-of its ISR where a log is asked for.
+Partitions are written as Kafka prints them (``orders-0``). Where a log is needed of a partition without a leader, the
+last member of its ISR is used.
 """
 
 from collections.abc import Callable
@@ -21,44 +21,44 @@ from cluster_model.util.ranges import length, union
 
 
 class GroupFacts(NamedTuple):
-    """What there is to ask of a group now. Conditions do so after every event, and of one thing at a time."""
+    """Functions for the state of a consumer group; conditions call them after every event, one at a time."""
 
     members: Callable[[], int]
     positions: Callable[[], dict[str, int]]
-    """Partition → where a consumer reads."""
+    """Return partition → the group's position."""
     committed: Callable[[], dict[str, int]]
-    """Partition → offset that is committed."""
+    """Return partition → committed offset."""
     generation: Callable[[], int]
     state: Callable[[], str]
-    """As DescribeGroups tells it; empty while nobody can, and for a group without a coordinator."""
+    """Return the state as in DescribeGroups; empty while no coordinator is available, or without one."""
     owned: Callable[[], int]
-    """Partitions that a consumer that is up takes for its own."""
+    """Return the number of partitions that running consumers claim."""
 
 
 class Experience(Protocol):
-    """Statistics of the clients of a session: outages, latencies, rebalances, resets."""
+    """Statistics of a session's clients: outages, latencies, rebalances, offset resets."""
 
     def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
-        """The longest time that a producer, or any, was out of service, at a partition or at any."""
+        """Return the longest outage of a producer (None: any) at a partition (None: any), in microseconds."""
 
     def longest_read_stall_us(self, group: str, partition: str | None) -> int:
-        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+        """Return the longest time without deliveries to a group of a partition (None: any) with records for it."""
 
     def acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
-        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
+        """Return send-to-acknowledgement latencies of a producer's records (None: all) in a partition (None: any)."""
 
     def read_within(self, group: str, partition: str | None) -> LatencyHistogram:
-        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
+        """Return append-to-delivery latencies of a group's records of a partition (None: any)."""
 
     def rebalances(self, group: str) -> int:
-        """Assignments of a group that came into force."""
+        """Return the number of assignments of a group that took effect."""
 
     def resets(self, group: str) -> int:
-        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+        """Return how often ``auto.offset.reset`` moved a member with a position, or a committed offset."""
 
 
 class Query:
-    """All methods raise ModelError, with a sentence, for a name that does not exist."""
+    """Queries for conditions; every method raises ModelError, with a message, for an unknown name."""
 
     __slots__ = ("_checker", "_experience", "_faults", "_governing", "_groups", "_now", "_operations", "_world")
 
@@ -73,10 +73,10 @@ class Query:
         faults: Callable[[str], int] = lambda name: 0,
         experience: Callable[[], Experience | None] = lambda: None,
     ) -> None:
-        """``groups`` tells what there is to know of each group; ``governing`` is the control plane.
+        """Keep the sources: ``groups`` returns each group's functions, ``governing`` is the control plane.
 
-        ``operations`` tells how many operations of the administrator are under way; ``faults`` how
-        many of a name are active, or of all; ``experience`` statistics of clients, None where no session counts them.
+        ``operations`` returns the number of administrator operations under way; ``faults`` the number of active faults
+        of a name, or of all; ``experience`` the client statistics, None where no session counts them.
         """
         self._world = world
         self._checker = checker
@@ -88,40 +88,40 @@ class Query:
         self._experience = experience
 
     def controller(self) -> int:
-        """Node id of the active controller, -1 while there is none."""
+        """Return the node id of the active controller, -1 if there is none."""
         return self._governing.active()
 
     def controller_epoch(self) -> int:
-        """Epoch of the newest controller."""
+        """Return the epoch of the newest controller."""
         return self._governing.controller_epoch()
 
     def controllers(self) -> int:
-        """Running nodes that are or may become the controller."""
+        """Return the number of running nodes that are or may become the controller."""
         return sum(self._world.is_up(node) for node in self._governing.controllers())
 
     def fenced(self, broker: int | None = None) -> int:
-        """Brokers that the controller does not count on; of one broker 1 or 0."""
+        """Return the number of fenced brokers; of one broker 1 or 0."""
         asked = self._world.brokers if broker is None else (self._known_broker(broker),)
         return sum(not self._governing.is_live(each) for each in asked)
 
     def stale(self, broker: int) -> int:
-        """Partitions of which a broker's metadata is older than what is decided."""
+        """Return the number of partitions for which a broker's metadata is older than the committed state."""
         return metadata_staleness.stale(self._world, self._known_broker(broker))
 
     def leaders(self, partition: str) -> list[int]:
-        """Every running broker that takes itself to lead, in ascending order."""
+        """Return every running broker that believes it is leader, in ascending order."""
         return list(metadata_staleness.leaders(self._world, partition))
 
     def believed_leader(self, partition: str, broker: int) -> int:
-        """Whom a broker's metadata names as leader; -1 for nobody, and of a broker that is down."""
+        """Return the leader in a broker's metadata; -1 for none, and if the broker is down."""
         return metadata_staleness.believed_leader(self._world, partition, self._known_broker(broker))
 
     def partition_epoch(self, partition: str) -> int:
-        """Partition epoch by the controller's state."""
+        """Return the partition epoch in the controller's state."""
         return self._world.record(partition).partition_epoch
 
     def elr(self, partition: str) -> list[int]:
-        """Eligible leader replicas (KIP-966), in ascending order."""
+        """Return the eligible leader replicas (KIP-966), in ascending order."""
         return sorted(self._world.record(partition).state.elr)
 
     def _known_broker(self, broker: int) -> int:
@@ -130,49 +130,49 @@ class Query:
         return broker
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
-        """None while no broker has made its replica of a new partition: whatever is asked of its log is 0."""
+        """Return a replica, None while no broker has created one: queries on its log are then 0."""
         return self._world.shown(partition) if broker is None else self._world.replica(partition, broker)
 
     def leader(self, partition: str) -> int:
-        """The controller's choice, -1 for none."""
+        """Return the leader in the controller's state, -1 for none."""
         return self._world.record(partition).leader
 
     def isr(self, partition: str) -> list[int]:
-        """The committed ISR, in ascending order."""
+        """Return the committed ISR, in ascending order."""
         return sorted(self._world.record(partition).isr)
 
     def replicas(self, partition: str) -> list[int]:
-        """The assignment, in its order."""
+        """Return the assignment, in its order."""
         return list(self._world.record(partition).assignment)
 
     def leo(self, partition: str, broker: int | None = None) -> int:
-        """Log end offset of a replica, of the leader's by default."""
+        """Return the log end offset of a replica, by default the leader's."""
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.log.leo
 
     def hw(self, partition: str, broker: int | None = None) -> int:
-        """High watermark of a replica, of the leader's by default."""
+        """Return the high watermark of a replica, by default the leader's."""
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.hw
 
     def lso(self, partition: str, broker: int | None = None) -> int:
-        """Last stable offset of a replica, of the leader's by default."""
+        """Return the last stable offset of a replica, by default the leader's."""
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.lso
 
     def epoch(self, partition: str, broker: int | None = None) -> int:
-        """Leader epoch by the controller, or as a broker believes."""
+        """Return the leader epoch in the controller's state, or as a broker knows it."""
         if broker is None:
             return self._world.record(partition).leader_epoch
         return self._world.replica(partition, broker).leader_epoch
 
     def log_start(self, partition: str, broker: int | None = None) -> int:
-        """Log start offset of a replica, of the leader's by default."""
+        """Return the log start offset of a replica, by default the leader's."""
         replica = self._replica(partition, broker)
         return 0 if replica is None else replica.log.log_start
 
     def log(self, partition: str, broker: int) -> list[list[int | str]]:
-        """A replica's records as [epoch, name]; a record without a name is known by its number, from 0."""
+        """Return a replica's records as [epoch, name]; a record without a name has its number instead, from 0."""
         found: list[list[int | str]] = []
         log = self._world.replica(partition, broker).log
         for lineage, batch, start, end in log.batches():
@@ -183,32 +183,32 @@ class Query:
         return found
 
     def diverged(self, partition: str) -> int:
-        """Offsets at which the logs of live replicas hold different records."""
+        """Return the number of offsets at which live replicas hold different records."""
         self._world.record(partition)
         logs = [replica.log for broker, replica in self._world.replicas[partition].items() if self._world.is_up(broker)]
         pairs = [(one, other) for index, one in enumerate(logs) for other in logs[index + 1 :]]
         return length(union(parted for one, other in pairs for parted in differing(one, other)))
 
     def up(self, broker: int) -> bool:
-        """Whether a broker's process runs or is paused."""
+        """Whether a broker's process is running or paused."""
         known = {member for record in self._world.records.values() for member in record.assignment}
         if broker not in known and not self._world.is_up(broker):
             raise ModelError(f"no broker {broker}", code="no_broker")
         return self._world.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:
-        """LAG of a group as ``kafka-consumer-groups --describe`` prints it, of one partition or of all together.
+        """Return the LAG of a group as in ``kafka-consumer-groups --describe``, of one partition or in total.
 
-        The high watermark less the committed offset (``ConsumerGroupCommand.getLag``; it asks for the latest offset
-        with ``read_uncommitted``, so also of readers that read only what is committed), so it can be negative. A
-        partition for which nothing is committed has none, and adds nothing.
+        It is the high watermark minus the committed offset (``ConsumerGroupCommand.getLag``; it requests the latest
+        offset with ``read_uncommitted``, also for read_committed consumers), so it can be negative. A partition without
+        a committed offset adds nothing.
         """
         return self._of_one_or_all(self._behind(self._group(group).committed()), partition)
 
     def position_lag(self, group: str, partition: str | None = None) -> int:
-        """Records between where a group's consumers read and the high watermark: of one partition, or of all.
+        """Return the records between a group's positions and the high watermark, of one partition or in total.
 
-        The consumer's own ``records-lag``. A partition that nobody reads adds nothing.
+        This is the consumer's own ``records-lag``. A partition without a reader adds nothing.
         """
         return self._of_one_or_all(self._behind(self._group(group).positions()), partition)
 
@@ -222,24 +222,24 @@ class Query:
         return lags.get(partition, 0)
 
     def members(self, group: str) -> int:
-        """Consumers in a group."""
+        """Return the number of consumers in a group."""
         return self._group(group).members()
 
     def committed(self, group: str, partition: str) -> int:
-        """The offset that a group has committed for a partition, -1 for none."""
+        """Return the offset that a group has committed for a partition, -1 for none."""
         self._world.record(partition)
         return self._group(group).committed().get(partition, -1)
 
     def generation(self, group: str) -> int:
-        """A group's generation by its coordinator, -1 while nobody knows."""
+        """Return a group's generation at its coordinator, -1 while none is available."""
         return self._group(group).generation()
 
     def owned(self, group: str) -> int:
-        """Partitions that a consumer of the group takes for its own; nobody reads the others."""
+        """Return the number of partitions that a consumer of the group claims; the others have no reader."""
         return self._group(group).owned()
 
     def anomalies(self, anomaly: str | None = None) -> int:
-        """What clients could see and must not have; of the named anomaly all, legal or not.
+        """Return the number of anomalies that are not allowed; of a named anomaly all, allowed or not.
 
         Raises:
             ModelError: no such anomaly.
@@ -249,42 +249,42 @@ class Query:
         return self._checker.witness.count(self._now(), anomaly or "")
 
     def read(self, group: str) -> int:
-        """Records handed to a group's applications, each time counted."""
+        """Return the number of records delivered to a group's applications, counting every delivery."""
         self._group(group)
         return self._checker.readings.read(group)
 
     def reread(self, group: str) -> int:
-        """... of which had been handed to one of them before."""
+        """Return the number of records delivered to a group again after an earlier delivery."""
         self._group(group)
         return self._checker.readings.reread(group)
 
     def passed_over(self, group: str) -> int:
-        """Records that none of a group's applications was handed, and behind which it reads."""
+        """Return the number of records that a group skipped: never delivered, and below its positions."""
         self._group(group)
         return self._checker.casebook.passed_over(group)
 
     def abandoned(self, group: str) -> int:
-        """Records that an application of a group had in hand when it ended, and that nobody has been handed since."""
+        """Return the records that were fetched but unprocessed when an application ended, and not delivered since."""
         self._group(group)
         return self._checker.readings.abandoned(group)
 
     def rebalances(self, group: str) -> int:
-        """Assignments of a group that came into force."""
+        """Return the number of assignments of a group that took effect."""
         self._group(group)
         return self._felt().rebalances(group)
 
     def resets(self, group: str) -> int:
-        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+        """Return how often ``auto.offset.reset`` moved a member with a position, or a committed offset."""
         self._group(group)
         return self._felt().resets(group)
 
     def longest_stall(self, producer: str | None = None, partition: str | None = None) -> int:
-        """The longest time that a producer, or any, was out of service, at one partition or at any."""
+        """Return the longest outage of a producer (None: any) at a partition (None: any), in microseconds."""
         self._known_partition(partition)
         return self._felt().longest_stall_us(producer, partition)
 
     def longest_read_stall(self, group: str, partition: str | None = None) -> int:
-        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+        """Return the longest time without deliveries to a group of a partition (None: any) with records for it."""
         self._group(group)
         self._known_partition(partition)
         return self._felt().longest_read_stall_us(group, partition)
@@ -292,23 +292,23 @@ class Query:
     def _felt(self) -> Experience:
         felt = self._experience()
         if felt is None:
-            raise ModelError("there are no statistics of clients here", code="no_books")
+            raise ModelError("client statistics are not available in this session", code="no_books")
         return felt
 
     def read_p50(self, group: str, partition: str | None = None) -> int:
-        """Median time from append to hand-out of the records that a group's consumers were handed."""
+        """Return the median latency from append to delivery of a group's records, in microseconds."""
         return self._read_within(group, partition).percentile(50)
 
     def read_p95(self, group: str, partition: str | None = None) -> int:
-        """... the time within which 95 % of them were."""
+        """Return the 95th percentile of the latency from append to delivery, in microseconds."""
         return self._read_within(group, partition).percentile(95)
 
     def read_p99(self, group: str, partition: str | None = None) -> int:
-        """... and 99 %."""
+        """Return the 99th percentile of the latency from append to delivery, in microseconds."""
         return self._read_within(group, partition).percentile(99)
 
     def read_max(self, group: str, partition: str | None = None) -> int:
-        """... and the slowest."""
+        """Return the highest latency from append to delivery, in microseconds."""
         return self._read_within(group, partition).greatest
 
     def _read_within(self, group: str, partition: str | None) -> LatencyHistogram:
@@ -325,23 +325,23 @@ class Query:
             self._world.record(partition)
 
     def ack_p50(self, producer: str | None = None, partition: str | None = None) -> int:
-        """Median time from send to acknowledgement of a producer's records, or of all."""
+        """Return the median latency from send to acknowledgement, of one producer or of all, in microseconds."""
         return self._acked_within(producer, partition).percentile(50)
 
     def ack_p95(self, producer: str | None = None, partition: str | None = None) -> int:
-        """... the time within which 95 % were acknowledged."""
+        """Return the 95th percentile of the latency from send to acknowledgement, in microseconds."""
         return self._acked_within(producer, partition).percentile(95)
 
     def ack_p99(self, producer: str | None = None, partition: str | None = None) -> int:
-        """... and 99 %."""
+        """Return the 99th percentile of the latency from send to acknowledgement, in microseconds."""
         return self._acked_within(producer, partition).percentile(99)
 
     def ack_max(self, producer: str | None = None, partition: str | None = None) -> int:
-        """... and the slowest."""
+        """Return the highest latency from send to acknowledgement, in microseconds."""
         return self._acked_within(producer, partition).greatest
 
     def group_state(self, group: str) -> str:
-        """A group's state by its coordinator, empty while nobody can tell."""
+        """Return a group's state at its coordinator, empty while none is available."""
         return self._group(group).state()
 
     def _group(self, group: str) -> "GroupFacts":
@@ -358,107 +358,107 @@ class Query:
         return books[producer][column] if producer in books else 0
 
     def sent(self, producer: str | None = None) -> int:
-        """Records handed to producers."""
+        """Return the number of records passed to producers."""
         return self._book(0, producer)
 
     def acked(self, producer: str | None = None) -> int:
-        """Records acknowledged."""
+        """Return the number of acknowledged records."""
         return self._book(1, producer)
 
     def failed(self, producer: str | None = None) -> int:
-        """Records certainly not written."""
+        """Return the number of records that were certainly not written."""
         return self._book(2, producer)
 
     def unknown(self, producer: str | None = None) -> int:
-        """Records that may or may not have been written."""
+        """Return the number of records with an unknown outcome, which may or may not be written."""
         return self._book(3, producer)
 
     def aborted(self, producer: str | None = None) -> int:
-        """Records that went with an aborted transaction."""
+        """Return the number of records of aborted transactions."""
         return self._book(4, producer)
 
     def undone(self, producer: str | None = None) -> int:
-        """Acknowledged records whose transaction stands aborted in the leader's log."""
+        """Return the number of acknowledged records whose transaction is aborted in the leader's log."""
         return self._checker.transacted.undone(producer)
 
     def leaked(self, producer: str | None = None) -> int:
-        """Aborted records whose transaction stands committed in the leader's log."""
+        """Return the number of aborted records whose transaction is committed in the leader's log."""
         return self._checker.transacted.leaked(producer)
 
     def missing(self, producer: str | None = None) -> int:
-        """Acknowledged records that the current leaders' logs do not hold."""
+        """Return the number of acknowledged records that the current leaders' logs do not hold."""
         return self._checker.ledger.missing_of(producer)
 
     def acked_lost(self, producer: str | None = None) -> int:
-        """Acknowledged records that are gone from every log, and at the end those that are missing."""
+        """Return the number of acknowledged records in no log, and at the end also those that are missing."""
         return self._checker.ledger.acked_lost(producer)
 
     def committed_lost(self, producer: str | None = None) -> int:
-        """Lost records that somebody could have read."""
+        """Return the number of lost records that were committed, so that a consumer could have read them."""
         return self._checker.ledger.committed_lost(producer)
 
     def unknown_written(self, producer: str | None = None) -> int:
-        """Unknown records that the leader's log holds after all."""
+        """Return the number of records with an unknown outcome that the leader's log holds."""
         return ledger_report.unknown_written(self._world, self._checker.ledger, producer)
 
     def duplicates(self, producer: str | None = None) -> int:
-        """Records that stand twice in their log."""
+        """Return the number of duplicate records."""
         return self._checker.ledger.repeats.duplicates(producer)
 
     def reordered(self, producer: str | None = None) -> int:
-        """Records that stand behind later ones of their producer."""
+        """Return the number of records after later ones of their producer."""
         return self._checker.ledger.repeats.reordered(producer)
 
     def offline_partitions(self) -> int:
-        """Partitions without a leader."""
+        """Return the number of partitions without a leader."""
         return sum(record.leader < 0 for record in self._world.records.values())
 
     def under_replicated(self) -> int:
-        """Partitions with fewer in-sync replicas than assigned ones; those only being added are not counted."""
+        """Return the number of partitions with fewer in-sync than assigned replicas, not counting added ones."""
         return sum(record.under_replicated for record in self._world.records.values())
 
     def under_min_isr(self) -> int:
-        """Partitions with too few in-sync replicas for acks=all."""
+        """Return the number of partitions with too few in-sync replicas for acks=all."""
         return sum(
             len(record.isr) < self._world.effective_min_isr(name) for name, record in self._world.records.items()
         )
 
     def at_min_isr(self) -> int:
-        """Partitions with just as many in-sync replicas as min.insync.replicas: the next one missed is one too many."""
+        """Return the number of partitions whose ISR has exactly min.insync.replicas members."""
         return sum(
             len(record.isr) == self._world.effective_min_isr(name) for name, record in self._world.records.items()
         )
 
     def operations(self) -> int:
-        """Operations of the administrator that have not come to their end."""
+        """Return the number of administrator operations under way."""
         return self._operations()
 
     def faults(self, fault: str | None = None) -> int:
-        """Faults that are active, of one name or of all."""
+        """Return the number of active faults, of one name or of all."""
         return self._faults(fault or "")
 
     def violations(self, invariant: str | None = None) -> int:
-        """Invariants found broken, of one name or of all."""
+        """Return the number of invariant violations, of one name or of all."""
         counts = self._checker.invariants.violations
         return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
 
     def unexpected_violations(self, invariant: str | None = None) -> int:
-        """The same without those that this version is known for."""
+        """Return the number of invariant violations that are not known for this version."""
         counts = self._checker.invariants.unexpected
         return sum(counts.values()) if invariant is None else counts.get(invariant, 0)
 
     def overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
-        """Liveness properties found overdue, of one name or of all."""
+        """Return the number of violated liveness properties, of one name or of all."""
         return 0 if self._checker.liveness is None else self._checker.liveness.count(property)
 
     def unexpected_overdue(self, property: str | None = None) -> int:  # noqa: A002 - conditions call it so
-        """The same without those that the version is known not to keep."""
+        """Return the number of violated liveness properties that are not known for this version."""
         return 0 if self._checker.liveness is None else self._checker.liveness.count(property, unexpected=True)
 
     def findings(self, cause: str | None = None) -> int:
-        """Findings so far, of one cause or of all."""
+        """Return the number of findings so far, of one cause or of all."""
         return self._checker.casebook.count(self._now(), cause)
 
     def now(self) -> int:
-        """Virtual time in microseconds."""
+        """Return the virtual time in microseconds."""
         return self._now()

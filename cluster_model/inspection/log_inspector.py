@@ -1,6 +1,6 @@
-"""The log inspector: every record ever written at an offset, where it is now, and marks in each replica's log.
+"""The log inspector: every record ever written at an offset, its current copies, and markers in each replica's log.
 
-For people, as :mod:`cluster_model.observation.views` is.
+The results are for display only, as those of :mod:`cluster_model.observation.views`.
 """
 
 from dataclasses import dataclass
@@ -15,32 +15,32 @@ from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.records import ABORT, COMMIT, PLAIN, TRANSACTIONAL, Batch
 from cluster_model.util.ranges import Range, union
 
-# Marks in a window of each replica's log: markers, open transactions, holes of compaction.
+# Markers in a window of each replica's log: transaction markers, open transactions, gaps of compaction.
 #
-# For people, as :mod:`cluster_model.observation.views` is.
+# The results are for display only, as those of :mod:`cluster_model.observation.views`.
 
 
 @dataclass(frozen=True, slots=True)
 class LaneMarks:
-    """Of one replica's log, over the window asked for."""
+    """Markers of one replica's log in the requested window."""
 
     broker: int
     holes: tuple[Range, ...]
-    """Offsets that compaction emptied."""
+    """Offsets removed by compaction."""
     control: tuple[Range, ...]
-    """Offsets of markers, which end transactions."""
+    """Offsets of transaction markers."""
     open: tuple[Range, ...]
-    """From the first to behind the last record of each transaction without a marker so far."""
+    """Ranges of open transactions, each from its first record to after its last one."""
     stable: int
-    """The last stable offset by this replica's own high watermark: below it no transaction is open."""
+    """Last stable offset by this replica's own high watermark."""
 
 
 def lane_marks(
     world: World, partition: str, start: int, end: int, *, transactions: bool = True
 ) -> tuple[LaneMarks, ...]:
-    """The marks of every replica of a partition over ``[start, end)``.
+    """Return the markers of every replica of a partition over ``[start, end)``.
 
-    Without ``transactions`` those are not looked for, which takes a look at every batch of the window.
+    Without ``transactions`` transaction markers are skipped, which need a look at every batch of the window.
 
     Raises:
         ModelError: no such partition.
@@ -61,7 +61,7 @@ def _marks(replica: Replica, start: int, end: int, *, transactions: bool) -> Lan
 
 
 def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    """Markers, and transactions still open; a log that never had a transaction is not gone through."""
+    """Return markers and open transactions; a log without transactions is not scanned."""
     if start >= end or not log.lineages.any_transactional(log.extents):
         return (), ()
     control: list[Range] = []
@@ -79,19 +79,19 @@ def _transactional(log: ReplicaLog, start: int, end: int) -> tuple[tuple[Range, 
 
 
 TRUNCATED: Final = "truncated"
-"""Cut off every log that had it, or lost with one."""
+"""Truncated from every log that held it, or lost with one."""
 DELETED: Final = "deleted"
-"""Below the log start of some replica: retention, or DeleteRecords."""
+"""Below the log start of some replica, by retention or DeleteRecords."""
 COMPACTED: Final = "compacted"
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenRecord:
-    """A record that a leader wrote, whatever became of it.
+    """A record that a leader wrote, whether any log still holds it or not.
 
-    ``number`` counts its producer's in the partition. ``key`` is None without one; ``deletes``: it is a tombstone.
-    ``timestamp_us`` is that of its batch, -1 in formats without. ``holders`` are the brokers whose logs hold it, those
-    that are down included.
+    ``number`` counts its producer's records in the partition. ``key`` is None without one; ``deletes``: it is a
+    tombstone. ``timestamp_us`` is that of its batch, -1 in formats without timestamps. ``holders`` are the brokers
+    whose logs hold it, including brokers that are down.
     """
 
     partition: str
@@ -109,16 +109,16 @@ class WrittenRecord:
     key: str | None
     deletes: bool
     name: str
-    """What a hand-stepped trace calls it, or one of Kafka's own topics holds."""
+    """Name in a manual trace, or content of a record in an internal topic."""
     batch_records: int
     batch_bytes: int
     holders: tuple[int, ...]
     gone: str
-    """Why nobody holds it; empty when somebody does."""
+    """Reason why no log holds it; empty if one does."""
 
 
 def written_at(world: World, checker: Checker, partition: str, offset: int) -> tuple[WrittenRecord, ...]:
-    """Every record ever written at ``offset``, oldest first: several where a log was cut and written again.
+    """Return every record ever written at ``offset``, oldest first: several if a log was truncated and rewritten.
 
     Raises:
         ModelError: no such partition.
@@ -165,7 +165,7 @@ def _name(batch: Batch, place: int) -> str:
 
 
 def _fate(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[tuple[int, ...], str]:
-    """Who holds the record, and why nobody does."""
+    """Return the brokers that hold the record, and the reason if none does."""
     holders, gone = [], TRUNCATED
     for broker, replica in world.replicas[partition].items():
         log = replica.log
@@ -180,36 +180,36 @@ def _fate(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[
 
 
 Holding = Literal["holds", "other", "behind", "below", "compacted"]
-"""Has this record, has another one at its offset, ends before it, begins behind it, or compacted it away."""
+"""Holds this record, holds another one at its offset, ends before it, starts after it, or compacted it away."""
 Ending = Literal["", "open", "committed", "aborted", "gone"]
-"""What became of a record's transaction; ``gone``: no log has the record any more. Empty for a record of none."""
+"""State of a record's transaction; ``gone``: no log holds the record any more. Empty without a transaction."""
 _KINDS: Final = {PLAIN: "records", TRANSACTIONAL: "transactional", ABORT: "abort marker", COMMIT: "commit marker"}
 
 
 @dataclass(frozen=True, slots=True)
 class RecordCopy:
-    """A replica's place for a record."""
+    """Content of a replica's log at a record's offset."""
 
     broker: int
     holding: Holding
     below_hw: bool
-    """Of this replica's own high watermark."""
+    """Whether the offset is below this replica's own high watermark."""
     durable: bool
-    """On its disk, not only in its page cache."""
+    """Whether it is on the broker's disk, not only in its page cache."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inspected:
-    """A record with what its log knows of it."""
+    """A record with its batch, transaction and copies."""
 
     record: WrittenRecord
     stint: int
-    """Which leadership wrote it: with the offset that is its identity."""
+    """Id of the log branch that holds it; with the offset it identifies the record."""
     batch_start: int
     kind: str
     producer_epoch: int
     sequence: int
-    """Kafka's own number, -1 without idempotence."""
+    """Kafka's sequence number, -1 without idempotence."""
     committed: bool
     """Whether a consumer could have read it so far."""
     transaction: Ending
@@ -217,7 +217,7 @@ class Inspected:
 
 
 def inspect(world: World, checker: Checker, partition: str, offset: int) -> tuple[Inspected, ...]:
-    """Every record ever written at ``offset``, oldest first.
+    """Return every record ever written at ``offset`` with its copies, oldest first.
 
     Raises:
         ModelError: no such partition.
@@ -253,7 +253,7 @@ def _inspected(world: World, checker: Checker, record: WrittenRecord, stint: Lin
 
 
 def copies(world: World, partition: str, offset: int, stint: int) -> tuple[RecordCopy, ...]:
-    """What each replica has at an offset; ``stint`` is that of the record meant, -1: of none."""
+    """Return each replica's content at an offset; ``stint`` is the log branch of the record, -1 for none."""
     found = []
     for broker, replica in world.replicas[partition].items():
         log = replica.log
@@ -274,7 +274,7 @@ def _holding(log: ReplicaLog, offset: int, stint: int) -> Holding:
 
 
 def _ending(world: World, partition: str, stint: Lineage, batch: Batch, offset: int) -> Ending:
-    """By the leader's log if it has the record, else by any that has."""
+    """Return the state of a transaction by the leader's log if it holds the record, else by any that does."""
     if batch.kind != TRANSACTIONAL:
         return ""
     leader = world.true_leader(partition)

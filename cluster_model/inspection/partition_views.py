@@ -1,4 +1,4 @@
-"""Making the immutable views of :mod:`cluster_model.observation.views` from the live objects."""
+"""Builders of the immutable views in :mod:`cluster_model.observation.views`."""
 
 from itertools import pairwise
 
@@ -22,7 +22,7 @@ from cluster_model.util.ranges import Range, subtract
 
 
 def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]:
-    """Every partition as it is."""
+    """Return a view of every partition."""
     outdated = metadata_staleness.outdated(world)
     return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
 
@@ -72,7 +72,7 @@ def _replica_view(
 
 
 def status_of(world: World, name: str, broker: int) -> ReplicaStatus:
-    """How a replica stands, the worst first."""
+    """Return a replica's status, the worst one that applies."""
     return _status(world, world.record(name), world.replicas[name][broker], world.true_leader(name))
 
 
@@ -90,7 +90,7 @@ def _status(world: World, record: CommittedPartition, replica: Replica, leader: 
 
 
 def log_view(world: World, checker: Checker, name: str, start: int, end: int) -> LogView:
-    """The logs of a partition side by side over ``[start, end)``."""
+    """Return the logs of a partition side by side over ``[start, end)``."""
     record = world.record(name)
     leader = world.true_leader(name)
     lanes = tuple(_lane(world, checker, name, broker, (start, end)) for broker in world.replicas[name])
@@ -125,7 +125,7 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
 
 
 def _held(log: ReplicaLog, ranges: list[Range]) -> int:
-    """How many records a log has at these offsets: none where they were compacted away."""
+    """Return the number of records at these offsets that compaction has not removed."""
     holes = [] if log.cleaned is None else [hole for low, high in ranges for hole in log.cleaned.within(low, high)]
     return sum(high - low for low, high in subtract(ranges, holes))
 
@@ -135,7 +135,7 @@ def _inside(offset: int, ranges: list[Range]) -> bool:
 
 
 def ledger_view(checker: Checker) -> LedgerView:
-    """The books over all producers."""
+    """Return the record counts of all producers together."""
     ledger = checker.ledger
     books = zip((0, 0, 0, 0, 0), *ledger.books.totals.values(), strict=True)
     sent, acked, failed, unknown, aborted = (sum(column) for column in books)

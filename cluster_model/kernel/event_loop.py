@@ -74,7 +74,7 @@ class Kernel:
     def _at_once(self, at: int) -> None:
         """Check an ordinary event for this microsecond or earlier; an earlier one is rejected."""
         if at < self.now:
-            raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
+            raise ValueError(f"event for {at} us scheduled at {self.now} us, which is later")
         if self.order >= LANES:
             self._behind = (self.now, self.reached)
 
@@ -87,7 +87,7 @@ class Kernel:
     def schedule_in_lane(self, at: int, order: int, kind: int, target: int, payload: Payload) -> None:
         """Schedule an event at an absolute time and order; ``order`` is from LANES on, and unique at that time."""
         if at < self.now:
-            raise ValueError(f"event for {at} us submitted at {self.now} us: the past is closed")
+            raise ValueError(f"event for {at} us scheduled at {self.now} us, which is later")
         self._laned += 1
         heappush(self._heap, (at, order, kind, target, payload))
 

@@ -1,9 +1,9 @@
-"""Bounded exhaustive search over the replication protocol.
+"""Bounded exhaustive model checking of the replication protocol.
 
-transitions: the state, all moves from it, and the replicas that perform them.
+transitions: the state, all transitions from it, and the replicas that perform them.
 search: breadth-first search with symmetry reduction, and the properties checked in each state.
 
-It runs the replicas of broker and knows nothing of clusters.
+It runs the replicas of broker and does not import clusters.
 """
 
 from cluster_model.model_checker.search import (

@@ -1,4 +1,4 @@
-"""Breadth-first search through all states, with symmetry reduction and the properties checked in each state."""
+"""Breadth-first state-space search with symmetry reduction and the properties checked in each state."""
 
 from array import array
 from collections.abc import Callable
@@ -18,31 +18,32 @@ from cluster_model.model_checker.transitions import (
     Step,
 )
 
-# What must hold in every state. The names of the first two are those of Kafka's TLA+ modules.
+# Properties of every state. The names of the first two are those of Kafka's TLA+ modules.
 
 
 STRONG_ISR = "strong-isr"
-"""What lies below the HW of whoever takes itself for the leader is in the log of every member of the true ISR.
+"""All records below the HW of a broker that believes it is leader are in the log of every member of the true ISR.
 
-Where it breaks, a clean election can lose what was acknowledged with acks=all."""
+Where this is violated, a clean election can lose records acknowledged with acks=all.
+"""
 
 WEAK_ISR = "weak-isr"
-"""The same for the members of the ISR that such a leader itself knows of."""
+"""As strong-isr, for the members of the ISR that such a leader itself knows."""
 
 LOG_MATCHING = "log-matching"
-"""A follower that has made its log agree with its leader's, in that epoch, has nothing that differs from it."""
+"""A follower that has reconciled its log with its leader's, in that epoch, holds nothing that differs from it."""
 
 LOG_BOUNDS = "log-bounds"
 """The HW of every replica is within its log."""
 
 STUCK = "stuck"
-"""Nothing more can happen, with a leader in place, and yet the replicas do not agree."""
+"""No step is possible, there is a leader, and yet the replicas do not agree."""
 
 PROPERTIES = (STRONG_ISR, WEAK_ISR, LOG_MATCHING, LOG_BOUNDS, STUCK)
 
 
 class Properties:
-    """Finds what a state breaks. Two replicas at a time are compared once."""
+    """Checker of a state's properties. Each pair of replica states is compared only once."""
 
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
@@ -51,7 +52,7 @@ class Properties:
         self._prefix: dict[tuple[int, int], bool] = {}
 
     def broken(self, state: State) -> list[str]:
-        """The names of what does not hold."""
+        """Return the names of the violated properties."""
         things = self._moves.locals.things
         found: list[str] = []
         for broker in self._brokers:
@@ -91,7 +92,7 @@ class Properties:
         return same
 
     def stuck(self, state: State) -> bool:
-        """Of a state in which nothing more can happen: whether that is not because all is done, or not allowed."""
+        """Whether a state without further steps is stuck, rather than complete or limited by the allowed actions."""
         if len(self._moves.bounds.actions) < len(ACTIONS):
             return False
         decisions, isr = self._moves.held.things[state[len(self._brokers)]]
@@ -106,18 +107,18 @@ class Properties:
         return any(each.log != lead.log or each.epoch != lead.epoch for each in replicas)
 
 
-# Symmetry: states that differ only by the numbers of brokers count once.
+# Symmetry reduction: states that differ only in broker numbers count once.
 #
-# Each replica gets a signature that says nothing of numbers; replicas are put in the order of their signatures, and
-# only where these are equal all orders are tried, of which the least one stands for all.
+# Each replica gets a signature that does not depend on broker numbers; replicas are sorted by signature, and only among
+# equal ones all orders are tried, of which the least one represents all.
 
 
 Renaming = tuple[int, ...]
-"""Each broker's new number."""
+"""New number of each broker."""
 
 
 class Symmetry:
-    """Finds the state that stands for all that are the same but for the numbers of brokers."""
+    """Finder of the representative of all states that differ only in broker numbers."""
 
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
@@ -130,7 +131,7 @@ class Symmetry:
         self._orders: dict[tuple[int, ...], tuple[Renaming, ...]] = {}
 
     def stands_for(self, state: State) -> State:
-        """The one of all these that stands for them."""
+        """Return the representative of a state."""
         held = state[self._brokers]
         own, in_held = self._own, self._in_held
         signs = []
@@ -180,7 +181,7 @@ def _sign_in(broker: int, held: Held) -> object:
 
 
 def _orders(signs: tuple[int, ...]) -> list[Renaming]:
-    """Every renaming that puts brokers in the order of their signatures."""
+    """Return every renaming that sorts brokers by signature."""
     ordered = sorted(range(len(signs)), key=signs.__getitem__)
     ties = [list(group) for _sign, group in groupby(ordered, key=signs.__getitem__)]
     found = []
@@ -215,45 +216,45 @@ Key = State | int
 
 @dataclass(slots=True)
 class Counterexample:
-    """What does not hold."""
+    """A violated property with a shortest path to it."""
 
     states: int
-    """In how many distinct states."""
+    """Number of distinct states that violate it."""
     steps: tuple[Step, ...]
-    """A shortest way to the first of them."""
+    """A shortest path to the first of them."""
     at: State
 
 
 @dataclass(slots=True)
 class Explored:
-    """What an exploration came to."""
+    """Result of a search."""
 
     distinct: int = 0
     generated: int = 0
-    """States, as often as they were met."""
+    """Number of states generated, including repeated ones."""
     depth: int = 0
-    """Steps to the state that is farthest from the start."""
+    """Number of steps to the farthest state."""
     frontier: int = 0
-    """States at which it was ended early; 0 when all there is was seen."""
+    """Number of unexplored states at an early end; 0 if everything was explored."""
     pairs: int = 0
-    """With fingerprints: pairs of states, each of which may be taken for one with a chance of 1 in 2 to the 64th."""
+    """With fingerprints: pairs of states, each mistaken for one state with a probability of 1 in 2 to the 64th."""
     broken: dict[str, Counterexample] = field(default_factory=dict)
 
     @property
     def whole(self) -> bool:
-        """Whether everything within the bounds was seen."""
+        """Whether all states within the bounds were explored."""
         return not self.frontier
 
 
 Progress = Callable[[Explored], bool]
-"""Told after each step outwards; False ends the exploration."""
+"""Called after each depth; False ends the search."""
 
 
 class StateSpaceSearch:
-    """An exploration of one cluster within its bounds."""
+    """State-space search of one partition within bounds."""
 
     def __init__(self, moves: Moves, *, symmetry: bool = False, fingerprints: bool = False) -> None:
-        """``fingerprints``: 64 bits stand for a state, which takes less memory and might confuse two of them."""
+        """Prepare a search; ``fingerprints``: 64 bits represent a state, which saves memory and might confuse two."""
         self._moves = moves
         self._symmetry = Symmetry(moves) if symmetry else None
         self._fingerprints = fingerprints
@@ -269,7 +270,7 @@ class StateSpaceSearch:
         return int.from_bytes(blake2b(array("q", state).tobytes(), digest_size=8).digest(), "big")
 
     def run(self, *, most: int = 0, stop_on_first: bool = False, progress: Progress | None = None) -> Explored:
-        """Explore until nothing is new, ``most`` states are known (0: no limit), or something is broken."""
+        """Search until no state is new, ``most`` states are known (0: no limit), or a property is violated."""
         explored = Explored()
         start = self._stands_for(self._moves.start())
         self._before = {self._key(start): None}
@@ -289,7 +290,7 @@ class StateSpaceSearch:
         return explored
 
     def _outwards(self, front: list[State], explored: Explored) -> list[State]:
-        """One step further from every state of the front."""
+        """Return the new states one step after every state of the front."""
         before, after, symmetry = self._before, self._moves.after, self._symmetry
         plain = symmetry is None and not self._fingerprints
         found: list[State] = []
@@ -321,7 +322,7 @@ class StateSpaceSearch:
             known.states += 1
 
     def _way_to(self, state: State) -> tuple[tuple[Step, ...], State]:
-        """The steps to a state, by the names that brokers have from the start, and the state by these names."""
+        """Return the steps to a state and the state itself, with the broker numbers of the start."""
         keys: list[Key] = []
         key: Key | None = self._key(state)
         while key is not None:

@@ -1,7 +1,8 @@
-"""The state of an exploration, and all moves from it, made by the model's own replicas.
+"""State of a search, and all transitions from it, performed by the model's own replicas.
 
-A step depends on one or two replicas, and there are far fewer of these than of states: what a step comes to is found
-out once, by the model's replicas, and looked up from then on. Replicas and what the controller holds go by number.
+A step depends on one or two replicas, and there are far fewer of their states than whole states: the result of a step
+is computed once, by the model's replicas, and looked up from then on. States of replicas and of the controller are
+represented by numbers.
 """
 
 from dataclasses import dataclass
@@ -27,12 +28,12 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import Batch, EpochEntry
 from cluster_model.protocol.versions import Profile
 
-# What a state of an exploration is: plain tuples, small and hashable. Replicas are numbered from 0.
+# Content of a state: plain tuples, small and hashable. Replicas are numbered from 0.
 #
 # The abstraction is that of Kafka's public TLA+ modules (``KafkaReplication``): one partition; controller decisions
-# that any replica may take up late or never; no time, no messages under way. A step is one replica's, whole: a
-# follower truncates as it begins to follow, a fetch brings one record, the HW moves by one. What a follower keeps of
-# the ISR follows from its epoch and is left out.
+# that any replica may apply late or never; no time, no messages in flight. A step is one replica's, and atomic: a
+# follower truncates as it starts to follow, a fetch returns one record, the HW moves by one. A follower's ISR follows
+# from its epoch and is left out.
 
 
 NOBODY: Final = -1
@@ -45,57 +46,57 @@ Entry = tuple[int, int]
 
 
 class Local(NamedTuple):
-    """One replica, as it stands between two steps."""
+    """State of one replica between two steps."""
 
     log: tuple[Entry, ...]
     hw: int
     epoch: int
-    """The newest decision it has taken up, -1 none."""
+    """Epoch of the newest decision it has applied, -1 for none."""
     leader: int
-    """Whom it takes for the leader."""
+    """Leader that it believes in."""
     isr: tuple[int, ...]
     """A leader's ISR; empty for a follower."""
     start: int = -1
-    """Where a leader's log ended when it took up its epoch."""
+    """A leader's log end when it applied its epoch."""
     epochs: tuple[EpochEntry, ...] = ()
-    """Its leader-epoch cache, which need not say what its records do."""
+    """Its leader-epoch cache, which may differ from the epochs of its records."""
 
 
 class LeaderDecision(NamedTuple):
-    """What the controller has decided: the number of its epoch is its place in the list of all."""
+    """A controller decision; its index in the list of all is its leader epoch."""
 
     leader: int
     isr: tuple[int, ...]
 
 
 Held = tuple[tuple[LeaderDecision, ...], tuple[int, ...]]
-"""What the controller holds: all its decisions, by epoch, and the ISR now."""
+"""State of the controller: all its decisions, by epoch, and the current ISR."""
 
 
 FRESH: Final = Local((), 0, -1, NOBODY, ())
-"""A replica that nobody has told anything."""
+"""A replica without any decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorationBounds:
-    """How far an exploration goes; beyond them nothing happens any more."""
+    """Bounds of a search; no step exceeds them."""
 
     replicas: int = 3
     log_size: int = 2
-    """Records that a log may hold."""
+    """Number of records that a log may hold."""
     records: int = 2
-    """Records that are ever written."""
+    """Number of records that are ever written."""
     epochs: int = 2
-    """Decisions with an epoch of their own that the controller may take."""
+    """Number of decisions with a new epoch that the controller may take."""
     restarts: int = 0
-    """How often a broker's process may die and start again."""
+    """Number of process restarts of brokers."""
     actions: frozenset[str] = frozenset(ACTIONS)
-    """The kinds of steps that are taken at all."""
+    """Kinds of steps that are taken."""
 
 
-# Replicas of the model, put into a state, for one step: load, act, freeze.
+# Replicas of the model, set to a state for one step: load, act, freeze.
 #
-# They are the objects that the timed and the hand-stepped cluster run, so that what is explored is what is shown.
+# They are the same objects as in the timed and the manual cluster, so that the search explores what those show.
 
 
 PARTITION: Final = "p-0"
@@ -104,10 +105,10 @@ _UNLIMITED: Final = 1 << 40
 
 
 class Actors:
-    """Makes replicas of one version that stand as they are told to."""
+    """Factory of replicas of one version in a given state."""
 
     def __init__(self, profile: Profile, replicas: int, *, keeps_caches: bool = True) -> None:
-        """``keeps_caches``: a leader-epoch cache stays as a step left it; else it is what the records say."""
+        """Prepare the factory; ``keeps_caches``: keep a leader-epoch cache as a step left it, else use the records'."""
         self.keeps_caches = keeps_caches
         self.profile = profile
         self.ids = tuple(range(replicas))
@@ -115,7 +116,7 @@ class Actors:
         self._topic = TopicConfig.of(profile, {}, {})
 
     def put(self, broker: int, local: Local, lineages: Lineages | None = None) -> Replica:
-        """A replica in that state; those that exchange records share their lineages."""
+        """Return a replica in that state; replicas that exchange records share their batch store."""
         metadata = BrokerMetadata()
         shared = Lineages() if lineages is None else lineages
         metadata.live = dict.fromkeys(self.ids, 0)
@@ -141,16 +142,16 @@ class Actors:
         return replica
 
     def epochs(self, replica: Replica) -> tuple[EpochEntry, ...]:
-        """What a state keeps of a replica's leader-epoch cache."""
+        """Return the part of a replica's leader-epoch cache that belongs to the state."""
         return replica.log.epochs.entries if self.keeps_caches else ()
 
     def state(self, decision: LeaderDecision, epoch: int) -> PartitionState:
-        """A decision as brokers are told it."""
+        """Return a decision as the metadata that brokers receive."""
         return PartitionState(PARTITION, decision.leader, epoch, decision.isr, epoch, self.ids)
 
 
 def _unheard(_event: Event) -> None:
-    """Nobody listens."""
+    """Ignore an event."""
 
 
 def _fill(replica: Replica, log: tuple[Entry, ...]) -> None:
@@ -162,18 +163,18 @@ def _fill(replica: Replica, log: tuple[Entry, ...]) -> None:
 
 
 def append(replica: Replica, number: int) -> None:
-    """A record is written to one that leads."""
+    """Append a record at a leader."""
     leading(replica).append(_NOW, ProduceRequest(0, PARTITION, 1, 0, "", -1, number, 1, 1))
 
 
 def leading(replica: Replica) -> Leadership:
-    """Its leadership, which it must have."""
+    """Return a replica's leadership, which it must have."""
     assert replica.leadership is not None
     return replica.leadership
 
 
 def settle(replica: Replica, source: Replica) -> bool:
-    """A new follower makes its log agree with its leader's by the rule of its version; False where it is refused."""
+    """Reconcile a new follower's log with its leader's by the rule of its version; False if it is rejected."""
     following = replica.following
     assert following is not None
     while following.truncating:
@@ -196,7 +197,7 @@ def settle(replica: Replica, source: Replica) -> bool:
 
 
 def fetch(replica: Replica, source: Replica) -> bool:
-    """A follower fetches one record, or where its leader's log ends if that is before its own; False if refused."""
+    """Fetch one record, or truncate to the leader's log end if that is shorter; False if rejected."""
     following = replica.following
     assert following is not None
     asked = following.question()
@@ -218,7 +219,7 @@ def _served(replica: Replica, source: Replica, asked: FetchPartition) -> FetchDa
 
 
 def _sought(replica: Replica, source: Replica, asked: FetchPartition, refused: FetchData) -> bool:
-    """Out of range: the follower asks where its leader's log ends, and goes there."""
+    """Handle an out-of-range fetch: request the leader's log end, and truncate to it."""
     following = replica.following
     assert following is not None
     following.answer(_NOW, asked, refused)
@@ -229,55 +230,55 @@ def _sought(replica: Replica, source: Replica, asked: FetchPartition, refused: F
 
 
 def book(source: Replica, follower: int, asked: FetchPartition) -> bool:
-    """A leader counts a follower's fetch as news of it, if it takes it."""
+    """Count a follower's fetch at a leader, if the leader accepts it; returns whether it does."""
     request = FetchRequest(0, follower, -1, 0, _UNLIMITED, (asked,))
     data = serve_fetch(source, request, asked, _NOW, (), book=True)
     return not data.error and data.diverging is None
 
 
 def question(profile: Profile, local: Local, offset: int) -> FetchPartition:
-    """What a follower in that state asks, or asked when its log ended at ``offset``."""
+    """Return a follower's fetch in that state, at ``offset``."""
     current = local.epoch if profile.kip_320 else UNDEFINED
     last = local.log[offset - 1][0] if profile.diverging_fetch and offset else UNDEFINED
     return FetchPartition(PARTITION, offset, current, last, 0)
 
 
-# One replica's steps: each puts the model's own replicas into a state, lets them act, and says how they stand then.
+# Steps of one replica: each sets the model's own replicas to a state, lets them act, and returns their new state.
 #
-# None stands for a step that cannot be taken: the replica is not in that role, or the other side refuses.
+# None stands for an impossible step: the replica is not in that role, or the other side rejects it.
 
 
 _STEP_TIME_US: Final = 0
 REFUSED: Final = -1
-"""No fetch that the leader would count."""
+"""Value in place of an offset if the leader does not count the fetch."""
 
 
 class Steps:
-    """The steps of one version."""
+    """Steps of replicas of one version."""
 
     def __init__(self, actors: Actors, *, as_module: bool) -> None:
-        """``as_module``: a newcomer to the ISR also waits for the leader's HW to have reached its epoch.
+        """Prepare the steps; ``as_module``: a new ISR member also waits until the leader's HW has reached its epoch.
 
-        That is how the KIP-320 module has it; ``Partition.isFollowerInSync`` asks that of the newcomer's log only.
-        There the HW of a leader without other members moves as a step of its own, too.
+        That is the rule of the KIP-320 module; ``Partition.isFollowerInSync`` requires it only of the new member's log.
+        In the module the HW of a leader without other members also moves as a step of its own.
         """
         self._actors = actors
         self._profile = actors.profile
         self._as_module = as_module
 
     def _alone(self, broker: int, local: Local) -> Local:
-        """A leader that is alone in its ISR commits all it has at once (``Partition.maybeIncrementLeaderHW``)."""
+        """Return a leader that commits everything at once if it is alone in its ISR (``maybeIncrementLeaderHW``)."""
         return local if self._as_module or local.isr != (broker,) else local._replace(hw=len(local.log))
 
     def write(self, broker: int, local: Local, number: int) -> Local:
-        """A record is written."""
+        """Write a record at a leader."""
         replica = self._actors.put(broker, local)
         append(replica, number)
         log = (*local.log, (replica.leader_epoch, number))
         return self._alone(broker, local._replace(log=log, epochs=self._actors.epochs(replica)))
 
     def lead(self, broker: int, local: Local, decision: LeaderDecision, epoch: int) -> Local:
-        """It takes up the leadership."""
+        """Apply a decision by which the replica leads."""
         replica = self._actors.put(broker, local)
         replica.apply(self._actors.state(decision, epoch), _STEP_TIME_US)
         leadership = leading(replica)
@@ -288,7 +289,7 @@ class Steps:
         return self._alone(broker, led)
 
     def follow(self, broker: int, local: Local, leader: int, epoch: int, other: Local | None) -> Local | None:
-        """It begins to follow ``other``, truncation included, or is told that nobody leads."""
+        """Start to follow ``other``, truncation included, or apply that there is no leader."""
         replica = self._actors.put(broker, local)
         if not replica.apply(self._actors.state(LeaderDecision(leader, ()), epoch), _STEP_TIME_US):
             return None
@@ -297,7 +298,7 @@ class Steps:
         return self._stands(replica, local)
 
     def restart(self, broker: int, local: Local, hw: int, newest: int) -> Local:
-        """Its process dies and comes back with the HW it had written down; it hears of no decision but the newest."""
+        """Restart the process with its checkpointed HW; of all decisions it can then apply only the newest."""
         replica = self._actors.put(broker, local)
         replica.checkpointed_hw = hw
         replica.stopped()
@@ -306,7 +307,7 @@ class Steps:
         return Local(left, replica.hw, newest - 1, NOBODY, (), epochs=self._actors.epochs(replica))
 
     def fetch(self, broker: int, local: Local, leader: Local) -> Local | None:
-        """It fetches one record from the leader it believes in, or finds that leader's log to be shorter."""
+        """Fetch one record from the believed leader, or truncate to its shorter log."""
         replica = self._actors.put(broker, local)
         if not fetch(replica, self._actors.put(local.leader, leader, replica.log.lineages)):
             return None
@@ -317,7 +318,7 @@ class Steps:
         return self._stands(replica, local) if end < len(local.log) else None
 
     def counted(self, broker: int, local: Local, follower: int, other: Local) -> int:
-        """Up to where the leader has heard of a follower, as far as it takes the HW one further."""
+        """Return the follower's offset as the leader knows it, as far as the next HW needs it."""
         return self._heard(self._actors.put(broker, local), local, follower, other, local.hw + 1)
 
     def _heard(self, replica: Replica, local: Local, follower: int, other: Local, most: int) -> int:
@@ -330,7 +331,7 @@ class Steps:
         return offset
 
     def advance(self, broker: int, local: Local, counted: tuple[int, ...]) -> Local | None:
-        """The HW moves by one, if all that must have the record have asked for the next; ``counted`` by broker."""
+        """Advance the HW by one, if all needed replicas have fetched past the record; ``counted`` by broker."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
         for follower, offset in enumerate(counted):
@@ -340,7 +341,7 @@ class Steps:
         return local._replace(hw=local.hw + 1) if replica.hw > local.hw else None
 
     def shrink(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
-        """It takes a member out of the ISR that has been silent for too long, if that makes it out of sync."""
+        """Remove a member from the ISR that has not fetched for too long, if that makes it out of sync."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
         self._heard(replica, local, follower, other, len(other.log))
@@ -351,7 +352,7 @@ class Steps:
         return self._alone(broker, local._replace(isr=leadership.pending))
 
     def expand(self, broker: int, local: Local, follower: int, other: Local) -> Local | None:
-        """It takes a newcomer into the ISR, by the rule of its version."""
+        """Add a member to the ISR, by the rule of the version."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
         if self._heard(replica, local, follower, other, len(other.log)) == REFUSED:
@@ -363,7 +364,7 @@ class Steps:
         return local._replace(isr=tuple(sorted((*local.isr, follower))))
 
     def _stands(self, replica: Replica, before: Local) -> Local:
-        """A follower after a step that brought no record."""
+        """Return a follower's state after a step that appended no record."""
         left, epochs = before.log[: replica.log.leo], self._actors.epochs(replica)
         return Local(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)
 
@@ -371,10 +372,9 @@ class Steps:
 def decided(
     decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]
 ) -> list[tuple[tuple[str, int], LeaderDecision]]:
-    """What the controller may decide next, as its own step; ``isr`` is the present one.
+    """Return the controller's possible next decisions with their steps; ``isr`` is the current one.
 
-    It elects any member, and gives up any; a leader that it gives up leaves nobody in its place, and the last member
-    stays one.
+    It elects any member, and fences any; a fenced leader is not replaced, and the last member stays in the ISR.
     """
     leader = decisions[-1].leader if decisions else NOBODY
     found = [(("elect", member), LeaderDecision(member, isr)) for member in isr if member != leader]
@@ -390,14 +390,14 @@ def decided(
 T = TypeVar("T")
 
 State = tuple[int, ...]
-"""Numbers of: each replica, what the controller holds; and how many records were written, and restarts made."""
+"""Numbers of each replica's and the controller's state, then counts of records written and of restarts."""
 
 Step = tuple[Any, ...]
-"""(verb, broker, ...) of what happens."""
+"""(verb, broker, ...) of a transition."""
 
 
 class Interner(Generic[T]):
-    """Things by number, in the order in which they were met."""
+    """Numbering of objects, in the order of first use."""
 
     __slots__ = ("_numbers", "things")
 
@@ -406,7 +406,7 @@ class Interner(Generic[T]):
         self._numbers: dict[T, int] = {}
 
     def of(self, thing: T) -> int:
-        """Its number."""
+        """Return the number of an object."""
         number = self._numbers.get(thing)
         if number is None:
             number = self._numbers[thing] = len(self.things)
@@ -415,14 +415,14 @@ class Interner(Generic[T]):
 
 
 class Moves:
-    """The steps of a version within bounds."""
+    """Transitions of a version within bounds."""
 
     def __init__(self, profile: Profile, bounds: ExplorationBounds, *, as_module: bool = False) -> None:
-        """``as_module``: where they differ, by the KIP-320 module and not by Kafka.
+        """Prepare the transitions; ``as_module``: follow the KIP-320 module where it differs from Kafka.
 
-        There a decision that leaves nobody as leader reaches no replica, a newcomer to the ISR also waits for the
-        leader's HW to have reached its epoch, a decision stays as it was made when its leader changes the ISR, who
-        leads alone commits by a step of its own, and what a replica knows of leader epochs is what its records say.
+        In the module a decision without a leader reaches no replica, a new ISR member also waits until the leader's HW
+        has reached its epoch, a decision does not change when its leader changes the ISR, a leader without other
+        members commits by a step of its own, and a replica's leader epochs are those of its records.
         """
         self.profile = profile
         self.bounds = bounds
@@ -443,12 +443,12 @@ class Moves:
         self._control: dict[int, list[tuple[Step, int]]] = {}
 
     def start(self) -> State:
-        """Nobody has been told anything, and all are in the ISR."""
+        """Return the initial state: no decisions, all replicas in the ISR."""
         everyone = tuple(range(self.bounds.replicas))
         return (*(self.locals.of(FRESH) for _ in everyone), self.held.of(((), everyone)), 0, 0)
 
     def after(self, state: State) -> list[tuple[Step, State]]:
-        """Every step that may be taken, and where it leads."""
+        """Return every possible step with the state after it."""
         brokers = self.bounds.replicas
         held, _written, restarted = state[brokers:]
         things = self.locals.things
@@ -492,7 +492,7 @@ class Moves:
             found.append((("hw", broker), (*before, number, *behind, held, written, restarted)))
         decisions, _isr = self.held.things[held]
         if local.epoch == len(decisions) - 1:
-            # The controller takes changes of the ISR from the leader of its newest decision only.
+            # The controller accepts ISR changes only from the leader of its newest decision.
             for other in range(brokers):
                 if other != broker:
                     change = self._change(broker, own, other, state[other])
@@ -502,7 +502,7 @@ class Moves:
                         found.append((step, (*before, number, *behind, after, written, restarted)))
 
     def _with_isr(self, decisions: tuple[LeaderDecision, ...], isr: tuple[int, ...]) -> int:
-        """The controller takes up a change of the ISR, which whoever hears of the decision later hears, too."""
+        """Return the controller's state after an ISR change, which the newest decision then carries."""
         key = (decisions, isr)
         after = self._after_change.get(key)
         if after is None:
@@ -521,7 +521,7 @@ class Moves:
         return found
 
     def _news(self, broker: int, own: int, held: int) -> tuple[list[tuple[Step, int]], list[tuple[int, int]]]:
-        """What it may hear from the controller: steps of its own, and (epoch, leader) of whom it may follow."""
+        """Return a replica's steps on new decisions: its own, and (epoch, leader) of those by which it may follow."""
         found = self._alone.get((broker, own, held))
         if found is None:
             found = self._alone[broker, own, held] = ([], [])
@@ -538,7 +538,7 @@ class Moves:
         return found
 
     def _restarts(self, broker: int, own: int, held: int) -> list[tuple[Step, int]]:
-        """With every HW that it may have written down last."""
+        """Return the restarts with every HW that the checkpoint may have."""
         found = self._restarted.get((broker, own, held))
         if found is None:
             local, newest = self.locals.things[own], len(self.held.things[held][0]) - 1
@@ -604,7 +604,7 @@ class Moves:
         return counted
 
     def _change(self, broker: int, own: int, other: int, its: int) -> tuple[Step, int] | None:
-        """What a leader may change about another in its ISR."""
+        """Return a leader's possible change of the ISR concerning another replica."""
         key = (broker, own, other, its)
         if key not in self._changed:
             local, follower = self.locals.things[own], self.locals.things[its]

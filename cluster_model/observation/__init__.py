@@ -1,12 +1,12 @@
-"""What an observer sees of a running cluster, below any judgment.
+"""Observation of a running cluster, without any evaluation.
 
-cluster_state: the omniscient handle on a cluster for checkers, views and conditions, with the settings in force.
+cluster_state: omniscient access to a cluster for checkers, views and conditions, with effective configuration.
 event_log: all events in order, with their digest.
 views: the immutable views that screens and conditions read.
-metadata_staleness: what each broker believes, beside what is decided.
-inflight_fetches: what each follower asks of its leader now.
+metadata_staleness: each broker's metadata compared with the committed state.
+inflight_fetches: each follower's current request to its leader.
 
-It reads the model and changes nothing. What needs the checker's results is in inspection.
+It reads the model and changes nothing. Queries that need the checker's results are in inspection.
 """
 
 from cluster_model.observation.cluster_state import (

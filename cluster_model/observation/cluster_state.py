@@ -1,6 +1,6 @@
-"""The omniscient handle on a cluster, with its settings in force: for checker, views, conditions and targets only.
+"""Omniscient access to a cluster and its effective configuration, for checkers, views, conditions and targets only.
 
-No protocol code gets one. The timed cluster and the hand-stepped one each make theirs.
+Protocol code must not use it. The timed cluster and the manual one each create theirs.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,28 +21,28 @@ from cluster_model.protocol.versions import Profile
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Live objects by name; read, never written, through here."""
+    """Live objects of a cluster by name, for reading only."""
 
     profile: Profile
     records: dict[str, CommittedPartition]
-    """The controller's committed state."""
+    """The controller's committed state, by partition."""
     replicas: dict[str, dict[int, Replica]]
     """Partition → broker → replica, in assignment order."""
     lineages: dict[str, Lineages]
     is_up: Callable[[int], bool]
-    """Whether a broker's process runs or is paused."""
+    """Whether a broker's process is running or paused."""
     brokers: tuple[int, ...]
     known: Callable[[int], Mapping[str, PartitionState]]
-    """Partitions as a running broker's metadata cache has them."""
+    """Return the partitions in a running broker's metadata cache."""
     registration: Callable[[int], int]
-    """Epoch of a broker's registration as committed, -1 for none."""
+    """Return the committed registration epoch of a broker, -1 for none."""
     being_deleted: Callable[[str], bool] = lambda _topic: False
-    """Whether a topic's deletion is committed, and its partitions are still there (ZooKeeper mode)."""
+    """Whether a topic's deletion is committed while its partitions still exist (ZooKeeper mode)."""
     session_us: Callable[[], int] = lambda: 0
-    """Silence after which the controller gives a broker up."""
+    """Return the session timeout after which the controller fences a broker, in microseconds."""
 
     def record(self, partition: str) -> CommittedPartition:
-        """A partition's committed state.
+        """Return a partition's committed state.
 
         Raises:
             ModelError: no such partition.
@@ -53,10 +53,10 @@ class World:
         return record
 
     def replica(self, partition: str, broker: int) -> Replica:
-        """A replica by partition and broker.
+        """Return a replica by partition and broker.
 
         Raises:
-            ModelError: no such partition, or the broker holds none of it.
+            ModelError: no such partition, or the broker has no replica of it.
         """
         self.record(partition)
         replica = self.replicas[partition].get(broker)
@@ -68,7 +68,7 @@ class World:
         return replica
 
     def true_leader(self, partition: str) -> Replica | None:
-        """The replica that the controller has lead, None while nobody does."""
+        """Return the replica of the controller's leader, None if there is none."""
         state = (self.records.get(partition) or self.record(partition)).state
         if state.leader < 0:
             return None
@@ -76,34 +76,33 @@ class World:
         return None if replica is None or replica.topic_id != state.topic_id else replica
 
     def shown(self, partition: str) -> Replica | None:
-        """The leader's replica, else one that may speak for it; None while no broker has made any."""
+        """Return the leader's replica, else one that may represent it; None while no broker has created any."""
         record = self.record(partition)
         leader = self.true_leader(partition)
         there = self.replicas[partition]
         return leader or next((there[broker] for broker in (*record.isr, *record.assignment) if broker in there), None)
 
     def is_stale(self, partition: str, broker: int) -> bool:
-        """Whether a broker's replica is of a partition that has been deleted, and perhaps created again."""
+        """Whether a broker's replica belongs to a partition that has been deleted, and perhaps recreated."""
         record = self.records.get(partition)
         replica = self.replicas.get(partition, {}).get(broker)
         return record is None or (replica is not None and replica.topic_id != record.topic_id)
 
     def low_watermark(self, partition: str) -> int:
-        """The least log start among a partition's running replicas, what DeleteRecords waits for; -1: none runs."""
+        """Return the lowest log start of a partition's running replicas, as for DeleteRecords; -1 if none runs."""
         self.record(partition)
         replicas = self.replicas[partition].items()
         return min((replica.log.log_start for broker, replica in replicas if self.is_up(broker)), default=-1)
 
     def effective_min_isr(self, partition: str) -> int:
-        """In-sync replicas that acks=all needs."""
+        """Return the number of in-sync replicas that acks=all needs."""
         record = self.record(partition)
         return record.topic.effective_min_isr(self.profile, len(record.assignment))
 
 
-# Which settings hold in a broker, and for a topic, by Kafka's names: given at run time, from the start, or by
-# default.
+# Effective configuration of a broker or topic by Kafka's names, with its source: dynamic, static or default.
 #
-# The defaults are those of the version, of the table that the code reads which applies them.
+# The defaults are those of the version, from the same table that the model itself uses.
 
 
 Source = Literal["run time", "start", "default", "own", "brokers"]
@@ -111,24 +110,24 @@ Source = Literal["run time", "start", "default", "own", "brokers"]
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """One configuration as it stands."""
+    """One effective config with its source."""
 
     key: ConfigKey
     value: str
-    """Empty where it is unset."""
+    """Value as text, empty if unset."""
     source: Source
-    """``own`` and ``brokers`` are a topic's: its own, or from the brokers and the version beneath them."""
+    """``own`` and ``brokers`` are sources of a topic: its own overrides, or the brokers and the version."""
 
 
 def of_broker(settings: TopicSettings, profile: Profile) -> tuple[ConfigEntry, ...]:
-    """All that a broker honours, in the order of the reference."""
+    """Return all configs that a broker honours, in the order of the reference."""
     return of_broker_with(settings.broker, profile, settings.given)
 
 
 def of_broker_with(
     held: Mapping[str, ConfigValue], profile: Profile, given: Mapping[str, ConfigValue] | None = None
 ) -> tuple[ConfigEntry, ...]:
-    """The same of a broker that has these settings, some of them ``given`` at run time."""
+    """Return all configs of a broker with these values, some of them ``given`` dynamically."""
     defaults = defaults_of("broker", profile.number)
     found = []
     for name, key in BROKER.items():
@@ -140,14 +139,14 @@ def of_broker_with(
 
 
 def of_topic(settings: TopicSettings, profile: Profile, topic: str) -> tuple[ConfigEntry, ...]:
-    """All that a topic honours under this version."""
+    """Return all configs that a topic honours in this version."""
     return of_topic_with(settings.broker, profile, settings.overrides(topic))
 
 
 def of_topic_with(
     broker: Mapping[str, ConfigValue], profile: Profile, own: Mapping[str, ConfigValue]
 ) -> tuple[ConfigEntry, ...]:
-    """The same of a topic with settings of its own, where brokers have theirs."""
+    """Return all configs of a topic with overrides, over those of the brokers."""
     held = topic_values(profile, broker, own)
     return tuple(
         ConfigEntry(TOPIC[name], "" if value is None else told(value), "own" if name in own else "brokers")
@@ -157,7 +156,7 @@ def of_topic_with(
 
 
 def told(value: ConfigValue) -> str:
-    """A value as it is written."""
+    """Format a value as text."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return "never" if isinstance(value, int) and value >= NEVER else str(value)

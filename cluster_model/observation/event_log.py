@@ -1,4 +1,4 @@
-"""The trace: every event in order, to the checker at once and to everybody else on request, and its digest."""
+"""The event log: every event in order, for the checker at once and for others on request, and its digest."""
 
 import hashlib
 import marshal
@@ -8,22 +8,23 @@ from typing import Any, Final
 from cluster_model.protocol.events import Event, TraceEvent
 
 _ENCODING: Final = 2
-"""Version of marshal's format: the last one whose bytes depend on nothing but the values."""
+"""Version of marshal's format: the last one whose bytes depend only on the values."""
 
 NARRATION: Final = frozenset({"step_taken", "expectation_checked"})
-"""Kinds that say what a playbook did and found, not what happened: the digest leaves them out, so that a session and
-the playbook made of it have the same."""
+"""Event kinds of a playbook's own steps and results; the digest excludes them.
+
+A session and the playbook made of it therefore have the same digest.
+"""
 
 ASKED: Final = frozenset({"admin_requested", "admin_answered"})
-"""Kinds that also say who asked: a step or an operator, who does the same in its place. The digest leaves out their
-field ``by``."""
+"""Event kinds with a requester, a step or an operator; the digest excludes their field ``by``."""
 _TOLD: Final = NARRATION | ASKED
 
 Observer = Callable[[Any], None]
 
 
 def _untold(event: Event) -> bytes:
-    """What counts of an event that also tells who acted."""
+    """Return the bytes of an event that count for the digest, without its requester."""
     if event.kind in NARRATION:
         return b""
     told = tuple(["" if name == "by" else getattr(event, name) for name in event.fields()])
@@ -31,11 +32,11 @@ def _untold(event: Event) -> bytes:
 
 
 def _nobody(_event: TraceEvent) -> None:
-    """There is no observer."""
+    """Ignore an event, as there is no observer."""
 
 
 class Trace:
-    """Events since the last drain, and a digest over all that ever were."""
+    """Events since the last drain, and a digest of all events."""
 
     __slots__ = ("_before", "_digest", "_events", "_folded", "_listeners", "_observe", "emit")
 
@@ -44,11 +45,11 @@ class Trace:
         self._digest = hashlib.blake2b(digest_size=16)
         self._folded = 0
         self._before = 0
-        """Events that were drained."""
+        """Number of drained events."""
         self._listeners: dict[type[TraceEvent], Observer] = {}
         self._observe: Observer = _nobody
         self.emit = self._emitter()
-        """Adds an event: a function for itself, because it is called several times for every batch."""
+        """Adds an event: a stored function, because it is called several times for every batch."""
 
     def _emitter(self) -> Callable[[Event], None]:
         events, listen = self._events.append, self._listeners.get
@@ -65,17 +66,17 @@ class Trace:
 
     @property
     def count(self) -> int:
-        """Events so far."""
+        """Number of events so far."""
         return self._before + len(self._events)
 
     def set_observer(self, observe: Observer, listeners: Mapping[type[TraceEvent], Observer]) -> None:
-        """Who hears each event in the state that it left behind; ``listeners`` take theirs in the observer's place."""
+        """Set the observer, called with each event at once; ``listeners`` replace it for their event types."""
         self._observe = observe
         self._listeners.clear()
         self._listeners.update(listeners)
 
     def drain(self) -> list[Event]:
-        """Events since the last drain."""
+        """Return the events since the last drain."""
         self._fold()
         drained = self._events.copy()
         self._events.clear()
@@ -84,7 +85,7 @@ class Trace:
         return drained
 
     def _fold(self) -> None:
-        """An explicit encoding of kinds and values: the same on every interpreter and for every way of draining."""
+        """Add events to the digest by an explicit encoding, independent of the interpreter and of drains."""
         fresh = self._events[self._folded :] if self._folded else self._events
         if fresh:
             encoded = [
@@ -95,9 +96,9 @@ class Trace:
             self._folded = len(self._events)
 
     def digest(self, now: int, executed: int) -> str:
-        """Over every event so far but the :data:`NARRATION`, the clock and the number of kernel events.
+        """Return the digest of all events except :data:`NARRATION`, of the clock and of the number of kernel events.
 
-        Who asked for an operation, an operator or which step, makes no difference to it.
+        The requester of an operation, an operator or a step, does not affect it.
         """
         self._fold()
         whole = self._digest.copy()
@@ -105,12 +106,12 @@ class Trace:
         return whole.hexdigest()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; events not yet drained are kept too."""
+        """Return all state, including events not yet drained."""
         self._fold()
         return (self._digest.copy(), tuple(self._events), self.count)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         digest, events, count = saved
         self._digest = digest.copy()
         self._events[:] = events

@@ -1,7 +1,7 @@
-"""What each follower of a partition asks of its leader right now, and where that question or its answer is.
+"""Each follower's current request to its leader, and where the request or its response is.
 
-A picture for people, like those of :mod:`cluster_model.observation.views`: made when somebody looks, and nothing is
-changed by it. A fetcher asks for many partitions at once; a wire tells of one of them.
+The views are for display only, as those of :mod:`cluster_model.observation.views`: they are built on request, without
+side effects. A fetcher fetches many partitions at once; a view describes one of them.
 """
 
 from collections.abc import Iterable
@@ -26,11 +26,12 @@ WireState = Literal[
     "none", "pauses", "request", "waits", "reply", "busy", "request_cut", "reply_cut", "request_held", "reply_held",
     "unanswered",
 ]  # fmt: skip
-"""``none``: nobody fetches; ``pauses``: it backs off after an error; ``request`` and ``reply``: that is under way;
-``waits``: the request waits at the leader for something to read; ``busy``: the follower is at work with the reply.
+"""``none``: no fetcher; ``pauses``: back-off after an error; ``request``, ``reply``: in flight; ``waits``: delayed.
 
-``.._cut``: its packets are dropped; ``.._held``: it queues for a line, or has arrived at a process that stands still or
-is slow. ``unanswered``: what was asked is nowhere any more."""
+A delayed request waits at the leader for something to read; ``busy``: the follower is handling the response.
+``.._cut``: its packets are dropped; ``.._held``: it is in a bandwidth queue, or at a paused or slow process.
+``unanswered``: the request is lost.
+"""
 Question = Literal["fetch", "epoch end", "log end"]
 
 _QUESTIONS: dict[type, Question] = {
@@ -43,23 +44,23 @@ _ORDER = ("wire", "line", "cut", "paused", "cpu")
 
 @dataclass(frozen=True, slots=True)
 class FetchWire:
-    """One follower's wire to its leader, as it concerns one partition."""
+    """One follower's request to its leader, as it concerns one partition."""
 
     follower: int
     leader: int
-    """Whom it fetches from, which may be a leader of the past; -1: nobody."""
+    """Broker that it fetches from, which may be a former leader; -1: none."""
     state: WireState
     question: Question = "fetch"
     offset: int = -1
-    """Asked for; -1 where the request does not ask for this partition."""
+    """Fetch offset; -1 if the request does not include this partition."""
     sent_us: int = -1
-    """When the request was sent."""
+    """Time when the request was sent."""
     until_us: int = -1
-    """When what is under way arrives, and until when it waits, is busy or backs off; -1: nobody knows."""
+    """Time of arrival, or of the end of waiting, handling or back-off; -1 if unknown."""
     records: int = -1
-    """In the reply, of this partition; -1 where it says nothing of it."""
+    """Number of this partition's records in the response; -1 if it does not include the partition."""
     hw: int = -1
-    """That the reply tells."""
+    """High watermark in the response."""
     error: int = 0
 
 
@@ -72,7 +73,7 @@ class Wired(Protocol):
 
 
 def fetch_wires(cluster: Wired, partition: str) -> tuple[FetchWire, ...]:
-    """The wire of every replica but the leader's own, in assignment order.
+    """Return the request of every replica except the leader's own, in assignment order.
 
     Raises:
         ModelError: no such partition.
@@ -83,7 +84,7 @@ def fetch_wires(cluster: Wired, partition: str) -> tuple[FetchWire, ...]:
 
 
 def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
-    # Who fetches is the broker's own affair; a picture is taken past it so that brokers need not know of pictures.
+    # Private attributes are read here so that brokers need no code for views.
     running = cluster.brokers[follower]._fetchers.running.values()
     fetcher = next((each for each in running if each.has(partition)), None)
     if fetcher is None or fetcher._dead:
@@ -105,7 +106,7 @@ def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
 
 
 def _sent(blank: FetchWire) -> FetchWire:
-    """The next one of an idle exchange, whose arrival is not drawn before it matters."""
+    """Return the next request of an idle exchange; its arrival is not drawn yet."""
     return replace(blank, state="request")
 
 
@@ -127,7 +128,7 @@ def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank:
 
 
 def _newest(under_way: Iterable[Flight], number: int) -> Flight | None:
-    """The message of this number: where it comes twice, the one that arrives first."""
+    """Return the message of this number; of duplicates the one that arrives first."""
     ours = [each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation == number]
     return min(ours, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
 

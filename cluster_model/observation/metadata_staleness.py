@@ -1,6 +1,6 @@
-"""Who believes what: each broker's metadata cache, and its leaderships, beside what is decided. Omniscient.
+"""Each broker's metadata cache and leaderships, compared with the committed state. Omniscient.
 
-For views and conditions only. A broker whose process is not there believes nothing.
+For views and conditions only. A broker whose process is down has no metadata.
 """
 
 from typing import Final, Protocol
@@ -13,23 +13,23 @@ _NOTHING: Final = -1
 
 
 class Governing(Protocol):
-    """Who decides, as told to views and conditions: a control plane, or the controller of a cluster by hand."""
+    """Information on controllers for views and conditions, from a control plane or a manual cluster's controller."""
 
     def controllers(self) -> tuple[int, ...]:
-        """Nodes that are or may become the controller."""
+        """Return the nodes that are or may become the controller."""
 
     def active(self) -> int:
-        """The node that acts as controller, NOBODY while none does."""
+        """Return the active controller's node, NOBODY if there is none."""
 
     def controller_epoch(self) -> int:
-        """Epoch of the newest controller."""
+        """Return the epoch of the newest controller."""
 
     def is_live(self, broker: int) -> bool:
-        """Whether a broker is counted on."""
+        """Whether a broker is registered and unfenced."""
 
 
 def stale(world: World, broker: int) -> int:
-    """Partitions that a broker knows older than they are by now decided, or not at all; 0 while it is down."""
+    """Return the number of partitions that are older in a broker's metadata, or missing; 0 while it is down."""
     if not world.is_up(broker):
         return 0
     known = world.known(broker)
@@ -47,7 +47,7 @@ def _is_behind(known: PartitionState | None, decided: PartitionState) -> bool:
 
 
 def outdated(world: World) -> dict[str, list[BeliefView]]:
-    """Partition → what the caches of running brokers say of it, where that is older than what is decided."""
+    """Return partition → the states in running brokers' caches that are older than the committed one."""
     found: dict[str, list[BeliefView]] = {}
     for broker in filter(world.is_up, world.brokers):
         known = world.known(broker)
@@ -65,14 +65,14 @@ def _belief(broker: int, state: PartitionState | None) -> BeliefView:
 
 
 def believed_leader(world: World, partition: str, broker: int) -> int:
-    """Whom a broker's metadata names as leader, NOBODY if it names none, does not know the partition, or is down."""
+    """Return the leader in a broker's metadata, NOBODY if unknown, or if the broker is down."""
     world.record(partition)
     state = world.known(broker).get(partition) if world.is_up(broker) else None
     return NOBODY if state is None else state.leader
 
 
 def leaders(world: World, partition: str) -> tuple[int, ...]:
-    """Every running broker that takes itself to lead a partition, in the order of their ids."""
+    """Return every running broker that believes it leads a partition, in the order of ids."""
     world.record(partition)
     replicas = world.replicas.get(partition, {})
     return tuple(sorted(b for b, each in replicas.items() if each.leadership is not None and world.is_up(b)))

@@ -1,6 +1,6 @@
-"""Immutable views of a cluster for people: the screen, results and conditions read these and nothing else.
+"""Immutable views of a cluster for people: screens, results and conditions read only these.
 
-A view is omniscient: it shows what *is*, beside what each broker believes. No protocol code may read one.
+A view is omniscient: it shows the true state, beside each broker's metadata. Protocol code must not read one.
 """
 
 from dataclasses import dataclass
@@ -8,42 +8,42 @@ from typing import Literal
 
 from cluster_model.controller.cluster_parts import ControllerView
 
-# A picture of one client's records in one partition, for results and people.
+# Statistics of one client's records in one partition, for results and display.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BookView:
-    """Counts in records, and the ranges ``[from, to)`` of the client's own numbers behind them.
+    """Counts in records, and their ranges ``[from, to)`` of the client's own record numbers.
 
-    Records that failed before they got a number are counted, and in none of the ranges. A record that stands in the log
-    three times is two duplicates, and one number in their ranges.
+    Records that failed before they got a number are counted, but in none of the ranges. A record that is in the log
+    three times counts as two duplicates, and as one number in their ranges.
     """
 
     client: str
     partition: str
-    """A topic's name for records that never got as far as a partition."""
+    """Partition, or the topic's name for records that never got a partition."""
     sent: int
     acked: int
     failed: int
     unknown: int
     aborted: int
     pending: int
-    """Handed over, and no outcome yet."""
+    """Passed to the producer, without an outcome so far."""
     missing: int
     acked_lost: int
     committed_lost: int
     deleted: int
-    """Acked, and taken on purpose: by retention, DeleteRecords, or with their topic."""
+    """Acknowledged, and deleted on purpose: by retention, DeleteRecords, or with their topic."""
     unknown_written: int
-    """Of the unknown ones, those that the leader's log holds after all."""
+    """Records with an unknown outcome that the leader's log holds."""
     duplicates: int
     reordered: int
     ranges: dict[str, tuple[tuple[int, int], ...]]
-    """By term, those that are not empty."""
+    """Count name → ranges, if not empty."""
 
     @property
     def harmed(self) -> bool:
-        """Whether anything went against what was promised."""
+        """Whether any guarantee was violated."""
         return bool(self.missing or self.acked_lost or self.duplicates or self.reordered)
 
 
@@ -65,14 +65,14 @@ class ReplicaView:
     believed_leader: int
     believed_epoch: int
     believed_isr: tuple[int, ...]
-    """Only a leader keeps one; empty on a follower."""
+    """ISR of a leader; empty on a follower."""
     behind: int
-    """Records behind the true leader's LEO; negative when ahead of it."""
+    """Records behind the true leader's LEO; negative if ahead of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class BeliefView:
-    """What one broker's metadata cache says of a partition; -1 and nothing where it does not know it."""
+    """State of a partition in one broker's metadata cache; -1 and empty where it is unknown."""
 
     broker: int
     leader: int
@@ -83,11 +83,11 @@ class BeliefView:
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """A partition by the controller's committed state, with its replicas."""
+    """A partition in the controller's committed state, with its replicas."""
 
     name: str
     leader: int
-    """-1 when nobody leads."""
+    """Leader, -1 for none."""
     leader_epoch: int
     partition_epoch: int
     isr: tuple[int, ...]
@@ -97,68 +97,68 @@ class PartitionView:
     leo: int
     log_start: int
     replicas: tuple[ReplicaView, ...]
-    """In assignment order."""
+    """Replicas in assignment order."""
     missing: int
-    """Acknowledged records that the current leader's log does not hold."""
+    """Number of acknowledged records that the current leader's log does not hold."""
     adding: tuple[int, ...] = ()
-    """Replicas that a reassignment under way brings."""
+    """Replicas that a reassignment in progress adds."""
     removing: tuple[int, ...] = ()
-    """Replicas that it takes away."""
+    """Replicas that it removes."""
     elr: tuple[int, ...] = ()
-    """Eligible leader replicas: out of the ISR, but known to hold all that is committed (KIP-966)."""
+    """Eligible leader replicas: not in the ISR, but known to hold all committed records (KIP-966)."""
     recovering: bool = False
-    """Led by the winner of an unclean election that has not reported since (KIP-704)."""
+    """Whether an uncleanly elected leader has not reported its recovery yet (KIP-704)."""
     beliefs: tuple[BeliefView, ...] = ()
-    """Running brokers whose metadata is older than what is decided, with what it says."""
+    """Outdated states in running brokers' metadata."""
     leaders: tuple[int, ...] = ()
-    """Running brokers that take themselves to lead: two at once are a split view."""
+    """Running brokers that believe they lead: two at once are a split brain."""
 
     @property
     def internal(self) -> bool:
-        """Of a topic of Kafka's own."""
+        """Whether it belongs to an internal topic."""
         return self.name.startswith("__")
 
     @property
     def under_replicated(self) -> bool:
-        """Fewer in-sync replicas than assigned ones, those that are only being added not counted."""
+        """Whether there are fewer in-sync than assigned replicas, not counting added ones."""
         return len(self.isr) < len(self.assignment) - len(self.adding)
 
     @property
     def split(self) -> bool:
-        """More than one broker takes itself to lead."""
+        """Whether more than one broker believes it is leader."""
         return len(self.leaders) > 1
 
     @property
     def under_min_isr(self) -> bool:
-        """Too few in-sync replicas for acks=all."""
+        """Whether there are too few in-sync replicas for acks=all."""
         return len(self.isr) < self.min_isr
 
     @property
     def offline(self) -> bool:
-        """No leader by the controller's state."""
+        """Whether it has no leader in the controller's state."""
         return self.leader < 0
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerView:
-    """A broker process and what the controller thinks of it."""
+    """A broker process and its state at the controller."""
 
     id: int
     rack: str
     state: BrokerState
     fenced: bool
     leads: int
-    """Partitions the controller has it lead."""
+    """Number of partitions it leads in the controller's state."""
     faults: tuple[str, ...]
     """Names of the faults active on it."""
     stale: int = 0
-    """Partitions of which its metadata is older than what is decided; 0 while it is down."""
+    """Number of partitions for which its metadata is outdated; 0 while it is down."""
     epoch: int = -1
     """Broker epoch of its registration, as it knows it; -1 for none."""
     shutting_down: bool = False
     """Whether the controller knows it to be in controlled shutdown."""
     controller: int = -1
-    """Whom it takes for the controller; -1 while it knows none, or is down."""
+    """Controller that it knows; -1 for none, or while it is down."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +172,7 @@ class ClientView:
 
 @dataclass(frozen=True, slots=True)
 class ProducerView:
-    """A producer's own books; ``acks`` is -1 for all."""
+    """A producer's own statistics; ``acks`` is -1 for all."""
 
     name: str
     topic: str
@@ -182,62 +182,64 @@ class ProducerView:
     failed: int
     unknown: int
     in_flight: int
-    """Batches sent and not yet answered."""
+    """Number of batches sent without a response so far."""
     queued: int
-    """Records waiting in the accumulator."""
+    """Number of records in the accumulator."""
     refused: int
-    """Attempts answered with an error."""
+    """Number of attempts that failed with an error."""
     last_error: str
     unconnected: tuple[tuple[int, str], ...] = ()
-    """Leaders for which records wait without a ready connection, with the state that it is in."""
+    """Leaders without a ready connection for which records wait, with the connection's state."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A consumer group: members, what it has read, and how far behind it is."""
+    """A consumer group: its members, records read, and lag."""
 
     name: str
     topics: tuple[str, ...]
     members: int
     read: int
     lag: int | None
-    """Of what is committed, as kafka-consumer-groups adds it up; negative after a truncation or a bad commit, None
-    where nothing is committed."""
+    """Total lag of committed offsets as in kafka-consumer-groups; None without committed offsets.
+
+    It is negative after a truncation or a wrong commit.
+    """
     positions: tuple[tuple[str, int], ...]
     generation: int = -1
-    """By its coordinator; -1 while nobody knows, and for a group without one."""
+    """Generation at its coordinator; -1 while none is available, and for a group without one."""
     assignment: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Each consumer with the partitions that it takes for its own."""
+    """Each consumer with the partitions that it claims."""
     committed: tuple[tuple[str, int], ...] = ()
     position_lag: int = 0
-    """Of its consumers' positions instead."""
+    """Total lag of its consumers' positions."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerView:
-    """The books over all producers, in records."""
+    """Record counts of all producers together."""
 
     sent: int
     acked: int
     failed: int
     unknown: int
     missing: int
-    """Acked, and absent from the current leader's log right now: it may still come back."""
+    """Acknowledged, and absent from the current leader's log now: they may still come back."""
     acked_lost: int
-    """Held by no replica's log any more, or missing once the session has ended."""
+    """In no replica's log any more, or missing after the session has ended."""
     committed_lost: int
     duplicates: int
     reordered: int
     aborted: int = 0
-    """Written, or perhaps written, in a transaction that was aborted: neither acked nor lost."""
+    """Written, or perhaps written, in a transaction that was aborted: neither acknowledged nor lost."""
     undone: int = 0
-    """Acked, and of a transaction that stands aborted in the leader's log; counted at a session's end only."""
+    """Acknowledged, but of a transaction aborted in the leader's log; counted only at a session's end."""
     leaked: int = 0
-    """Aborted, and of a transaction that stands committed there; likewise."""
+    """Aborted, but of a transaction committed there; counted only at a session's end."""
     unknown_written: int = 0
-    """Unknown, and in the leader's log after all; likewise."""
+    """With an unknown outcome, and in the leader's log; counted only at a session's end."""
     books: tuple[BookView, ...] = ()
-    """The same by client and partition; likewise."""
+    """Counts by client and partition; only at a session's end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,58 +251,58 @@ class FaultView:
     target: str
     since_us: int
     until_us: int
-    """-1 when it lasts until healed."""
+    """End of the fault, -1 if it lasts until healed."""
     detail: str
 
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """An operation of the administrator that is under way."""
+    """An administrator operation under way."""
 
     id: int
     name: str
     detail: str
-    """Its parameters."""
+    """Parameters of the operation."""
     since_us: int
     progress: str
-    """What was done last, empty while nothing was."""
+    """Last completed step, empty before the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Something that stands still as Kafka means it to, until somebody sets it free."""
+    """A condition in which Kafka waits by design until an action releases it."""
 
     partition: str
-    """Empty where it concerns the control plane."""
+    """Partition, empty for the control plane."""
     why: str
     what_releases: str
 
 
 @dataclass(frozen=True, slots=True)
 class Unjudged:
-    """A promise of liveness that was still owed when a session ended, and whose time was not over. Microseconds."""
+    """A liveness property that was pending, but not overdue, when a session ended; times in microseconds."""
 
     property: str
     partition: str
-    """Empty where it concerns no single one."""
+    """Partition, empty if it concerns no single one."""
     broker: int
-    """Who owes it, -1 for nobody in particular."""
+    """Broker that has to fulfil it, -1 for none in particular."""
     owed_us: int
-    """For how long."""
+    """Time for which it has been pending."""
     missing_us: int
-    """How much longer the session would have had to go on, undisturbed; -1: no time is enough."""
+    """Undisturbed time that was missing until its deadline; -1: no time is enough."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """Everything at one instant."""
+    """The whole cluster at one time."""
 
     now_us: int
     events: int
-    """Kernel events handled so far."""
+    """Number of kernel events handled so far."""
     profile: str
     controller: str
-    """Name of the node acting as controller, with its state."""
+    """Name of the active controller, with its state."""
     brokers: tuple[BrokerView, ...]
     partitions: tuple[PartitionView, ...]
     producers: tuple[ProducerView, ...]
@@ -309,17 +311,17 @@ class ClusterView:
     faults: tuple[FaultView, ...]
     violations: int
     operations: tuple[OperationView, ...] = ()
-    """Added by who keeps them, as the faults are."""
+    """Operations under way, added by the operation runner as faults are by the injector."""
     controller_epoch: int = -1
     controllers: tuple[ControllerView, ...] = ()
     internal: tuple[PartitionView, ...] = ()
-    """Partitions of Kafka's own topics where a screen has set them apart from ``partitions``."""
+    """Partitions of internal topics, if a screen has separated them from ``partitions``."""
     clients: tuple[ClientView, ...] = ()
     stuck: tuple[Stuck, ...] = ()
     overdue: int = 0
-    """Liveness properties found overdue so far."""
+    """Number of liveness violations so far."""
     unjudged: tuple[Unjudged, ...] = ()
-    """Those that were owed and not yet due at the close; none before."""
+    """Properties pending at the end of the session; empty before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -330,14 +332,14 @@ class EpochRun:
     end: int
     epoch: int
     diverged: bool
-    """The true leader's log does not hold these very records at these offsets."""
+    """Whether the true leader's log holds other records, or none, at these offsets."""
     lost: bool
-    """Acknowledged, and missing from the true leader's log."""
+    """Whether the records are acknowledged and missing from the true leader's log."""
 
 
 @dataclass(frozen=True, slots=True)
 class LaneView:
-    """A replica's log as runs, oldest first, cut to the window asked for; the counts are of the whole log."""
+    """A replica's log as runs, oldest first, clipped to the requested window; the counts are of the whole log."""
 
     broker: int
     status: ReplicaStatus
@@ -346,9 +348,9 @@ class LaneView:
     log_start: int
     runs: tuple[EpochRun, ...]
     lost: int = 0
-    """Records that were acknowledged and that the true leader's log lacks."""
+    """Number of acknowledged records that the true leader's log lacks."""
     diverged: int = 0
-    """Others that the true leader's log does not hold at their offsets."""
+    """Number of other records that the true leader's log does not hold at their offsets."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
-"""What to build: a cluster, its topics, producers and groups as plain, checked data.
+"""Specification of a cluster, its topics, producers and groups as plain, validated data.
 
 cluster_spec: the specs of cluster, topic, producer and group, the load of a producer (rate profile, record
   sizes, key skew), and how an application handles and commits its records; also __consumer_offsets and
-  __transaction_state, how each release makes them, and who leads which group.
+  __transaction_state, how each release creates them, and the coordinator of each group.
 
-It builds on protocol and knows nothing of running parts.
+It builds on protocol and imports no running parts.
 """
 
 from cluster_model.spec.cluster_spec import (

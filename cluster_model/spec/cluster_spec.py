@@ -1,4 +1,4 @@
-"""What to build, as plain, checked data: a cluster, its topics, Kafka's own among them, and clients with their load."""
+"""Specification of a cluster, its topics, internal topics, and clients with their load, as plain, validated data."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -19,27 +19,28 @@ ASYNC_RETRY: Final = "async_retry"
 HANDED_OFF: Final = "handed_off"
 TRANSACTION: Final = "transaction"
 COMMIT_MODES: Final = {
-    AUTO: "enable.auto.commit: inside of polls, what earlier ones handed out",
-    "sync": "commitSync when the records of a poll have been processed",
-    "async": "commitAsync then",
-    ASYNC_RETRY: "commitAsync then, and once more behind the next one where it failed: offsets may go back",
-    BEFORE: "commitSync before they are processed: at most once",
-    HANDED_OFF: "enable.auto.commit, while another thread processes: what is committed may not have been processed",
+    AUTO: "enable.auto.commit: polls commit the records that earlier polls returned",
+    "sync": "commitSync after the records of a poll have been processed",
+    "async": "commitAsync after the records of a poll have been processed",
+    ASYNC_RETRY: "commitAsync, and after a failure once more after the next commit: offsets may go back",
+    BEFORE: "commitSync before the records are processed: at most once",
+    HANDED_OFF: "enable.auto.commit while another thread processes: committed records may be unprocessed",
     "none": "never",
-    TRANSACTION: "in the transaction in which what came out of the records is written: exactly once",
+    TRANSACTION: "in the transaction that writes the output: exactly once",
 }
-"""How a group commits, with what that means."""
+"""Commit mode of a group → its meaning."""
 
 Failing = tuple[str, int, int]
-"""(partition, first offset, how many) of records that the handler cannot process."""
+"""(partition, first offset, count) of records that the handler cannot process."""
 
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """``processing_us`` is spent on every record; ``commit`` is one of :data:`COMMIT_MODES`.
+    """How a group's application handles records; ``processing_us`` is the time for each record.
 
-    The handler fails for the last of every ``fails`` offsets of a partition (0: never), whoever reads it. It is tried
-    ``retries`` times more, each after ``pause_us``, without a poll meanwhile; then the record is left unprocessed.
+    ``commit`` is one of :data:`COMMIT_MODES`. The handler fails for the last of every ``fails`` offsets of a partition
+    (0: never), whichever member reads it. It is retried ``retries`` times, each after ``pause_us``, without a poll
+    meanwhile; then the record is left unprocessed.
     """
 
     processing_us: int = 0
@@ -50,12 +51,12 @@ class Application:
 
     @property
     def commits_before(self) -> bool:
-        """Whether a crash loses what was being processed, rather than have it processed again."""
+        """Whether a crash loses the records being processed, instead of processing them again."""
         return self.commit == BEFORE
 
     @property
     def hands_off(self) -> bool:
-        """Whether another thread processes the records, one poll's after the other's, while polls go on."""
+        """Whether another thread processes the records, poll by poll, while polls continue."""
         return self.commit == HANDED_OFF
 
     @property
@@ -65,31 +66,31 @@ class Application:
 
     @property
     def auto_commits(self) -> bool:
-        """What ``enable.auto.commit`` is unless it is given."""
+        """Default of ``enable.auto.commit``."""
         return self.commit in (AUTO, HANDED_OFF)
 
     def failing(self, partition: str, start: int, last: int) -> Failing | None:
-        """Which of the records from ``start`` to ``last`` the handler cannot process."""
+        """Return which of the records from ``start`` to ``last`` the handler cannot process."""
         if not self.fails:
             return None
         first = start + (self.fails - 1 - start) % self.fails
         return (partition, first, (last - first) // self.fails + 1) if first <= last else None
 
 
-# The load of a producer, as plain, checked data.
+# Load of a producer, as plain, validated data.
 
 
 HOUR_US: Final = 3_600_000_000
 RATE_UNITS: Final = 1_000_000
-"""Rates are whole numbers of millionths of a record per hour: every rate that can be written is one exactly."""
+"""Rates are integers in millionths of a record per hour, so that every rate that can be written is exact."""
 RECORD: Final = HOUR_US * RATE_UNITS
 """One record, in rate units times microseconds."""
 
 
 class Stretch(NamedTuple):
-    """A stretch of time in which the rate goes evenly from ``start`` to ``end`` (in :data:`RATE_UNITS`).
+    """A period in which the rate changes linearly from ``start`` to ``end`` (in :data:`RATE_UNITS`).
 
-    ``duration_us`` -1: for ever, and ``start`` and ``end`` are the same.
+    ``duration_us`` -1: unlimited, and ``start`` and ``end`` are the same.
     """
 
     duration_us: int
@@ -98,9 +99,9 @@ class Stretch(NamedTuple):
 
 
 class RateProfile(NamedTuple):
-    """A rate that changes with time: stretches, one after the other, counted from the producer's start.
+    """A rate that changes over time: consecutive periods from the producer's start.
 
-    ``repeats``: after the last one the first one comes again; no stretch is endless then. Otherwise the last one is.
+    ``repeats``: the first period follows the last one again; then no period is unlimited. Otherwise the last one is.
     """
 
     stretches: tuple[Stretch, ...]
@@ -108,26 +109,26 @@ class RateProfile(NamedTuple):
 
 
 def constant(rate: int) -> RateProfile:
-    """One rate for ever."""
+    """Return a profile with a constant rate."""
     return RateProfile((Stretch(-1, rate, rate),))
 
 
 class ClosedLoop(NamedTuple):
-    """At most ``outstanding`` records are not settled; each batch is followed by the next after ``think_us``."""
+    """At most ``outstanding`` records without an outcome; each batch is followed by the next after ``think_us``."""
 
     outstanding: int
     think_us: int = 0
 
 
 class UniformSizes(NamedTuple):
-    """Records of ``low`` to ``high`` bytes, all alike often."""
+    """Record sizes from ``low`` to ``high`` bytes, uniformly distributed."""
 
     low: int
     high: int
 
 
 class TwoSizes(NamedTuple):
-    """Records of ``small`` bytes, and ``large_ppm`` in a million of ``large`` bytes."""
+    """Record sizes of ``small`` bytes, and ``large_ppm`` in a million of ``large`` bytes."""
 
     small: int
     large: int
@@ -135,18 +136,18 @@ class TwoSizes(NamedTuple):
 
 
 class SpreadSizes(NamedTuple):
-    """Sizes whose logarithm is normal: half are below ``median`` bytes, one in a hundred is above ``p99``."""
+    """Log-normal record sizes: half are below ``median`` bytes, one in a hundred is above ``p99``."""
 
     median: int
     p99: int
 
 
 Sizes = UniformSizes | TwoSizes | SpreadSizes
-"""How the sizes of records are drawn."""
+"""Distribution of record sizes."""
 
 
 class ZipfKeys(NamedTuple):
-    """The second key is had by 2^s times fewer records than the first, the third by 3^s times fewer, and so on.
+    """Zipf distribution: key ``i`` (from 1) has i^s times fewer records than the first.
 
     ``exponent`` is s in thousandths.
     """
@@ -155,35 +156,35 @@ class ZipfKeys(NamedTuple):
 
 
 class HotKeys(NamedTuple):
-    """``share_ppm`` in a million records have the first key, the others any of the rest."""
+    """``share_ppm`` in a million records have the first key, the others are uniform over the rest."""
 
     share_ppm: int
 
 
 KeySkew = ZipfKeys | HotKeys
-"""How keys are drawn that are not all alike."""
+"""Distribution of keys that is not uniform."""
 
 
 class OwnPartitioner(NamedTuple):
-    """An application's own partitioner: some keys go to a partition each."""
+    """An application's custom partitioner: some keys have a fixed partition."""
 
     keys: tuple[tuple[int, int], ...]
     """(N of ``key-N``, partition)."""
     others: int = -1
-    """Partition of all other keys; -1: each goes by Kafka's hash."""
+    """Partition of all other keys; -1: by Kafka's hash."""
 
 
 MAX_BROKER: Final = 999
-"""Largest id of a broker."""
+"""Highest broker id."""
 FIRST_CONTROLLER: Final = 1_001
-"""Node id of the first dedicated KRaft controller; brokers have smaller ones."""
+"""Node id of the first dedicated KRaft controller; brokers have lower ids."""
 FIRST_ZOOKEEPER: Final = 1_501
 """Node id of the first ZooKeeper server."""
 DEFAULT_QUORUM: Final = 3
 SEND_MODES: Final = ("async", "sync", "fire_and_forget")
-"""How an application sends: with callbacks, one record after the other (``send().get()``), without looking back."""
+"""How an application sends: with callbacks, waiting for each record (``send().get()``), or ignoring results."""
 QUORUM_SIZES: Final = (1, 3, 5)
-"""How many voters a quorum may have here."""
+"""Allowed numbers of voters in a quorum."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +197,7 @@ class BrokerSpec:
 
 @dataclass(frozen=True, slots=True)
 class NetworkSpec:
-    """Every link's one-way latency and the most that jitter adds to it."""
+    """Every link's one-way latency and maximal jitter, in microseconds."""
 
     latency_us: int = 1_000
     jitter_us: int = 200
@@ -204,7 +205,7 @@ class NetworkSpec:
 
 @dataclass(frozen=True, slots=True)
 class TopicSpec:
-    """A topic. ``placement`` gives each partition's replicas in assignment order; empty: spread by the rules."""
+    """A topic; ``placement`` is each partition's replicas in assignment order, empty: placed by Kafka's rules."""
 
     name: str
     partitions: int = 1
@@ -214,27 +215,27 @@ class TopicSpec:
 
 
 RIVAL: Final = ".rival"
-"""Behind a producer's name: a second process of it."""
+"""Suffix of a producer's name for its duplicate instance."""
 
 
 class TransactionPlan(NamedTuple):
-    """When an application ends its transactions; with neither ``records`` nor ``every_us``, every 100 ms."""
+    """When an application ends its transactions; without ``records`` and ``every_us``, every 100 ms."""
 
     records: int = 0
-    """After so many records; 0: they do not matter."""
+    """Number of records in a transaction; 0: any."""
     every_us: int = 0
-    """So long after it began; 0: time does not matter."""
+    """Duration of a transaction in microseconds; 0: any."""
     abort: int = 0
-    """One in so many is aborted on purpose; 0: none."""
+    """One transaction in this many is aborted on purpose; 0: none."""
     hang: int = 0
-    """This one, counted from 1, is left open for good, and no more records are made; 0: none."""
+    """Number, from 1, of the transaction that is left open forever, after which no records are made; 0: none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interceptor:
-    """One of a producer's interceptors: it adds ``adds`` bytes of headers to a record, unless it throws.
+    """A producer interceptor that adds ``adds`` bytes of headers to a record, unless it throws.
 
-    It does so at one record in ``fails`` of each partition; 0: never.
+    It throws for one record in ``fails`` of each partition; 0: never.
     """
 
     name: str
@@ -244,7 +245,7 @@ class Interceptor:
 
 @dataclass(frozen=True, slots=True)
 class ProducerSpec:
-    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names what they hold.
+    """A producer that makes ``batch`` records every ``interval_us``; ``records`` names their content.
 
     With an interval of 0, and neither profile nor loop, it makes none by itself.
     """
@@ -257,42 +258,42 @@ class ProducerSpec:
     record_bytes: int = 200
     start_us: int = 0
     stop_us: int = -1
-    """-1: goes on until the settling begins."""
+    """End of production in virtual time; -1: until settling begins."""
     config: dict[str, int | str | bool] = field(default_factory=dict)
     keys: int = 0
-    """Distinct keys of its records, ``key-0`` and so on; 0: records without keys."""
+    """Number of distinct keys, ``key-0`` and so on; 0: records without keys."""
     tombstones: int = 0
-    """One record in so many deletes its key; 0: none."""
+    """One record in this many is a tombstone; 0: none."""
     send: str = "async"
     """One of :data:`SEND_MODES`."""
     profile: RateProfile | None = None
-    """A rate that changes with time, or that no whole interval gives; instead of ``interval_us``."""
+    """A changing rate, or one that is no whole interval; instead of ``interval_us``."""
     loop: ClosedLoop | None = None
-    """None: an open loop, at the rate. Otherwise the rate means nothing."""
+    """Closed loop, which replaces the rate; None: an open loop at the rate."""
     sizes: Sizes | None = None
-    """Sizes that are drawn, instead of ``record_bytes``."""
+    """Distribution of sizes, instead of ``record_bytes``."""
     skew: KeySkew | None = None
-    """None: all keys are alike often."""
+    """Distribution of keys; None: uniform."""
     transactions: TransactionPlan | None = None
-    """Of a producer whose configuration has ``transactional.id``; None: all as usual."""
+    """Transactions of a producer with ``transactional.id``; None: the defaults."""
     fields: tuple[tuple[str, str], ...] = ()
-    """Fields of its records with what each is made of, instead of ``records``; for whoever looks at them."""
+    """Fields of its records with their generators, instead of ``records``; for display only."""
     close_us: int = -1
-    """When it stops it closes its producer, and gives it so long; -1: what is on its way then goes on."""
+    """Timeout of closing the producer when it stops; -1: it is not closed, and records in flight continue."""
     flush_every: int = 0
-    """It flushes after so many records, and waits for all of them; 0: never."""
+    """Number of records between flushes, which wait for all of them; 0: never."""
     callback_us: int = 0
-    """What the callback of a record takes, on the thread that sends."""
+    """Duration of a record's callback, on the sender thread."""
     serializer_fails: int = 0
-    """One record in so many cannot be serialized; 0: all can."""
+    """One record in this many cannot be serialized; 0: none."""
     interceptors: tuple[Interceptor, ...] = ()
-    """In the order in which they see a record."""
+    """Interceptors, in the order in which they are called."""
     resends: bool = False
-    """Whether a restarted application sends again what the process before it was not told the outcome of."""
+    """Whether a restarted application sends records again whose outcome the previous process did not learn."""
     partition: int = -1
-    """The partition that all its records name; -1: they leave it to the partitioner."""
+    """Partition of all its records; -1: chosen by the partitioner."""
     partitioner: OwnPartitioner | None = None
-    """The application's own, for records with keys; None: Kafka's, by the configuration."""
+    """Custom partitioner for records with keys; None: Kafka's, by the configuration."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,34 +306,38 @@ class GroupSpec:
     processing_us: int = 0
     config: dict[str, int | str | bool] = field(default_factory=dict)
     coordinated: bool = True
-    """Whether the group's coordinator shares the partitions out, in versions with group membership (0.9); else they
-    are given once, in ranges, and read from the beginning (``KafkaConsumer.assign``)."""
+    """Whether the group's coordinator assigns the partitions, in versions with group membership (0.9).
+
+    Otherwise they are assigned once, in ranges, and read from the beginning (``KafkaConsumer.assign``).
+    """
     commit: str = "auto"
-    """When its applications commit, where it is coordinated (:data:`COMMIT_MODES`)."""
+    """When its applications commit, if it is coordinated (:data:`COMMIT_MODES`)."""
     fails: int = 0
-    """The handler cannot process one record in so many; 0: it can process all."""
+    """One record in this many cannot be processed; 0: none."""
     retries: int = 0
-    """How often it is tried again before the record is left unprocessed ..."""
+    """Number of retries before the record is left unprocessed."""
     retry_pause_us: int = 0
-    """... and how long after."""
+    """Pause before each retry in microseconds."""
     dead_letter: str = ""
-    """The topic that such a record is sent to instead; empty: none. Not where ``commit`` hands off."""
+    """Topic of dead letters for unprocessed records; empty: none. Not with ``commit: handed_off``."""
     to: str = ""
-    """The topic that a record is written to for each that was processed; empty: none. Not with ``dead_letter``, nor
-    where ``commit`` hands off."""
+    """Output topic, with one record for each processed one; empty: none.
+
+    Not with ``dead_letter``, nor with ``commit: handed_off``.
+    """
     to_config: dict[str, int | str | bool] = field(default_factory=dict)
-    """Configuration of the members' producers for it; ``acks`` is all unless given."""
+    """Configuration of the members' output producers; ``acks`` is all by default."""
     pattern: str = ""
-    """A regular expression: a coordinated group's topics are all that match it, instead of ``topics``."""
+    """Regular expression for a coordinated group's topics, instead of ``topics``."""
     racks: tuple[str, ...] = ()
-    """``client.rack`` of each member, where they differ."""
+    """``client.rack`` of each member, if they differ."""
     instances: tuple[str, ...] = ()
-    """``group.instance.id`` of each member, instead of one with the members' numbers; two may be the same."""
+    """``group.instance.id`` of each member, instead of one with the members' numbers; duplicates are allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSpec:
-    """A whole cluster. ``kafka`` and ``mode`` choose the rules, ``manual`` turns every timer and delivery off."""
+    """A whole cluster; ``kafka`` and ``mode`` choose the rules, ``manual`` turns every timer and delivery off."""
 
     kafka: str
     mode: str
@@ -344,17 +349,17 @@ class ClusterSpec:
     config: dict[str, int | str | bool] = field(default_factory=dict)
     manual: bool = False
     controllers: int = DEFAULT_QUORUM
-    """KRaft controllers with processes of their own, one of :data:`QUORUM_SIZES`, unless ``combined`` names any."""
+    """Number of dedicated KRaft controllers, one of :data:`QUORUM_SIZES`, unless ``combined`` lists any."""
     combined: tuple[int, ...] = ()
     """Brokers that are KRaft controllers too (``process.roles=broker,controller``)."""
     zookeepers: int = DEFAULT_QUORUM
-    """Servers of the ZooKeeper ensemble, one of :data:`QUORUM_SIZES`."""
+    """Number of ZooKeeper servers, one of :data:`QUORUM_SIZES`."""
     writeback_us: int = WRITEBACK_US
     """Age at which the brokers' operating systems have written a dirty page to disk."""
 
     @property
     def profile(self) -> Profile:
-        """The rules that the cluster goes by.
+        """Rules of the cluster's version.
 
         Raises:
             ModelError: an unknown release line, a mode or a feature level that it does not have.
@@ -372,22 +377,21 @@ class ClusterSpec:
         return self.combined or tuple(range(FIRST_CONTROLLER, FIRST_CONTROLLER + self.controllers))
 
 
-# Kafka's own topics: ``__consumer_offsets`` and ``__transaction_state``, and the rules by which they are made.
+# Internal topics ``__consumer_offsets`` and ``__transaction_state``, and the rules by which they are created.
 #
-# Kafka makes one when a coordinator is first looked for. A cluster here is formed with those that its clients need, so
-# that they begin ready; what is missing nevertheless is made as in Kafka
-# (:mod:`cluster_model.coordinators.group.group_coordinator`).
+# Kafka creates one at the first request for a coordinator. A cluster here is formed with those that its clients need,
+# so that they start ready; others are created as in Kafka (:mod:`cluster_model.coordinators.group.group_coordinator`).
 
 
 OFFSETS: Final = "__consumer_offsets"
 TRANSACTIONS: Final = "__transaction_state"
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
 _PREFIX: Final = {OFFSETS: "offsets.topic", TRANSACTIONS: "transaction.state.log"}
-"""What the names of a topic's configurations begin with."""
+"""Prefix of the configs of each internal topic."""
 
 
 def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
-    """The spec with the internal topics that its clients use, behind its own topics; unchanged where it names them.
+    """Return the spec with the internal topics that its clients use after its own topics, unless it names them.
 
     Up to 0.8.1 offsets were kept in ZooKeeper, and a group of 0.8.2 may use either: here the topic.
     """
@@ -403,23 +407,23 @@ def with_internal_topics(spec: ClusterSpec) -> ClusterSpec:
 
 
 def offsets_topic(spec: ClusterSpec) -> TopicSpec | None:
-    """``__consumer_offsets`` as this version makes it, None while there are too few brokers for it."""
+    """Return ``__consumer_offsets`` as this version creates it, None if there are too few brokers."""
     topic = template(OFFSETS, Profile.of(spec.kafka, spec.mode), spec.config, len(spec.brokers))
     return topic if topic.replication <= len(spec.brokers) else None
 
 
 def transactions_topic(spec: ClusterSpec) -> TopicSpec | None:
-    """``__transaction_state``, None before 0.11 and while there are too few brokers for it."""
+    """Return ``__transaction_state``, None before 0.11 and if there are too few brokers."""
     profile = Profile.of(spec.kafka, spec.mode)
     topic = template(TRANSACTIONS, profile, spec.config, len(spec.brokers))
     return topic if profile.transactions and topic.replication <= len(spec.brokers) else None
 
 
 def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], brokers: int) -> TopicSpec:
-    """One of the two as brokers of this configuration want it, with so many ``brokers`` alive.
+    """Return an internal topic as brokers of this configuration create it, with that many live ``brokers``.
 
-    Up to 0.10.2 ``__consumer_offsets`` got as many replicas as there were brokers, at most the number configured; since
-    0.11 that number is insisted on (KIP-115).
+    Up to 0.10.2 ``__consumer_offsets`` got as many replicas as there were brokers, at most the configured number; since
+    0.11 that number is required (KIP-115).
     """
     broker = Configured("broker", profile.number, config)
     segment_bytes = broker.number(f"{_PREFIX[topic]}.segment.bytes")
@@ -437,22 +441,23 @@ def template(topic: str, profile: Profile, config: Mapping[str, ConfigValue], br
 
 
 def configured_partitions(profile: Profile, config: Mapping[str, ConfigValue]) -> dict[str, int]:
-    """How many partitions each of the two is made with."""
+    """Return the configured number of partitions of each internal topic."""
     broker = Configured("broker", profile.number, config)
     return {topic: broker.number(f"{prefix}.num.partitions") for topic, prefix in _PREFIX.items()}
 
 
 @lru_cache(maxsize=4_096)
 def coordinator_partition(group: str, partitions: int) -> int:
-    """Which partition of ``__consumer_offsets`` is a group's (``GroupMetadataManager.partitionFor``).
+    """Return a group's partition of ``__consumer_offsets`` (``GroupMetadataManager.partitionFor``).
 
-    That of a transactional id in ``__transaction_state`` is found likewise (``TransactionStateManager.partitionFor``).
+    The partition of a transactional id in ``__transaction_state`` is found the same way
+    (``TransactionStateManager.partitionFor``).
     """
     return absolute(java_hash(group)) % partitions
 
 
 def java_hash(text: str) -> int:
-    """``String.hashCode``: a signed number of 32 bits over the UTF-16 code units."""
+    """Return Java's ``String.hashCode``: a signed 32-bit integer over the UTF-16 code units."""
     number = 0
     units = text.encode("utf-16-be")
     for at in range(0, len(units), 2):
@@ -461,5 +466,5 @@ def java_hash(text: str) -> int:
 
 
 def absolute(number: int) -> int:
-    """Kafka's own ``Utils.abs`` of an int: the least one, which has no counterpart, counts as 0."""
+    """Return Kafka's ``Utils.abs`` of an int: the lowest one, which has no counterpart, counts as 0."""
     return 0 if number == -(1 << 31) else abs(number)

@@ -22,7 +22,7 @@ from cluster_model.util.ranges import Range, subtract
 
 
 BEFORE_HW = -1
-"""Stands for the offset of the last record below the high watermark."""
+"""Placeholder for the offset of the last record below the high watermark."""
 
 
 def batch_to_damage(replica: Replica, offset: int) -> Batch | None:
