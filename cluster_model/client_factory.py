@@ -68,40 +68,40 @@ class ClientContext(NamedTuple):
             raise ModelError(f"no topic {topic!r}", code="no_topic")
 
 
-def make_producer(ground: ClientContext, node: int, each: ProducerSpec) -> Producer:
+def make_producer(context: ClientContext, node: int, spec: ProducerSpec) -> Producer:
     """Create one process of a producer."""
-    needs = _needs(ground, node, each)
+    needs = _needs(context, node, spec)
     config = needs[2]
-    return TransactionalProducer(ground.parts.profile, *needs) if config.transactional_id else Producer(*needs)
+    return TransactionalProducer(context.parts.profile, *needs) if config.transactional_id else Producer(*needs)
 
 
-def _needs(ground: ClientContext, node: int, each: ProducerSpec) -> ProducerNeeds:
-    streams = ground.streams
+def _needs(context: ClientContext, node: int, spec: ProducerSpec) -> ProducerNeeds:
+    streams = context.streams
     return (
-        NodeContext(ground.network, node), each, ProducerConfig.of(ground.parts.profile, each.config), ground.brokers,
-        ground.emit, streams.named(f"retry:{each.name}"), streams.named(f"partitioner:{each.name}"),
-        ground.parts.keys.get(each.name), streams.seed,
+        NodeContext(context.network, node), spec, ProducerConfig.of(context.parts.profile, spec.config),
+        context.brokers, context.emit, streams.named(f"retry:{spec.name}"), streams.named(f"partitioner:{spec.name}"),
+        context.parts.keys.get(spec.name), streams.seed,
     )  # fmt: skip
 
 
-def _make_letters(ground: ClientContext, node: int, each: GroupSpec, consumer: Consumer) -> DeadLetters:
+def _make_letters(context: ClientContext, node: int, group: GroupSpec, consumer: Consumer) -> DeadLetters:
     """Create a member's producer of dead letters: defaults of the version except ``acks=all``."""
-    spec = ProducerSpec(consumer.name + SUFFIX, each.dead_letter, 0, config={"acks": "all"}, send="sync")
-    producer = LetterProducer(*_needs(ground, node + LETTERS, spec))
-    letters = DeadLetters(producer, (consumer.name, each.name), max(1, each.fails), ground.emit)
+    spec = ProducerSpec(consumer.name + SUFFIX, group.dead_letter, 0, config={"acks": "all"}, send="sync")
+    producer = LetterProducer(*_needs(context, node + LETTERS, spec))
+    letters = DeadLetters(producer, (consumer.name, group.name), max(1, group.fails), context.emit)
     letters.on_done(consumer.delivered)
     return letters
 
 
-def _make_output(ground: ClientContext, node: int, each: GroupSpec, name: str) -> Output:
+def _make_output(context: ClientContext, node: int, group: GroupSpec, name: str) -> Output:
     """Create a member's output producer; its transactional id, if it has one, is the member's name."""
-    config = {"acks": "all", **each.to_config}
-    if each.commit != TRANSACTION:
-        spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config)
-        return PlainOutput(*_needs(ground, node + LETTERS, spec))
+    config = {"acks": "all", **group.to_config}
+    if group.commit != TRANSACTION:
+        spec = ProducerSpec(name + OUTPUT, group.to, 0, BATCH, config=config)
+        return PlainOutput(*_needs(context, node + LETTERS, spec))
     config["transactional.id"] = name
-    spec = ProducerSpec(name + OUTPUT, each.to, 0, BATCH, config=config, transactions=DRIVEN)
-    return TransactionalOutput(ground.parts.profile, *_needs(ground, node + LETTERS, spec))
+    spec = ProducerSpec(name + OUTPUT, group.to, 0, BATCH, config=config, transactions=DRIVEN)
+    return TransactionalOutput(context.parts.profile, *_needs(context, node + LETTERS, spec))
 
 
 def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
@@ -111,39 +111,39 @@ def own_producer(consumer: Consumer) -> LetterProducer | Output | None:
     return None if consumer.letters is None else consumer.letters.producer
 
 
-def make_consumer(ground: ClientContext, node: int, each: GroupSpec, member: int, instance: str = "") -> Consumer:
+def make_consumer(context: ClientContext, node: int, group: GroupSpec, member: int, instance: str = "") -> Consumer:
     """Create one process of a group member; ``instance`` replaces the configured ``group.instance.id``."""
-    parts = ground.parts
+    parts = context.parts
     # Groups have members since 0.9: before that a consumer's partitions are always assigned manually.
-    coordinated = each.coordinated and parts.profile.group_membership
-    application = Application(each.processing_us, each.commit, each.fails, each.retries, each.retry_pause_us)
-    config = ConsumerConfig.of(parts.profile, each.config)
-    if each.racks:
-        config = replace(config, rack=each.racks[member])
-    share = () if coordinated else _share(ground, each, member)
-    consumer = (ReadProcessWrite if each.to else Consumer)(
-        NodeContext(ground.network, node), f"{each.name}/{member}", each.name, parts.profile, config, share,
-        ground.brokers,
-        application, parts.lineages, ground.emit, ground.streams.seed,
-        ground.streams.named(f"retry:{each.name}/{member}"),
+    coordinated = group.coordinated and parts.profile.group_membership
+    application = Application(group.processing_us, group.commit, group.fails, group.retries, group.retry_pause_us)
+    config = ConsumerConfig.of(parts.profile, group.config)
+    if group.racks:
+        config = replace(config, rack=group.racks[member])
+    share = () if coordinated else _share(context, group, member)
+    consumer = (ReadProcessWrite if group.to else Consumer)(
+        NodeContext(context.network, node), f"{group.name}/{member}", group.name, parts.profile, config, share,
+        context.brokers,
+        application, parts.lineages, context.emit, context.streams.seed,
+        context.streams.named(f"retry:{group.name}/{member}"),
     )  # fmt: skip
     if isinstance(consumer, ReadProcessWrite):
-        consumer.write_with(_make_output(ground, node, each, consumer.name))
-    elif each.dead_letter:
-        consumer.letters = _make_letters(ground, node, each, consumer)
+        consumer.write_with(_make_output(context, node, group, consumer.name))
+    elif group.dead_letter:
+        consumer.letters = _make_letters(context, node, group, consumer)
     if coordinated:
-        settings = _settings(parts, each, instance or configured_instance(each, member))
-        stream = ground.streams.named(f"member:{consumer.name}") if settings.modern else None
-        consumer.subscribe(settings, each.topics, each.pattern, stream)
+        settings = _settings(parts, group, instance or configured_instance(group, member))
+        stream = context.streams.named(f"member:{consumer.name}") if settings.modern else None
+        consumer.subscribe(settings, group.topics, group.pattern, stream)
     return consumer
 
 
-def _share(ground: ClientContext, group: GroupSpec, member: int) -> tuple[str, ...]:
+def _share(context: ClientContext, group: GroupSpec, member: int) -> tuple[str, ...]:
     """Return the partitions of a member of a group without a coordinator: each topic in ranges over the members."""
     return tuple(
         partition
         for topic in group.topics
-        for partition in range_share(ground.partitions_of(topic), member, group.members)
+        for partition in range_share(context.partitions_of(topic), member, group.members)
     )
 
 
@@ -203,9 +203,14 @@ def client_settings(spec: ClusterSpec, profile: Profile, outside: Manners) -> Cl
 
 
 def _producer(profile: Profile, config: dict[str, ConfigValue], *, resends: bool = False) -> ProducerSettings:
-    found = ProducerConfig.of(profile, config)
+    producer_config = ProducerConfig.of(profile, config)
     return ProducerSettings(
-        found.acks, found.idempotent, found.retries, found.max_in_flight, bool(found.transactional_id), resends
+        producer_config.acks,
+        producer_config.idempotent,
+        producer_config.retries,
+        producer_config.max_in_flight,
+        bool(producer_config.transactional_id),
+        resends,
     )
 
 

@@ -72,7 +72,7 @@ def host_coordinators(
     for topic in spec.topics:
         if topic.name in INTERNAL:
             partitions[topic.name] = len(topic.placement) or topic.partitions
-    found: dict[int, GroupCoordinator] = {}
+    coordinators: dict[int, GroupCoordinator] = {}
     for broker, port in brokers:
         stream = streams.named(f"groups:{broker.id}")
         config = GroupConfig.of(profile, spec.config)
@@ -81,39 +81,39 @@ def host_coordinators(
         coordinator = GroupCoordinator(port, profile, config, broker.tenants, partitions, stream, modern, maker)
         broker.host(coordinator)
         transactions = TransactionConfig.of(profile, spec.config)
-        written = _tell_groups(coordinator)
+        on_marker = _marker_callback(coordinator)
         host = TransactionCoordinator(
-            port, profile, transactions, broker.tenants, partitions, broker.producer_ids, written,
-            _going_on(broker, coordinator), broker.connections,
+            port, profile, transactions, broker.tenants, partitions, broker.producer_ids, on_marker,
+            _write_continuation(broker, coordinator), broker.connections,
         )  # fmt: skip
         broker.host(host)
         if transactions.verifies:
             broker.check_writes(host.verifier.holds)
             coordinator.gate = host.verifier.holds
-        found[broker.id] = coordinator
-    return found
+        coordinators[broker.id] = coordinator
+    return coordinators
 
 
-def _going_on(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
+def _write_continuation(broker: Broker, groups: GroupCoordinator) -> Callable[[int, Write, KafkaError], None]:
     """Return a function that continues a verified transactional write at the coordinator or leader it came from."""
 
-    def go_on(source: int, write: Write, error: KafkaError) -> None:
+    def continue_write(source: int, write: Write, error: KafkaError) -> None:
         if isinstance(write, ProduceRequest):
             broker.go_on(source, write, error)
         else:
             groups.commit_in_transaction(source, write, commit_error(error))
 
-    return go_on
+    return continue_write
 
 
-def _tell_groups(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
+def _marker_callback(groups: GroupCoordinator) -> Callable[[str, TxnMarker], None]:
     """Return a callback that completes transactional offset commits at a marker in ``__consumer_offsets``."""
 
-    def written(partition: str, marker: TxnMarker) -> None:
+    def on_marker(partition: str, marker: TxnMarker) -> None:
         if partition.rpartition("-")[0] == OFFSETS:
             groups.transaction_ended(partition, marker.producer_id, committed=marker.committed)
 
-    return written
+    return on_marker
 
 
 # Choice of the control plane. Only the module that is needed is imported.
@@ -137,12 +137,12 @@ def make_plane(
     return ZooKeeperPlane(spec, parts, network, streams, emit)
 
 
-def share(plane: Plane, other: Plane) -> None:
+def share(plane: Plane, original: Plane) -> None:
     """Let a twin's control plane read what keyframes leave out from the original's."""
     from cluster_model.controller.kraft.control_plane import KraftPlane  # noqa: PLC0415 - looking back comes later, if ever
 
-    if isinstance(plane, KraftPlane) and isinstance(other, KraftPlane):
-        plane.read_out_of(other)
+    if isinstance(plane, KraftPlane) and isinstance(original, KraftPlane):
+        plane.read_out_of(original)
 
 
 # The liveness checker of a timed cluster.
@@ -154,15 +154,15 @@ def watch_over(cluster: "Cluster") -> Liveness:
         cluster.spec, cluster.world, cluster.plane, cluster.brokers, cluster.network,
     )  # fmt: skip
 
-    def unwell(node: int) -> bool:
+    def is_disturbed(node: int) -> bool:
         broker = brokers.get(node)
         slowed = broker is not None and bool(broker.slowed or not broker.disk.healthy)
         return slowed or network.is_slowed(node)
 
-    weather = Weather(network, (*brokers, *plane.servers), unwell)
+    weather = Weather(network, (*brokers, *plane.servers), is_disturbed)
     voters = spec.voters if world.profile.kraft else tuple(plane.servers)
     if not all(voter in network.processes for voter in voters):
-        voters = ()  # # a control plane of tests that decides without a quorum
+        voters = ()  # a control plane of tests that decides without a quorum
     percentage = 0 if world.profile.kraft else ControlSettings.of(world.profile, spec.config).imbalance_percentage
     return Liveness(
         LivenessContext(world, plane, brokers, weather, LivenessDeadlines.of(spec), voters, percentage), cluster.emit
@@ -218,7 +218,7 @@ class Cluster:
         self.lineages = parts.lineages
         self.topics = parts.registry
         """Registry of topics; the control plane reports created, changed and deleted topics to it."""
-        self._hand_out(parts.replicas)
+        self._assign_replicas(parts.replicas)
         self._add_nodes(ids)
         self.disks = Disks(self.network, self.brokers, self.disk_loss)
         self.clients = ClientProcesses(ClientContext(spec, parts, self.network, self.emit, self.streams))
@@ -231,7 +231,7 @@ class Cluster:
         self.lives = Lives(self.network, self.brokers, self.plane, self.clients, self.emit)
         """Lifecycle and CPU speed of processes."""
         self.harm = Harm(self.brokers, self.network)
-        self.world = self._seen_whole(parts, ids)
+        self.world = self._make_state(parts, ids)
         self.checker = Checker(
             self.world, self.emit, self.plane, client_settings(spec, parts.profile, self.outside.manners)
         )
@@ -242,8 +242,8 @@ class Cluster:
         self.operations: Callable[[], int] = lambda: 0
         self.faults: Callable[[str], int] = lambda name: 0
         self.group_facts = {spec.name: cluster_overview.facts(self, spec) for spec in self.spec.groups}
-        told = (self._count_operations, self._count_faults, self._felt)
-        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *told)
+        callbacks = (self._count_operations, self._count_faults, self._client_statistics)
+        self.query = Query(self.world, self.checker, lambda: self.now_us, self._groups, self.plane, *callbacks)
         self._begin()
 
     def _broker(self, number: int, parts: Parts) -> Broker:
@@ -252,13 +252,13 @@ class Cluster:
             settings_of(self.spec, parts.profile), parts.registry, self.streams.named(f"connections:{number}"),
         )  # fmt: skip
 
-    def _seen_whole(self, parts: Parts, ids: tuple[int, ...]) -> World:
-        made = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
+    def _make_state(self, parts: Parts, ids: tuple[int, ...]) -> World:
+        objects = (self.profile, parts.committed.records, parts.replicas, parts.lineages)
         plane = self.plane
-        asked = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
-        return World(*made, self.is_up, ids, self._known, *asked)
+        queries = (plane.broker_epoch, plane.being_deleted, lambda: plane.session_us)
+        return World(*objects, self.is_up, ids, self._known, *queries)
 
-    def _hand_out(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
+    def _assign_replicas(self, replicas: Mapping[str, Mapping[int, Replica]]) -> None:
         for name, by_broker in replicas.items():
             for broker, replica in by_broker.items():
                 self.brokers[broker].replicas[name] = replica
@@ -301,8 +301,8 @@ class Cluster:
 
     def _begin(self) -> None:
         servers = (*self.brokers, *self.plane.controllers())
-        others = (OUTSIDE, *[node for node in self.plane.servers if node not in servers])
-        self.network.stand([node for node in self.network.processes if node not in others], servers)
+        unconnected = (OUTSIDE, *[node for node in self.plane.servers if node not in servers])
+        self.network.stand([node for node in self.network.processes if node not in unconnected], servers)
         self.plane.begin()
         for broker in self.brokers.values():
             broker.formed()
@@ -334,10 +334,10 @@ class Cluster:
         if not max_events and stop is None:
             kernel.run_until(until_us)
             return StopReason.TIME
-        left = max_events or -1
+        remaining = max_events or -1
         while True:
             # The limit is checked first: the clock's time after so many events must not depend on ``until_us``.
-            if left == 0:
+            if remaining == 0:
                 return StopReason.EVENTS
             at = kernel.next_at()
             if at < 0 or at > until_us:
@@ -345,7 +345,7 @@ class Cluster:
                 return StopReason.TIME
             traced = self.trace.count
             kernel.step()
-            left -= 1
+            remaining -= 1
             if stop is not None and self.trace.count != traced and stop():
                 return StopReason.CONDITION
 
@@ -384,7 +384,7 @@ class Cluster:
             return
         self.network.rouse()
         self.streams.reseed(seed)
-        self.load(self.save())  # # rebuilds links and in-flight messages with the new seed
+        self.load(self.save())  # rebuilds links and in-flight messages with the new seed
 
     def is_up(self, node: int) -> bool:
         """Whether a process is running or paused."""
@@ -456,28 +456,28 @@ class Cluster:
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, (*lag, (fault, latency_us, jitter_us)))
-        self._disturbed(source, target)
+        self._link_changed(source, target)
 
     def remove_lag(self, source: int, target: int, fault: int) -> None:
         """Remove the latency that the fault added by :meth:`add_lag`."""
         for one, other in self.wiring.links(source, target):
             lag = self.network.link(one, other).lag
             self.network.slow_down(one, other, tuple(entry for entry in lag if entry[0] != fault))
-        self._disturbed(source, target)
+        self._link_changed(source, target)
 
     def cut(self, source: int, target: int, fault: int) -> None:
         """Drop all packets of one direction of a link until no fault cuts it any more."""
         for one, other in self.wiring.links(source, target):
             self.network.cut(one, other, fault)
-        self._disturbed(source, target)
+        self._link_changed(source, target)
 
     def mend(self, source: int, target: int, fault: int) -> None:
         """Remove the cut that the fault made by :meth:`cut`."""
         for one, other in self.wiring.links(source, target):
             self.network.mend(one, other, fault)
-        self._disturbed(source, target)
+        self._link_changed(source, target)
 
-    def _disturbed(self, source: int, target: int) -> None:
+    def _link_changed(self, source: int, target: int) -> None:
         """Restart the deadlines of liveness checks that involve these two nodes."""
         if self.checker.liveness is not None:
             self.checker.liveness.sight.weather.link_changed(source, target, self.now_us)
@@ -489,9 +489,9 @@ class Cluster:
 
     def nodes(self) -> tuple[int, ...]:
         """Return the node id of every process; a process with two clients is listed once, by its main node."""
-        others = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
-        others += self.clients.rivals.absent
-        return tuple([node for node in self.network.processes if node not in others])
+        hidden = [each for node in self.clients.names for each in self.clients.together(node)[1:]]
+        hidden += self.clients.rivals.absent
+        return tuple([node for node in self.network.processes if node not in hidden])
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
         """Run an administrator's leader election; LEADER_NOT_AVAILABLE while no controller is running."""
@@ -520,7 +520,7 @@ class Cluster:
     def _groups(self) -> dict[str, GroupFacts]:
         return self.group_facts
 
-    def _felt(self) -> Experience | None:
+    def _client_statistics(self) -> Experience | None:
         return None if self.experience is None else self.experience()
 
     def _count_operations(self) -> int:

@@ -156,12 +156,12 @@ def owned(cluster: "Cluster", spec: GroupSpec) -> int:
 
 def positions(cluster: "Cluster", spec: GroupSpec) -> dict[str, int]:
     """Return partition → the group's position; the furthest where a rebalance leaves several consumers."""
-    found: dict[str, int] = {}
+    furthest: dict[str, int] = {}
     for consumer in cluster.consumers.values():
         if consumer.group == spec.name:
             for name, position in consumer.positions.items():
-                found[name] = max(position, found.get(name, position))
-    return found
+                furthest[name] = max(position, furthest.get(name, position))
+    return furthest
 
 
 def facts(cluster: "Cluster", spec: GroupSpec) -> GroupFacts:

@@ -78,15 +78,15 @@ class Attempt(NamedTuple):
 class Writing:
     """Tracker of the batches that external clients produce, from request to outcome."""
 
-    __slots__ = ("_acked", "_committing", "_emit", "_flying", "_left", "_next", "_open")
+    __slots__ = ("_acked", "_committing", "_emit", "_in_flight", "_next", "_open", "_retriable")
 
     def __init__(self, emit: Callable[[Event], None]) -> None:
         self._emit = emit
         self._next: dict[tuple[str, str], int] = {}
         """(client, partition) → sequence number of its next record."""
-        self._flying: dict[int, tuple[int, Attempt]] = {}
+        self._in_flight: dict[int, tuple[int, Attempt]] = {}
         """Correlation token of a request in flight → (broker, batch)."""
-        self._left: dict[tuple[str, str, Mark], Attempt] = {}
+        self._retriable: dict[tuple[str, str, Mark], Attempt] = {}
         """Batches with a retriable error that wait for another attempt."""
         self._acked: dict[tuple[str, str], tuple[tuple[Mark, int], ...]] = {}
         """(client, partition) → its last acknowledged idempotent batches: (mark, first number)."""
@@ -97,26 +97,26 @@ class Writing:
 
     def sent(self, now: int, token: int, broker: int, request: ProduceRequest) -> ProduceRequest:
         """Record a produce request; returns it with the sequence number that the model uses."""
-        client, partition = place = request.client, request.partition
+        client, partition = key = request.client, request.partition
         idempotent = request.producer_id >= 0
         mark: Mark = (
             (request.producer_id, request.producer_epoch, request.sequence)
             if idempotent
             else (request.payload[_CRC], request.records, request.size)
         )
-        attempt = self._left.pop((client, partition, mark), None)
-        known = next((first for other, first in self._acked.get(place, ()) if other == mark), -1)
+        attempt = self._retriable.pop((client, partition, mark), None)
+        known = next((first for other, first in self._acked.get(key, ()) if other == mark), -1)
         count, acks = request.records, request.acks
         if attempt is None and known < 0:
-            first = self._next.get(place, 0)
-            self._next[place] = first + count
+            first = self._next.get(key, 0)
+            self._next[key] = first + count
             attempt = Attempt(client, partition, first, count, acks, now, request.producer_id, mark)
             self._emit(RecordsSent(now, client, partition, first, count, acks))
         else:
             attempt = attempt or Attempt(client, partition, known, count, acks, now, request.producer_id, mark)
             self._emit(ProduceRetried(now, client, partition, broker, attempt.first, count))
         if acks:
-            self._flying[token] = (broker, attempt)
+            self._in_flight[token] = (broker, attempt)
         else:
             self._emit(RecordsAcked(now, client, partition, attempt.first, count, 0, broker, -1, -1, 0, -1))
         origin = attempt.first - request.sequence if idempotent else 0
@@ -124,18 +124,18 @@ class Writing:
 
     def answered(self, now: int, broker: int, response: ProduceResponse) -> None:
         """Record a broker's produce response."""
-        _broker, attempt = self._flying.pop(response.correlation, (broker, None))
+        _broker, attempt = self._in_flight.pop(response.correlation, (broker, None))
         if attempt is None:
             return
         if response.error and response.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
-            self._refused(now, broker, attempt, KafkaError(response.error))
+            self._rejected(now, broker, attempt, KafkaError(response.error))
             return
-        place, mark = (attempt.client, attempt.partition), attempt.mark
-        acked = self._acked.get(place, ())
-        if any(other == mark for other, _first in acked):
+        key, mark = (attempt.client, attempt.partition), attempt.mark
+        acked_batches = self._acked.get(key, ())
+        if any(other == mark for other, _first in acked_batches):
             return
         if attempt.producer_id >= 0:
-            self._acked[place] = (*acked[1 - REMEMBERED :], (mark, attempt.first))
+            self._acked[key] = (*acked_batches[1 - REMEMBERED :], (mark, attempt.first))
         event = RecordsAcked(
             now, attempt.client, attempt.partition, attempt.first, attempt.records, attempt.acks, broker,
             response.leader_epoch, response.log_offset, now - attempt.sent_at, response.lineage,
@@ -145,26 +145,26 @@ class Writing:
         else:
             self._emit(event)
 
-    def _refused(self, now: int, broker: int, attempt: Attempt, error: KafkaError) -> None:
-        may_be_there = error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or attempt.acks == ALL)
-        attempt = attempt._replace(written=attempt.written or may_be_there, error=error.name)
+    def _rejected(self, now: int, broker: int, attempt: Attempt, error: KafkaError) -> None:
+        may_be_written = error not in PROVES_NOT_WRITTEN and (error not in WHILE_WAITING_TOO or attempt.acks == ALL)
+        attempt = attempt._replace(written=attempt.written or may_be_written, error=error.name)
         client, partition, first, count, acks = attempt[:5]
         self._emit(ProduceRefused(now, client, partition, broker, acks, error.name, first, count))
         if error in RETRIABLE:
-            self._left[client, partition, attempt.mark] = attempt
+            self._retriable[client, partition, attempt.mark] = attempt
         else:
-            self._ended(now, attempt)
+            self._finish(now, attempt)
 
-    def _ended(self, now: int, attempt: Attempt) -> None:
-        ended: type[RecordsUnknown] | type[RecordsFailed] = RecordsUnknown if attempt.written else RecordsFailed
+    def _finish(self, now: int, attempt: Attempt) -> None:
+        event: type[RecordsUnknown] | type[RecordsFailed] = RecordsUnknown if attempt.written else RecordsFailed
         client, partition, first, count, acks, sent_at = attempt[:6]
-        self._emit(ended(now, client, partition, first, count, acks, attempt.error, now - sent_at))
+        self._emit(event(now, client, partition, first, count, acks, attempt.error, now - sent_at))
 
     def unanswered(self, now: int, token: int) -> None:
         """Record that no response will come: the connection broke, or the client closed it."""
-        flown = self._flying.pop(token, None)
-        if flown is not None:
-            self._refused(now, flown[0], flown[1], KafkaError.NETWORK_EXCEPTION)
+        entry = self._in_flight.pop(token, None)
+        if entry is not None:
+            self._rejected(now, entry[0], entry[1], KafkaError.NETWORK_EXCEPTION)
 
     # -- transactions -----------------------------------------------------------------------------------------------
 
@@ -181,8 +181,8 @@ class Writing:
         """Record the outcome of a transaction."""
         self._committing.pop(producer_id, None)
         for each in self._open.pop(producer_id, ()):
-            at_us, *told, latency_us, stint = each.values()
-            fields = (now, *told, latency_us + now - at_us, stint)
+            at_us, *identity, latency_us, branch = each.values()
+            fields = (now, *identity, latency_us + now - at_us, branch)
             self._emit(RecordsAcked(*fields) if committed else RecordsAborted(*fields))
 
     def begun_anew(self, now: int, producer_id: int) -> None:
@@ -197,32 +197,32 @@ class Writing:
 
     def _left_open(self, now: int, written: tuple[RecordsAcked, ...]) -> None:
         for each in written:
-            told = (each.client, each.partition, each.sequence, each.count, each.acks)
-            self._emit(RecordsUnknown(now, *told, "transaction left open", each.latency_us))
+            identity = (each.client, each.partition, each.sequence, each.count, each.acks)
+            self._emit(RecordsUnknown(now, *identity, "transaction left open", each.latency_us))
 
     # -- the end ----------------------------------------------------------------------------------------------------
 
     def close(self, now: int) -> None:
         """End the session: pending records are unknown or failed."""
-        for _broker, attempt in self._flying.values():
-            self._ended(now, attempt._replace(written=True))
-        for attempt in self._left.values():
-            self._ended(now, attempt)
+        for _broker, attempt in self._in_flight.values():
+            self._finish(now, attempt._replace(written=True))
+        for attempt in self._retriable.values():
+            self._finish(now, attempt)
         for written in self._open.values():
             self._left_open(now, written)
-        self._flying.clear()
-        self._left.clear()
+        self._in_flight.clear()
+        self._retriable.clear()
         self._open.clear()
         self._committing.clear()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        tables = (self._next, self._flying, self._left, self._acked, self._open, self._committing)
+        tables = (self._next, self._in_flight, self._retriable, self._acked, self._open, self._committing)
         return tuple([tuple(table.items()) for table in tables])
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._next, self._flying, self._left, self._acked, self._open, self._committing = map(dict, saved)
+        self._next, self._in_flight, self._retriable, self._acked, self._open, self._committing = map(dict, saved)
 
 
 # Settings of external clients, inferred from their requests.
@@ -253,21 +253,21 @@ class Manners:
     def wrote(self, request: ProduceRequest) -> None:
         """Update a producer's settings from a produce request."""
         client = request.client
-        asked = (request.acks, request.producer_id, request.kind != PLAIN)
+        terms = (request.acks, request.producer_id, request.kind != PLAIN)
         last = self._last.get(client)
-        if asked == last:
+        if terms == last:
             return
-        self._last[client] = asked
-        acks, producer_id, transactional = asked
+        self._last[client] = terms
+        acks, producer_id, transactional = terms
         known = self.producers.get(client)
-        found = ProducerSettings(acks, producer_id >= 0, 1, IN_FLIGHT, transactional)
+        inferred = ProducerSettings(acks, producer_id >= 0, 1, IN_FLIGHT, transactional)
         if known is not None and last is not None:
-            found = ProducerSettings(
+            inferred = ProducerSettings(
                 max(acks, known.acks) if ALL in (acks, known.acks) else min(acks, known.acks),
-                found.idempotent and known.idempotent, 1, IN_FLIGHT, transactional or known.transactional,
+                inferred.idempotent and known.idempotent, 1, IN_FLIGHT, transactional or known.transactional,
                 known.resends or last[1] != producer_id,
             )  # fmt: skip
-        self.producers[client] = found
+        self.producers[client] = inferred
 
     def begun(self, client: str, transactional_id: str) -> None:
         """Record a client's InitProducerId request."""
@@ -307,15 +307,25 @@ def reads(
     known = lineages[data.partition]
     records = readable(data.records, checks=True)
     for start, end in handed_out(known, records, data.aborted):
-        for index, (first, stint) in enumerate(records.extents):
+        for index, (first, branch) in enumerate(records.extents):
             low = max(first, start)
             high = min(records.extents[index + 1][0] if index + 1 < len(records.extents) else end, end)
             if low >= high:
                 continue
-            for begin, until, count, appended_us in appended_together(known.by_id[stint], records, low, high):
-                late = now - appended_us
+            for begin, until, count, appended_us in appended_together(known.by_id[branch], records, low, high):
+                latency_us = now - appended_us
                 yield RecordsRead(
-                    now, client, group, data.partition, broker, data.leader_epoch, begin, count, late, stint, until
+                    now,
+                    client,
+                    group,
+                    data.partition,
+                    broker,
+                    data.leader_epoch,
+                    begin,
+                    count,
+                    latency_us,
+                    branch,
+                    until,
                 )
 
 
@@ -342,7 +352,7 @@ class Outside:
     """The external clients' node; requests are numbered by tokens, which are their correlation ids."""
 
     __slots__ = (
-        "_asked", "_emit", "_groups", "_lineages", "_network", "_port", "_token", "_writing", "is_open", "manners",
+        "_emit", "_groups", "_lineages", "_network", "_pending", "_port", "_token", "_writing", "is_open", "manners",
         "on_answer", "on_broken",
     )  # fmt: skip
 
@@ -355,16 +365,16 @@ class Outside:
         self._emit = emit
         self._lineages = lineages
         self._token = 0
-        self._asked: dict[int, PendingRequest] = {}
+        self._pending: dict[int, PendingRequest] = {}
         """Token → request without a response."""
         self._groups: dict[str, str] = {}
         """Client → the group that it last joined."""
         self._writing = Writing(emit)
         self.manners = Manners()
         self.is_open = False
-        self.on_answer: Callable[[int, Any], None] = _nobody_listens
+        self.on_answer: Callable[[int, Any], None] = _ignore_response
         """Called with a token and the response; also with an unexpected one: a failed acks=0 request."""
-        self.on_broken: Callable[[int], None] = _nobody_cares
+        self.on_broken: Callable[[int], None] = _ignore_disconnect
         """Called with a broker to which all connections broke."""
 
     @property
@@ -405,28 +415,28 @@ class Outside:
             elif isinstance(request, EndTxnRequest) and request.committed:
                 self._writing.commits(request.producer_id)
         kept = request._replace(payload=b"") if isinstance(request, ProduceRequest) else request
-        self._asked[token] = (broker, client, kept)
+        self._pending[token] = (broker, client, kept)
         self._port.send(broker, message)
         return token
 
     def drop(self, tokens: Iterable[int]) -> None:
         """Discard requests of a client that is gone: nothing waits for their responses."""
         for token in tokens:
-            if self._asked.pop(token, None) is not None:
+            if self._pending.pop(token, None) is not None:
                 self._writing.unanswered(self._port.now, token)
 
     def receive(self, source: int, message: Any) -> None:
         """Handle a response; one that nothing waits for is ignored, unless it makes the broker close the connection."""
         token = message.correlation
-        asked = self._asked.pop(token, None)
-        if asked is not None:
-            self._book(source, asked, message)
+        pending = self._pending.pop(token, None)
+        if pending is not None:
+            self._record(source, pending, message)
             self.on_answer(token, message)
         elif isinstance(message, ProduceResponse) and message.error:
             self.on_answer(token, message)
 
-    def _book(self, source: int, asked: PendingRequest, message: Any) -> None:
-        _broker, client, request = asked
+    def _record(self, source: int, pending: PendingRequest, message: Any) -> None:
+        _broker, client, request = pending
         now = self._port.now
         if isinstance(message, ProduceResponse):
             self._writing.answered(now, source, message)
@@ -438,8 +448,8 @@ class Outside:
         elif isinstance(message, OffsetCommitResponse) and isinstance(request, OffsetCommitRequest):
             for each, (_partition, error) in zip(request.offsets, message.partitions, strict=False):
                 if not error:
-                    told = (client, request.group_id, each.partition, each.offset, COMMIT)
-                    self._emit(OffsetsCommitted(now, *told))
+                    commit = (client, request.group_id, each.partition, each.offset, COMMIT)
+                    self._emit(OffsetsCommitted(now, *commit))
         elif isinstance(request, InitProducerIdRequest) and request.transactional_id and not message.error:
             self._writing.begun_anew(now, message.producer_id)
         elif isinstance(request, EndTxnRequest) and not message.error:
@@ -450,20 +460,20 @@ class Outside:
 
     def on_disconnect(self, peer: int) -> None:
         """Handle the loss of a broker, and of every client's connection to it."""
-        self.drop([token for token, (broker, _client, _request) in self._asked.items() if broker == peer])
+        self.drop([token for token, (broker, _client, _request) in self._pending.items() if broker == peer])
         self.on_broken(peer)
 
     def close(self) -> None:
         """End the session and complete the record of outcomes."""
-        self._asked.clear()
+        self._pending.clear()
         self._writing.close(self._port.now)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; empty if no external client ever connected."""
         if not self.is_open:
             return ()
-        asked, groups = tuple(self._asked.items()), tuple(self._groups.items())
-        return (self._token, asked, groups, self._writing.save(), self.manners.save())
+        pending, groups = tuple(self._pending.items()), tuple(self._groups.items())
+        return (self._token, pending, groups, self._writing.save(), self.manners.save())
 
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Add or remove the process, as in a keyframe, before the network's state is loaded."""
@@ -475,8 +485,8 @@ class Outside:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
-        self._token, asked, groups, writing, manners = saved or (0, (), (), ((),) * 6, ())
-        self._asked, self._groups = dict(asked), dict(groups)
+        self._token, pending, groups, writing, manners = saved or (0, (), (), ((),) * 6, ())
+        self._pending, self._groups = dict(pending), dict(groups)
         self._writing.load(writing)
         self.manners.load(manners)
 
@@ -485,9 +495,9 @@ def _joins(request: Any) -> bool:
     return isinstance(request, ConsumerGroupHeartbeatRequest) and request.member_epoch == JOIN
 
 
-def _nobody_listens(_token: int, _answer: Any) -> None:
+def _ignore_response(_token: int, _answer: Any) -> None:
     """Ignore a response: in a replay there are no external clients."""
 
 
-def _nobody_cares(_broker: int) -> None:
+def _ignore_disconnect(_broker: int) -> None:
     """Ignore a broken connection: in a replay there are no external clients."""

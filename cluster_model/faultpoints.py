@@ -72,9 +72,9 @@ class Disks:
         elif state is ProcessState.RUNNING:
             broker.writes.halt(FAILED)
 
-    def _refuse(self, node: int, fault: int, broken: DiskFailure) -> None:
+    def _refuse(self, node: int, fault: int, failure: DiskFailure) -> None:
         self._network.rouse(node)
-        self._brokers[node].disk.broken[fault] = broken
+        self._brokers[node].disk.broken[fault] = failure
         self._brokers[node].writes.changed()
 
     def mend(self, node: int, fault: int) -> None:
@@ -311,16 +311,20 @@ class Wiring:
 
     def connected(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return those of these pairs that have a connection now."""
-        stands = self._network.standing
-        return [(one, other) for one, other in self._between(pairs) if stands(one, other) or stands(other, one)]
+        is_used = self._network.standing
+        return [
+            (source, target)
+            for source, target in self._between(pairs)
+            if is_used(source, target) or is_used(target, source)
+        ]
 
     def _between(self, pairs: Iterable[Pair]) -> list[Pair]:
         """Return each connection once; both directions are one connection."""
         found: dict[Pair, None] = {}
         for source, target in pairs:
-            for one, other in self.links(source, target):
-                if (other, one) not in found:
-                    found[one, other] = None
+            for sender, receiver in self.links(source, target):
+                if (receiver, sender) not in found:
+                    found[sender, receiver] = None
         return list(found)
 
     def links(self, source: int, target: int) -> list[Pair]:
@@ -400,50 +404,50 @@ class ClientFaults:
 
     def __init__(
         self,
-        ground: ClientContext,
+        context: ClientContext,
         names: dict[int, str],
         producers: dict[str, Producer],
         consumers: dict[str, Consumer],
     ) -> None:
         """Keep the tables of :class:`~cluster_model.process_control.ClientProcesses`."""
-        self._ground = ground
+        self._context = context
         self._names = names
         self._producers = producers
         self._consumers = consumers
-        self._laid: dict[tuple[str, int], tuple[tuple[Any, ...], ...]] = {}
+        self._active: dict[tuple[str, int], tuple[tuple[Any, ...], ...]] = {}
         """(kind, node) → (fault number, its parameters) of each fault, in the order of injection."""
 
-    def _lay(self, kind: str, node: int, fault: int, *what: Any) -> None:
-        others = [each for each in self._laid.get((kind, node), ()) if each[0] != fault]
-        self._laid[kind, node] = (*others, (fault, *what))
+    def _apply(self, kind: str, node: int, fault: int, *parameters: Any) -> None:
+        kept = [each for each in self._active.get((kind, node), ()) if each[0] != fault]
+        self._active[kind, node] = (*kept, (fault, *parameters))
         self.tell(node)
 
     def _of(self, kind: str, node: int) -> tuple[tuple[Any, ...], ...]:
-        return self._laid.get((kind, node), ())
+        return self._active.get((kind, node), ())
 
     def lift(self, node: int, fault: int) -> None:
         """Remove everything that a fault applied to a client."""
         for kind in CLIENT_FAULT_KINDS:
             left = tuple([each for each in self._of(kind, node) if each[0] != fault])
             if left:
-                self._laid[kind, node] = left
+                self._active[kind, node] = left
             else:
-                self._laid.pop((kind, node), None)
+                self._active.pop((kind, node), None)
         self.tell(node)
 
     # -- consumers -------------------------------------------------------------------------------------------------
 
     def stall(self, node: int, fault: int, more_us: int) -> None:
         """Delay a consumer's application by ``more_us`` for the records of every poll."""
-        self._lay(STALL, node, fault, more_us)
+        self._apply(STALL, node, fault, more_us)
 
     def slow(self, node: int, fault: int, more_us: int, factor_ppm: int) -> None:
         """Scale the processing time of every record by ``factor_ppm`` millionths and add ``more_us``."""
-        self._lay(SLOW, node, fault, more_us, factor_ppm)
+        self._apply(SLOW, node, fault, more_us, factor_ppm)
 
     def fail(self, node: int, fault: int, trouble: HandlerFault) -> None:
         """Make a consumer's record handler fail."""
-        self._lay(TROUBLE, node, fault, *trouble)
+        self._apply(TROUBLE, node, fault, *trouble)
 
     def pause(self, node: int, fault: int) -> None:
         """Make a consumer's application pause its currently assigned partitions."""
@@ -455,7 +459,7 @@ class ClientFaults:
 
     def claim(self, node: int, fault: int, instance: str) -> None:
         """Give the next processes of a member another ``group.instance.id``."""
-        self._lay(INSTANCE, node, fault, instance)
+        self._apply(INSTANCE, node, fault, instance)
 
     def instance(self, node: int) -> str:
         """Return the ``group.instance.id`` that a fault gives a member's next process, empty for its own."""
@@ -466,15 +470,15 @@ class ClientFaults:
 
     def pace(self, node: int, fault: int, ppm: int) -> None:
         """Scale the record rate of a producer's application to ``ppm`` millionths."""
-        self._lay(PACE, node, fault, ppm)
+        self._apply(PACE, node, fault, ppm)
 
     def heat(self, node: int, fault: int, key: int, share_ppm: int) -> None:
         """Give one key this share of a producer's records; only where :attr:`Producer.keyed`."""
-        self._lay(HEAT, node, fault, key, share_ppm)
+        self._apply(HEAT, node, fault, key, share_ppm)
 
     def lose_acks(self, node: int, fault: int, count: int, partition: str = "") -> None:
         """Lose the next ``count`` responses to a producer, of all partitions if ``partition`` is empty."""
-        self._lay(LOST, node, fault, count, partition)
+        self._apply(LOST, node, fault, count, partition)
 
     def acks_to_lose(self, node: int, fault: int) -> int:
         """Return how many more responses that fault will lose."""
@@ -482,9 +486,9 @@ class ClientFaults:
 
     def _loses(self, node: int, partition: str) -> bool:
         entries = self._of(LOST, node)
-        for place, (fault, left, only) in enumerate(entries):
+        for index, (fault, left, only) in enumerate(entries):
             if left and only in ("", partition):
-                self._laid[LOST, node] = (*entries[:place], (fault, left - 1, only), *entries[place + 1 :])
+                self._active[LOST, node] = (*entries[:index], (fault, left - 1, only), *entries[index + 1 :])
                 return True
         return False
 
@@ -494,11 +498,11 @@ class ClientFaults:
         """Apply all active faults of a client to its current process."""
         name = self._names[node]
         if name in self._consumers:
-            self._tell_consumer(node, self._consumers[name])
+            self._update_consumer(node, self._consumers[name])
         else:
-            self._tell_producer(node, self._producers[name])
+            self._update_producer(node, self._producers[name])
 
-    def _tell_consumer(self, node: int, consumer: Consumer) -> None:
+    def _update_consumer(self, node: int, consumer: Consumer) -> None:
         handling = consumer.handling
         handling.stall_us = sum(more for _fault, more in self._of(STALL, node))
         handling.slower_us = sum(more for _fault, more, _factor in self._of(SLOW, node))
@@ -508,7 +512,7 @@ class ClientFaults:
         handling.factor_ppm = factor
         handling.troubles = tuple([HandlerFault(*each) for _fault, *each in self._of(TROUBLE, node)])
 
-    def _tell_producer(self, node: int, producer: Producer) -> None:
+    def _update_producer(self, node: int, producer: Producer) -> None:
         ppm = USUAL_PPM
         for _fault, each in self._of(PACE, node):
             ppm = ppm * each // USUAL_PPM
@@ -518,15 +522,15 @@ class ClientFaults:
 
     def guard(self, node: int) -> None:
         """Wrap whatever runs on a producer's node if responses to it are to be lost."""
-        process = self._ground.network.processes[node]
+        process = self._context.network.processes[node]
         if self._of(LOST, node) and not isinstance(process.node, LostAnswers):
             producer = self._producers[self._names[node]]
             process.run(LostAnswers(process.node, producer, lambda partition: self._loses(node, partition)))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        return tuple(self._laid.items())
+        return tuple(self._active.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`; call :meth:`tell` for each client after it is loaded."""
-        self._laid = dict(saved)
+        self._active = dict(saved)

@@ -68,16 +68,16 @@ KILLED: Final = "crash"
 class Rivals:
     """Duplicate instances of all transactional producers of a cluster; at most one for each producer."""
 
-    def __init__(self, ground: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
+    def __init__(self, context: ClientContext, specs: Mapping[int, ProducerSpec]) -> None:
         """Keep the producers; ``specs``: node id → spec of its producer."""
-        self._ground = ground
+        self._context = context
         self._specs = specs
         self._producers: dict[int, Producer] = {}
         """Node of the first process → producer of the duplicate instance, also after that has ended."""
 
     def is_there(self, node: int) -> bool:
         """Whether a producer has a running duplicate instance."""
-        process = self._ground.network.processes.get(node + RIVALS)
+        process = self._context.network.processes.get(node + RIVALS)
         return process is not None and process.state is not ProcessState.DOWN
 
     @property
@@ -97,18 +97,18 @@ class Rivals:
 
     def start(self, node: int) -> None:
         """Start a duplicate instance of a producer that has none."""
-        former = self._producers.get(node)
-        producer = self._made(node)
-        network, emit = self._ground.network, self._ground.emit
-        if former is not None:
-            producer.succeed(former)
+        previous = self._producers.get(node)
+        producer = self._create(node)
+        network, emit = self._context.network, self._context.emit
+        if previous is not None:
+            producer.succeed(previous)
             network.restart(node + RIVALS)
         emit(NodeUp(network.kernel.now, self._spec(node).name, NOBODY))
         producer.begin(())
 
-    def _made(self, node: int) -> Producer:
-        network, spec = self._ground.network, self._spec(node)
-        producer = self._producers[node] = make_producer(self._ground, node + RIVALS, spec)
+    def _create(self, node: int) -> Producer:
+        network, spec = self._context.network, self._spec(node)
+        producer = self._producers[node] = make_producer(self._context, node + RIVALS, spec)
         if node + RIVALS in network.processes:
             network.processes[node + RIVALS].run(producer)
         else:
@@ -117,10 +117,10 @@ class Rivals:
 
     def end(self, node: int) -> None:
         """Kill a producer's duplicate instance."""
-        network = self._ground.network
+        network = self._context.network
         network.rouse(node + RIVALS)
         network.crash(node + RIVALS)
-        self._ground.emit(NodeDown(network.kernel.now, self._spec(node).name, NOBODY, KILLED))
+        self._context.emit(NodeDown(network.kernel.now, self._spec(node).name, NOBODY, KILLED))
         self._producers[node].died()
 
     def stop(self) -> None:
@@ -135,9 +135,9 @@ class Rivals:
     def prepare(self, saved: tuple[Any, ...]) -> None:
         """Create the same duplicate instances as in a keyframe, before the network's state is loaded."""
         for node in tuple(self._producers):
-            del self._producers[node], self._ground.network.processes[node + RIVALS]
+            del self._producers[node], self._context.network.processes[node + RIVALS]
         for node, _producer in saved:
-            self._made(node)
+            self._create(node)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`, after :meth:`prepare`."""
@@ -184,13 +184,13 @@ class ClosingProducer:
 class ClientProcesses:
     """All producers and consumers by name, and the nodes they run on."""
 
-    def __init__(self, ground: ClientContext) -> None:
+    def __init__(self, context: ClientContext) -> None:
         """Add every client to the network.
 
         Raises:
             ModelError: a client's topic does not exist, or settings contradict themselves.
         """
-        self._ground = ground
+        self._context = context
         self.producers: dict[str, Producer] = {}
         self.consumers: dict[str, Consumer] = {}
         self.names: dict[int, str] = {}
@@ -202,34 +202,34 @@ class ClientProcesses:
         self._leaving: dict[int, None] = {}
         """Nodes that are shutting down cleanly."""
         self._stopped = False
-        self.faults = ClientFaults(ground, self.names, self.producers, self.consumers)
+        self.faults = ClientFaults(context, self.names, self.producers, self.consumers)
         """Faults of applications and their connections."""
-        self.rivals = Rivals(ground, self._producer_specs)
+        self.rivals = Rivals(context, self._producer_specs)
         """Duplicate instances of transactional producers."""
-        spec = ground.spec
+        spec = context.spec
         for node, each in enumerate(spec.producers, FIRST_PRODUCER):
-            ground.check_topic(each.topic)
+            context.check_topic(each.topic)
             self._producer_specs[node] = each
-            self._add(node, each.name, make_producer(ground, node, each))
+            self._add(node, each.name, make_producer(context, node, each))
         members = [(group, member) for group in spec.groups for member in range(group.members)]
         for node, (group, member) in enumerate(members, FIRST_CONSUMER):
-            for topic in () if group.coordinated and ground.parts.profile.group_membership else group.topics:
-                ground.check_topic(topic)
+            for topic in () if group.coordinated and context.parts.profile.group_membership else group.topics:
+                context.check_topic(topic)
             self._members[node] = (group, member)
-            self._add(node, f"{group.name}/{member}", make_consumer(ground, node, group, member))
+            self._add(node, f"{group.name}/{member}", make_consumer(context, node, group, member))
         for node in self._members:
             self._add_letters(node)
 
     def _add(self, node: int, name: str, client: Producer | Consumer) -> None:
         self.names[node] = name
-        self._ground.network.add(node, name, client)
-        self._place(name, client)
+        self._context.network.add(node, name, client)
+        self._register(name, client)
 
     def _add_letters(self, node: int) -> None:
         own = own_producer(self.consumers[self.names[node]])
         if own is not None:
-            self._ground.check_topic(own.spec.topic)
-            self._ground.network.add(node + LETTERS, own.spec.name, own)
+            self._context.check_topic(own.spec.topic)
+            self._context.network.add(node + LETTERS, own.spec.name, own)
 
     @property
     def letter_producers(self) -> tuple[LetterProducer | Output, ...]:
@@ -239,10 +239,10 @@ class ClientProcesses:
 
     def together(self, node: int) -> tuple[int, ...]:
         """Return the node, and that of its application's other client: both share one process."""
-        processes = self._ground.network.processes
+        processes = self._context.network.processes
         return (node, node + LETTERS) if node in self._members and node + LETTERS in processes else (node,)
 
-    def _place(self, name: str, client: Producer | Consumer) -> None:
+    def _register(self, name: str, client: Producer | Consumer) -> None:
         if isinstance(client, Producer):
             self.producers[name] = client
         else:
@@ -252,7 +252,7 @@ class ClientProcesses:
         """Start all clients, with the cluster's initial metadata."""
         for producer in self.producers.values():
             producer.begin(states)
-        racks = {broker.id: broker.rack for broker in self._ground.spec.brokers if broker.rack}
+        racks = {broker.id: broker.rack for broker in self._context.spec.brokers if broker.rack}
         for consumer in self.consumers.values():
             consumer.begin(states, racks)
         for letters in self.letter_producers:
@@ -267,7 +267,7 @@ class ClientProcesses:
 
     def died(self, node: int, *, silent: bool = False) -> None:
         """Handle the end of a process; ``silent``: its machine lost power, so no connection is closed."""
-        name, network = self.names[node], self._ground.network
+        name, network = self.names[node], self._context.network
         self._leaving.pop(node, None)
         if node in self._producer_specs:
             self._producer_died(node, self.producers[name])
@@ -280,38 +280,38 @@ class ClientProcesses:
             own.died()
         self.renew(node)
 
-    def _producer_died(self, node: int, former: Producer) -> None:
-        unconfirmed = former.died()
+    def _producer_died(self, node: int, previous: Producer) -> None:
+        unconfirmed = previous.died()
         if self._producer_specs[node].resends:
             self._unconfirmed[node] = self._unconfirmed.get(node, ()) + unconfirmed
-        heir = make_producer(self._ground, node, self._producer_specs[node])
-        heir.succeed(former)
+        successor = make_producer(self._context, node, self._producer_specs[node])
+        successor.succeed(previous)
         if self._stopped:
-            heir.stop()
-        self._ground.network.processes[node].run(heir)
-        self._place(self.names[node], heir)
+            successor.stop()
+        self._context.network.processes[node].run(successor)
+        self._register(self.names[node], successor)
         self.faults.tell(node)
 
     def renew(self, node: int) -> None:
         """Prepare the next process of a member that is down, with the current configuration."""
-        former, heir = self._made_anew(node, self.faults.instance(node))
-        heir.succeed(former)
-        own, next_own = own_producer(former), own_producer(heir)
-        if own is not None and next_own is not None:
-            next_own.succeed(own)
+        previous, successor = self._recreate(node, self.faults.instance(node))
+        successor.succeed(previous)
+        previous_own, next_own = own_producer(previous), own_producer(successor)
+        if previous_own is not None and next_own is not None:
+            next_own.succeed(previous_own)
         self.faults.tell(node)
 
-    def _made_anew(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
+    def _recreate(self, node: int, instance: str) -> tuple[Consumer, Consumer]:
         """Create a member anew with that ``group.instance.id``; returns the old and the new consumer."""
-        name, processes = self.names[node], self._ground.network.processes
-        former = self.consumers[name]
-        heir = make_consumer(self._ground, node, *self._members[node], instance)
-        own = own_producer(heir)
+        name, processes = self.names[node], self._context.network.processes
+        previous = self.consumers[name]
+        successor = make_consumer(self._context, node, *self._members[node], instance)
+        own = own_producer(successor)
         if own is not None:
             processes[node + LETTERS].run(own)
-        processes[node].run(heir)
-        self._place(name, heir)
-        return former, heir
+        processes[node].run(successor)
+        self._register(name, successor)
+        return previous, successor
 
     def instance_of(self, node: int) -> str:
         """Return the configured ``group.instance.id`` of a member, empty for none."""
@@ -330,7 +330,7 @@ class ClientProcesses:
             consumer = self.consumers[name]
             own = own_producer(consumer)
             if own is not None:
-                self._ground.network.restart(node + LETTERS)
+                self._context.network.restart(node + LETTERS)
                 own.begin(())
             consumer.begin(())
 
@@ -348,8 +348,8 @@ class ClientProcesses:
 
     def _leave(self, node: int) -> None:
         """End a producer's process as soon as its client is closed."""
-        process = self._ground.network.processes[node]
-        leaving = ClosingProducer(NodeContext(self._ground.network, node), self.producers[self.names[node]])
+        process = self._context.network.processes[node]
+        leaving = ClosingProducer(NodeContext(self._context.network, node), self.producers[self.names[node]])
         process.run(leaving)
         self.faults.guard(node)
         leaving.look()
@@ -383,7 +383,7 @@ class ClientProcesses:
         self.faults.load(faults)
         for node, instance in zip(self._members, instances, strict=True):
             if _instance(self.consumers[self.names[node]]) != instance:
-                self._made_anew(node, instance)
+                self._recreate(node, instance)
         for producer, state in zip(self.producers.values(), producers, strict=True):
             producer.load(state)
         for consumer, state in zip(self.consumers.values(), consumers, strict=True):
@@ -394,7 +394,7 @@ class ClientProcesses:
             if node in self._leaving:
                 self._leave(node)
             else:
-                self._ground.network.processes[node].run(self.producers[self.names[node]])
+                self._context.network.processes[node].run(self.producers[self.names[node]])
         for node in self._members:
             self.consumers[self.names[node]].leaving = node in self._leaving
         for node in self.names:
@@ -431,7 +431,7 @@ class Lives:
         self._emit = emit
         self._leaving: dict[int, None] = {}
         """Nodes that are shutting down cleanly."""
-        self._again: dict[int, None] = {}
+        self._restarting: dict[int, None] = {}
         """Nodes among them that are to be restarted as soon as they have ended."""
 
     # -- crash and shutdown -------------------------------------------------------------------------------------------
@@ -446,7 +446,7 @@ class Lives:
         if torn and node in self._brokers:
             tear([replica.log for replica in self._brokers[node].replicas.values()])
         self._network.crash(node)
-        self._gone(node, detail)
+        self._ended(node, detail)
 
     def power_loss(self, node: int, keep: int = -1, tail: str = WRITTEN_BACK) -> None:
         """Cut the power of a process's machine: unflushed data is lost, and no connection is closed.
@@ -458,7 +458,7 @@ class Lives:
         self._network.rouse(node)
         self._stopped(node)
         self._network.power_off(node)
-        self._gone(node, POWER_LOSS, silent=True)
+        self._ended(node, POWER_LOSS, silent=True)
         if node in self._brokers:
             self._brokers[node].logs.power_lost(keep, tail)
 
@@ -469,9 +469,9 @@ class Lives:
         elif node in self._plane.servers:
             self._plane.servers[node][1].stopped()
 
-    def _gone(self, node: int, detail: str, *, silent: bool = False) -> None:
+    def _ended(self, node: int, detail: str, *, silent: bool = False) -> None:
         self._leaving.pop(node, None)
-        self._again.pop(node, None)
+        self._restarting.pop(node, None)
         now, name = self._network.kernel.now, self._network.processes[node].name
         self._emit(NodeDown(now, name, self._broker_id(node), detail))
         if node in self._clients.names:
@@ -511,12 +511,12 @@ class Lives:
 
     def start_again(self, node: int) -> None:
         """Restart a process that is about to end as soon as it has ended."""
-        self._again[node] = None
+        self._restarting[node] = None
 
     def exited(self, node: int, incarnation: int, reason: str, *, again: bool = False) -> None:
         """Handle a process that has exited in that incarnation; ``again``: restart it at once."""
         if self._network.processes[node].incarnation == incarnation:
-            again = again or node in self._again
+            again = again or node in self._restarting
             self.crash(node, reason)
             if again:
                 self.restart(node)
@@ -547,9 +547,9 @@ class Lives:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; slow CPUs are saved by the network."""
-        return (tuple(self._leaving), tuple(self._again))
+        return (tuple(self._leaving), tuple(self._restarting))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         leaving, again = saved
-        self._leaving, self._again = dict.fromkeys(leaving), dict.fromkeys(again)
+        self._leaving, self._restarting = dict.fromkeys(leaving), dict.fromkeys(again)

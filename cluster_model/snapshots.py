@@ -8,7 +8,7 @@ import pickle
 import zlib
 from typing import Any, Final, NamedTuple
 
-_AROUND: Final = 700
+_OVERHEAD: Final = 700
 """Bytes of a packed keyframe besides its blob: the objects that hold it, and the digest's state."""
 _LEVEL: Final = 4
 """Compression level of zlib: a tenth smaller than level 1; higher levels take three times as long."""
@@ -41,7 +41,7 @@ class Packed(NamedTuple):
     @property
     def size(self) -> int:
         """Memory size in bytes."""
-        return len(self.blob) + _AROUND
+        return len(self.blob) + _OVERHEAD
 
 
 class ColumnTable(tuple[Any, ...]):
@@ -50,9 +50,9 @@ class ColumnTable(tuple[Any, ...]):
     __slots__ = ()
 
 
-_FEWEST_ROWS: Final = 8
+_MIN_ROWS: Final = 8
 """Lowest number of rows of a table; below it columns save nothing."""
-_WIDEST: Final = 16
+_MAX_WIDTH: Final = 16
 """Highest number of parts of a tuple that are converted one by one."""
 
 
@@ -61,18 +61,18 @@ def columns(value: Any) -> Any:
     if type(value) is not tuple or not value:
         return value
     first = value[0]
-    if type(first) is tuple and first and len(value) >= _FEWEST_ROWS:
+    if type(first) is tuple and first and len(value) >= _MIN_ROWS:
         width = len(first)
         if all(type(row) is tuple and len(row) == width for row in value):
             return ColumnTable([columns(column) for column in zip(*value, strict=True)])
-    return tuple([columns(part) for part in value]) if len(value) <= _WIDEST else value
+    return tuple([columns(part) for part in value]) if len(value) <= _MAX_WIDTH else value
 
 
 def rows(value: Any) -> Any:
     """Convert columns back to rows, the inverse of :func:`columns`."""
     if type(value) is ColumnTable:
         return tuple(zip(*[rows(column) for column in value], strict=True))
-    if type(value) is tuple and len(value) <= _WIDEST:
+    if type(value) is tuple and len(value) <= _MAX_WIDTH:
         return tuple([rows(part) for part in value])
     return value
 

@@ -57,10 +57,10 @@ Connection = tuple[int, int]
 _NO_CONNECTION: Final[Connection] = (-1, 0)
 """Connection of writes that no request caused."""
 
-_PRODUCED: Final = "produced"
-_FETCHED: Final = "fetched"
-_KEPT: Final = "kept"
-_SPENT: Final = "spent"
+_BY_PRODUCER: Final = "produced"
+_BY_FETCHER: Final = "fetched"
+_BY_COORDINATOR: Final = "kept"
+_UNAWAITED: Final = "spent"
 """Kinds of writes: by a client, a fetcher, a coordinator that waits, a coordinator that does not."""
 
 
@@ -83,8 +83,8 @@ class Writes:
     """Queue of one broker's appends, in front of its message handlers while the disk is slow or failing."""
 
     __slots__ = (
-        "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_own", "_port",
-        "_profile", "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "spared",
+        "_begun", "_disk", "_duration", "_fetched", "_fetchers", "_handlers", "_handling", "_logs", "_port", "_profile",
+        "_queue", "_replicas", "_serial", "_service", "_tenants", "_threads", "_waiting", "_wrapped", "spared",
         "stands",
     )  # fmt: skip
 
@@ -106,7 +106,7 @@ class Writes:
         self._disk = disk
         self._replicas = replicas
         self._handlers = handlers
-        self._own: Handlers = {}
+        self._wrapped: Handlers = {}
         """The broker's original handlers while the queue wraps them."""
         self._service, self._fetchers, self._tenants = parts
         self._fetched = fetched
@@ -127,18 +127,18 @@ class Writes:
     # -- wrapping the handlers
     # ------------------------------------------------------------------------------------------
 
-    def _stand(self, *, stands: bool) -> None:
+    def _wrap(self, *, stands: bool) -> None:
         """Wrap or unwrap the handlers of all messages that need a handler thread or are written to the log."""
         if stands == self.stands:
             return
         self.stands = stands
         if stands:
-            self._own = dict(self._handlers)
-            requests = [kind for kind in self._own if kind.__name__.endswith("Request") and kind not in self.spared]
-            self._handlers.update(dict.fromkeys(requests, self._asked))
-            self._handlers[FetchResponse] = self._answered
+            self._wrapped = dict(self._handlers)
+            requests = [kind for kind in self._wrapped if kind.__name__.endswith("Request") and kind not in self.spared]
+            self._handlers.update(dict.fromkeys(requests, self._on_request))
+            self._handlers[FetchResponse] = self._on_fetch_response
         else:
-            self._handlers.update(self._own)
+            self._handlers.update(self._wrapped)
         self._tenants.gate = self if stands else None
         self._logs.on_delete = self._deletes if stands else None
         self._port.stay_awake(wakeful=stands)
@@ -148,30 +148,30 @@ class Writes:
         """Whether no append and no request is pending."""
         return not self._queue and not self._waiting
 
-    def _asked(self, source: int, message: Message) -> None:
+    def _on_request(self, source: int, message: Message) -> None:
         if self.idle:
             self._handle(source, message)
             return
         self._waiting.append((source, message))
-        self._hand_out()
+        self._dispatch()
 
-    def _hand_out(self) -> None:
+    def _dispatch(self) -> None:
         """Let free handler threads take the oldest requests whose connections are not muted."""
         muted = {write.connection: None for write in self._queue if write.connection != _NO_CONNECTION}
-        held: list[tuple[int, Message]] = []
+        blocked: list[tuple[int, Message]] = []
         waiting, self._waiting = self._waiting, []
-        for place, (source, message) in enumerate(waiting):
+        for index, (source, message) in enumerate(waiting):
             if len(muted) >= self._threads():
-                held += waiting[place:]
+                blocked += waiting[index:]
                 break
             connection = self._connection(source, message)
-            if connection in muted or any(connection == self._connection(*each) for each in held):
-                held.append((source, message))
+            if connection in muted or any(connection == self._connection(*each) for each in blocked):
+                blocked.append((source, message))
                 continue
             self._handle(source, message)
             if any(write.connection == connection for write in self._queue):
                 muted[connection] = None
-        self._waiting = held + self._waiting
+        self._waiting = blocked + self._waiting
 
     def _connection(self, source: int, message: Message) -> Connection:
         """Return the connection of a request: each of a follower's fetchers has its own, and so has a coordinator."""
@@ -186,7 +186,7 @@ class Writes:
         if isinstance(message, ProduceRequest):
             self._produce(source, message)
         else:
-            self._own[type(message)](source, message)
+            self._wrapped[type(message)](source, message)
         self._handling = _NO_CONNECTION
 
     def _produce(self, source: int, request: ProduceRequest) -> None:
@@ -203,7 +203,7 @@ class Writes:
     def go_on(self, source: int, request: ProduceRequest) -> None:
         """Write a client's batch, whose transaction is verified."""
         if self._will_write(request):
-            self._put(PendingAppend(_PRODUCED, request.size, self._handling, source, request))
+            self._enqueue(PendingAppend(_BY_PRODUCER, request.size, self._handling, source, request))
         else:
             self._service.produce(source, request, checked=True)
 
@@ -219,10 +219,10 @@ class Writes:
         leadership = None if replica is None else replica.leadership
         return leadership is not None and judge(leadership, request, self._port.now) == (NONE, -1)
 
-    def _answered(self, source: int, response: FetchResponse) -> None:
+    def _on_fetch_response(self, source: int, response: FetchResponse) -> None:
         size = sum([self._bytes(data.partition, data.records) for data in response.partitions])
         if size and self._fetchers.block(source, response):
-            self._put(PendingAppend(_FETCHED, size, _NO_CONNECTION, source, response))
+            self._enqueue(PendingAppend(_BY_FETCHER, size, _NO_CONNECTION, source, response))
         else:
             self._fetched(source, response)
 
@@ -238,7 +238,7 @@ class Writes:
         if not self._will_write(request):
             return False
         epoch = self._replicas[request.partition].leader_epoch
-        self._put(PendingAppend(_KEPT, request.size, self._handling, -1, request, topic, token, epoch))
+        self._enqueue(PendingAppend(_BY_COORDINATOR, request.size, self._handling, -1, request, topic, token, epoch))
         return True
 
     def spends(self, size: int) -> bool:
@@ -246,24 +246,24 @@ class Writes:
         if self._fails(size):
             return False
         if self._disk.slow or self._queue:
-            self._put(PendingAppend(_SPENT, size, self._handling))
+            self._enqueue(PendingAppend(_UNAWAITED, size, self._handling))
         return True
 
     def lost(self, partition: str, leader_epoch: int) -> None:
         """Fail coordinators' pending appends of earlier leader epochs, before the coordinators resign."""
-        gone = [
+        stale = [
             write
             for write in self._queue
-            if write.kind == _KEPT and write.message.partition == partition and write.epoch != leader_epoch
+            if write.kind == _BY_COORDINATOR and write.message.partition == partition and write.epoch != leader_epoch
         ]
-        for write in gone:
-            self._queue[self._queue.index(write)] = PendingAppend(_SPENT, write.size, write.connection)
-        for write in gone:
+        for write in stale:
+            self._queue[self._queue.index(write)] = PendingAppend(_UNAWAITED, write.size, write.connection)
+        for write in stale:
             self._tenants.settled(write.topic, write.token, KafkaError.NOT_LEADER_OR_FOLLOWER)
 
     # -- the disk -----------------------------------------------------------------------------------------------------
 
-    def _put(self, write: PendingAppend) -> None:
+    def _enqueue(self, write: PendingAppend) -> None:
         if not self._queue and not self._disk.slow:
             self._perform(write)
             return
@@ -274,23 +274,23 @@ class Writes:
     def _begin(self) -> None:
         self._begun = self._port.now
         self._duration = self._disk.write_us(self._queue[0].size)
-        self._ring_in(self._duration)
+        self._set_timer(self._duration)
 
-    def _ring_in(self, delay: int) -> None:
+    def _set_timer(self, delay: int) -> None:
         self._serial += 1
         self._port.timer(delay, TIMER, self._serial)
 
     def changed(self) -> None:
         """Apply a change of the disk's speed: the rest of the current write takes proportionally more or less time."""
-        self._stand(stands=not self._disk.healthy or not self.idle)
+        self._wrap(stands=not self._disk.healthy or not self.idle)
         if not self._queue:
             return
         now = self._port.now
-        left = max(0, self._begun + self._duration - now)
+        old_rest = max(0, self._begun + self._duration - now)
         new = self._disk.write_us(self._queue[0].size)
-        rest = new * left // self._duration if self._duration else 0
-        self._begun, self._duration = now, rest
-        self._ring_in(rest)
+        new_rest = new * old_rest // self._duration if self._duration else 0
+        self._begun, self._duration = now, new_rest
+        self._set_timer(new_rest)
 
     def rang(self, serial: int) -> None:
         """Handle the end of a write: append it to the log, and begin the next one."""
@@ -300,18 +300,18 @@ class Writes:
         if self._queue:
             self._begin()
         self._perform(write)
-        self._hand_out()
-        self._stand(stands=not self._disk.healthy or not self.idle)
+        self._dispatch()
+        self._wrap(stands=not self._disk.healthy or not self.idle)
 
     def _perform(self, write: PendingAppend) -> None:
         if self._fails(write.size):
-            self._tell_failure(write)
-        elif write.kind == _PRODUCED:
+            self._send_failure(write)
+        elif write.kind == _BY_PRODUCER:
             self._service.produce(write.source, write.message, checked=True)
-        elif write.kind == _FETCHED:
+        elif write.kind == _BY_FETCHER:
             self._fetched(write.source, write.message)
             self._fetchers.unblock(write.source, write.message)
-        elif write.kind == _KEPT:
+        elif write.kind == _BY_COORDINATOR:
             self._tenants.append_now(write.topic, write.message, write.token)
 
     # -- failures -----------------------------------------------------------------------------------------------------
@@ -325,24 +325,24 @@ class Writes:
             self.halt(reason)
         return bool(reason)
 
-    def _tell_failure(self, write: PendingAppend) -> None:
+    def _send_failure(self, write: PendingAppend) -> None:
         """Send KAFKA_STORAGE_ERROR since KIP-112; before that the process ended at once."""
         if not self._profile.log_dir_failure:
             return
         error = KafkaError.KAFKA_STORAGE_ERROR
-        if write.kind == _PRODUCED and write.message.acks:
+        if write.kind == _BY_PRODUCER and write.message.acks:
             request = write.message
             answer = ProduceResponse(request.correlation, request.partition, error, -1, -1, -1)
             self._port.send(write.source, answer)
-        elif write.kind == _KEPT:
+        elif write.kind == _BY_COORDINATOR:
             self._tenants.settled(write.topic, write.token, error)
 
     def halt(self, reason: str) -> None:
         """End the process at once, without a clean shutdown (``Exit.halt``)."""
         if not self._disk.halted:
             self._disk.halted = True
-            why = DIRECTORIES_FAILED if self._profile.log_dir_failure else DIRECTORY_ERROR
-            self._port.exit(f"exit: {why}: {reason}")
+            cause = DIRECTORIES_FAILED if self._profile.log_dir_failure else DIRECTORY_ERROR
+            self._port.exit(f"exit: {cause}: {reason}")
 
     def task_fails(self, name: str) -> bool:
         """Try to write a checkpoint, or to delete or rename files; True if it failed, which ends the process."""
@@ -362,7 +362,7 @@ class Writes:
         self._queue.clear()
         self._waiting.clear()
         self._serial += 1
-        self._stand(stands=not self._disk.healthy)
+        self._wrap(stands=not self._disk.healthy)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; an idle queue is saved as empty."""
@@ -377,4 +377,4 @@ class Writes:
         queue, requests = waiting or ((), ())
         self._queue = [PendingAppend(*each) for each in queue]
         self._waiting = list(requests)
-        self._stand(stands=stands)
+        self._wrap(stands=stands)

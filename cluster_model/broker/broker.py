@@ -99,7 +99,7 @@ class Broker:
         """The metadata cache: the last known state of each partition in the cluster."""
         self.logs = LogManager(port, self.replicas, config, emit)
         self._touched = Touched(self.replicas)
-        self._fetchers = self._own_fetchers()
+        self._fetchers = self._make_fetchers()
         self.connections.add(self._fetchers)
         self.slowed = self._fetchers.busy
         """Fault number → delay of the replica fetchers."""
@@ -117,20 +117,20 @@ class Broker:
         self.tenants = self.purgatory.tenants = Tenants(
             port, self.replicas, self.purgatory, self.settle, self.states, metadata
         )
-        self._handlers = self._own_handlers()
+        self._handlers = self._make_handlers()
         self.disk = Disk()
         self.writes = Writes(
             port, profile, self.disk, self.replicas, self._handlers, (self._service, self._fetchers, self.tenants),
             self._fetched, self.logs, lambda: self._config.io_threads,
         )  # fmt: skip
 
-    def _own_fetchers(self) -> Fetchers:
+    def _make_fetchers(self) -> Fetchers:
         return Fetchers(
             self.connections.connector, self._profile, self._config, self.replicas, self.metadata, self._touched.fresh,
             self.follower_quota, lambda: self.control.broker_epoch if self._profile.fetch_broker_epoch else -1,
         )  # fmt: skip
 
-    def _own_handlers(self) -> Handlers:
+    def _make_handlers(self) -> Handlers:
         return {
             FetchRequest: self._service.fetch,
             FetchResponse: self._fetched,
@@ -140,8 +140,8 @@ class Broker:
             EpochEndResponse: self._fetchers.epochs_ended,
             ListOffsetsRequest: self._service.list_offsets,
             ListOffsetsResponse: self._fetchers.offset_listed,
-            ApiVersionsRequest: self._versions_asked,
-            MetadataRequest: self._metadata_asked,
+            ApiVersionsRequest: self._handle_api_versions,
+            MetadataRequest: self._handle_metadata,
             DeleteRecordsRequest: self.purgatory.deletions.asked,
             **self.connections.handlers,
         }
@@ -231,7 +231,7 @@ class Broker:
         """Dispatch a timer by its name."""
         name = timer[0]
         if name == "fetcher":
-            self._fetched_news(self._fetchers.rang(timer[1], timer[2]))
+            self._complete_consumer_fetches(self._fetchers.rang(timer[1], timer[2]))
         elif name == "fetch wait":
             self._service.waited(*timer[1:])
         elif name == "purgatory":
@@ -257,8 +257,8 @@ class Broker:
         self.tenants.on_disconnect(peer)
 
     def _shrink(self) -> None:
-        late = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
-        suspects = {**self._touched.may_lag(), **late}
+        overdue_fetchers = self.purgatory.sessions.late(self._port.now, self._config.lag_time_us)
+        suspects = {**self._touched.may_lag(), **overdue_fetchers}
         for partition, replica in self.replicas.items() if suspects else ():
             if partition in suspects and replica.leadership is not None:
                 replica.leadership.shrink(self._port.now)
@@ -276,7 +276,7 @@ class Broker:
 
         In ZooKeeper mode LeaderAndIsr only makes the broker ``act``, and UpdateMetadata only lets it ``know``.
         """
-        self._unsettle()
+        self._invalidate()
         if know:
             self.metadata.live = dict(zip(decisions.brokers, decisions.broker_epochs, strict=True))
             self.metadata.racks = dict(zip(decisions.brokers, decisions.racks, strict=False))
@@ -311,7 +311,7 @@ class Broker:
         Raises:
             ModelError: a cleanup policy that the version lacks.
         """
-        self._unsettle()
+        self._invalidate()
         self._hosting.configure_topic(topic, overrides)
 
     def update_config(self, overrides: Mapping[str, ConfigValue]) -> KafkaError:
@@ -322,7 +322,7 @@ class Broker:
         before = self._config
         self._touched.everything()
         self._reconfigured(self._hosting.reconfigure(overrides))
-        self._unsettle()
+        self._invalidate()
         if before.fetchers != self._config.fetchers:
             self._fetchers.share_anew()
         self._emit(BrokerConfigChanged(self._port.now, self.id, said(overrides)))
@@ -335,7 +335,7 @@ class Broker:
         self.leader_quota.limit(config.leader_rate)
         self.follower_quota.limit(config.follower_rate)
 
-    def _unsettle(self) -> None:
+    def _invalidate(self) -> None:
         """Invalidate what idle fetches and checkpoints rely on, before or after a change."""
         self._touched.everything()
         self._service.disturb()
@@ -355,9 +355,9 @@ class Broker:
         replica = self.replicas.get(response.partition)
         if replica is None or replica.leadership is None:
             return False
-        again = replica.leadership.confirmed(self._port.now, response)
+        retry = replica.leadership.confirmed(self._port.now, response)
         self.settle(replica)
-        return again
+        return retry
 
     def propose_again(self, partition: str) -> None:
         """Send a pending ISR change again, in a request of its own."""
@@ -382,9 +382,9 @@ class Broker:
 
     def _fetched(self, source: int, response: FetchResponse) -> None:
         if self._fetchers.fetched(source, response):
-            self._fetched_news(response)
+            self._complete_consumer_fetches(response)
 
-    def _fetched_news(self, response: FetchResponse | None) -> None:
+    def _complete_consumer_fetches(self, response: FetchResponse | None) -> None:
         if response is not None and self._profile.reads_from_followers and self.purgatory.readers:
             # ReplicaFetcherThread completes the consumers' fetches that wait for its partitions' HW.
             for data in response.partitions:
@@ -398,10 +398,10 @@ class Broker:
         self._touched.fresh[partition] = None
         return self.replicas[partition].delete_records(before, self._port.now)
 
-    def _versions_asked(self, source: int, request: ApiVersionsRequest) -> None:
+    def _handle_api_versions(self, source: int, request: ApiVersionsRequest) -> None:
         self._port.send(source, ApiVersionsResponse(request.correlation))
 
-    def _metadata_asked(self, source: int, request: MetadataRequest) -> None:
+    def _handle_metadata(self, source: int, request: MetadataRequest) -> None:
         brokers, controller = tuple(self.metadata.live), self.control.told_controller()
         states = tuple(self.states.values())
         racks = tuple(map(self.metadata.racks.get, brokers, repeat(""))) if self.metadata.racks else ()

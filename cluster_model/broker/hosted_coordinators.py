@@ -36,7 +36,7 @@ _RECORD_OVERHEAD: Final = 9
 def batches_in(log: ReplicaLog) -> Iterator[tuple[Batch, list[tuple[int, str]]]]:
     """Yield every batch of a log, markers included, with its remaining records as (offset, record)."""
     for _lineage, batch, _size, start, end in log.kept_between(log.log_start, log.leo):
-        parts = log.left(start, end) if batch.name else ()  # # Markers have no records.
+        parts = log.left(start, end) if batch.name else ()  # Markers have no records.
         yield batch, [(at, batch.name[at - batch.base]) for low, high in parts for at in range(low, high)]
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 # the fetch after that.
 
 
-class _Parked(NamedTuple):
+class _DelayedDelete(NamedTuple):
     """A DeleteRecords request that waits for the low watermark."""
 
     source: int
@@ -49,7 +49,7 @@ class Deletions:
     ) -> None:
         """Keep shared tables: ``touched`` collects changed partitions, ``known`` are those of the metadata cache."""
         self._known = known
-        self.waiting: dict[str, list[_Parked]] = {}
+        self.waiting: dict[str, list[_DelayedDelete]] = {}
         """Partition → delayed requests."""
         self._port = port
         self._replicas = replicas
@@ -70,23 +70,23 @@ class Deletions:
         if error is not KafkaError.NONE:
             self._answer(source, request.correlation, partition, error, -1)
             return
-        parked = _Parked(source, request.correlation, offset, now + request.timeout_us)
-        self.waiting.setdefault(partition, []).append(parked)
-        self._alarm.want(parked.deadline)
+        delayed = _DelayedDelete(source, request.correlation, offset, now + request.timeout_us)
+        self.waiting.setdefault(partition, []).append(delayed)
+        self._alarm.want(delayed.deadline)
         self.check(partition)
 
     def check(self, partition: str) -> None:
         """Respond to the requests whose offset is reached, or cannot be reached any more."""
-        parked = self.waiting.get(partition)
-        if parked is None:
+        delayed = self.waiting.get(partition)
+        if delayed is None:
             return
         low = self._low_watermark(partition)
-        still = [each for each in parked if low is not None and low < each.offset]
-        if still:
-            self.waiting[partition] = still
+        remaining = [each for each in delayed if low is not None and low < each.offset]
+        if remaining:
+            self.waiting[partition] = remaining
         else:
             del self.waiting[partition]
-        for each in parked:
+        for each in delayed:
             if low is None:
                 self._answer(each.source, each.correlation, partition, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)
             elif low >= each.offset:
@@ -106,15 +106,15 @@ class Deletions:
         if not self._alarm.rang():
             return
         now = self._port.now
-        for partition, parked in tuple(self.waiting.items()):
-            still = [each for each in parked if each.deadline > now]
-            self.waiting[partition] = still
-            if not still:
+        for partition, delayed in tuple(self.waiting.items()):
+            remaining = [each for each in delayed if each.deadline > now]
+            self.waiting[partition] = remaining
+            if not remaining:
                 del self.waiting[partition]
-            for each in parked:
+            for each in delayed:
                 if each.deadline <= now:
                     self._answer(each.source, each.correlation, partition, KafkaError.REQUEST_TIMED_OUT, -1)
-        deadlines = [each.deadline for parked in self.waiting.values() for each in parked]
+        deadlines = [each.deadline for delayed in self.waiting.values() for each in delayed]
         if deadlines:
             self._alarm.want(min(deadlines))
 
@@ -128,14 +128,14 @@ class Deletions:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        waiting = tuple((name, tuple(map(tuple, parked))) for name, parked in self.waiting.items())
+        waiting = tuple((name, tuple(map(tuple, delayed))) for name, delayed in self.waiting.items())
         return (waiting, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         waiting, alarm = saved
         self.waiting.clear()
-        self.waiting.update((name, [_Parked(*each) for each in parked]) for name, parked in waiting)
+        self.waiting.update((name, [_DelayedDelete(*each) for each in delayed]) for name, delayed in waiting)
         self._alarm.load(alarm)
 
 
@@ -203,8 +203,8 @@ class Purgatory:
         token = self._wait(fetch.deadline)
         self.fetches[token] = fetch
         heappush(self._fetches_due, (fetch.deadline, token))
-        for asked in fetch.request.partitions:
-            self.readers.setdefault(asked.partition, []).append(token)
+        for requested in fetch.request.partitions:
+            self.readers.setdefault(requested.partition, []).append(token)
         return token
 
     def park_produce(self, produce: ParkedProduce) -> int:
@@ -217,8 +217,8 @@ class Purgatory:
         """Remove a delayed fetch and return it; None if it is complete already."""
         fetch = self.fetches.pop(token, None)
         if fetch is not None:
-            for asked in fetch.request.partitions:
-                self.readers[asked.partition].remove(token)
+            for requested in fetch.request.partitions:
+                self.readers[requested.partition].remove(token)
         return fetch
 
     def due(self, now: int) -> list[int]:

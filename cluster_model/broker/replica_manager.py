@@ -152,7 +152,7 @@ class Hosting:
         if not _same_topic(replica, state):
             if self.refusal(state) or state.leader_epoch <= replica.leader_epoch:
                 return None
-            replica.topic_id = state.topic_id  # # the old log cannot be distinguished from the new topic's
+            replica.topic_id = state.topic_id  # the old log cannot be distinguished from the new topic's
         return replica
 
     def refusal(self, state: PartitionState) -> KafkaError:
@@ -220,8 +220,8 @@ class Hosting:
         found: list[str] = []
         for partition, replica in self._replicas.items():
             topic_id = assigned.get(partition)
-            other = self._profile.topic_ids and topic_id not in (0, replica.topic_id)
-            if topic_id is None or other:
+            is_other_topic = self._profile.topic_ids and topic_id not in (0, replica.topic_id)
+            if topic_id is None or is_other_topic:
                 found.append(partition)
         return found
 
@@ -248,20 +248,20 @@ class Hosting:
         INVALID_REQUEST: one is read-only, the version does not have it, or a number of threads is more than doubled or
         less than halved (``DynamicThreadPool``). INVALID_CONFIG: an unknown name or an invalid value.
         """
-        now = {
+        threads = {
             "num.io.threads": config.io_threads,
             "num.replica.fetchers": config.fetchers,
             "num.recovery.threads.per.data.dir": config.recovery_threads,
         }
         for name, value in overrides.items():
             try:
-                taken = check("broker", name, value)
+                checked = check("broker", name, value)
             except ModelError:
                 return KafkaError.INVALID_CONFIG
             exists = self._profile.dynamic_config or BROKER[name].dynamic == "per-broker"
             if BROKER[name].dynamic == "read-only" or not exists or not self._profile.throttles:
                 return KafkaError.INVALID_REQUEST
-            if name in THREADS and not now[name] <= 2 * int(taken) <= 4 * now[name]:
+            if name in THREADS and not threads[name] <= 2 * int(checked) <= 4 * threads[name]:
                 return KafkaError.INVALID_REQUEST
         try:
             TopicConfig.of(self._profile, {**self._settings.broker, **overrides}, {})

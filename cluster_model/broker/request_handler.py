@@ -71,8 +71,8 @@ class LeaderHints:
 
     def refusal(self, correlation: int, partition: str, error: KafkaError) -> ProduceResponse:
         """Return the error response to a produce request."""
-        told = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
-        return ProduceResponse(correlation, partition, error, -1, -1, -1, -1, told)
+        hint = self._of(partition) if self.given and error is KafkaError.NOT_LEADER_OR_FOLLOWER else None
+        return ProduceResponse(correlation, partition, error, -1, -1, -1, -1, hint)
 
     def on_fetch(self, found: list[FetchData]) -> list[FetchData]:
         """Add leader hints to the errors of a consumer's fetch response."""
@@ -107,28 +107,28 @@ def bounded(request: FetchRequest, most: int) -> FetchRequest:
     """
     if most <= 0:
         return request
-    asked = request.response_max_bytes
-    bound = min(asked, most) if asked > 0 else most
-    if bound == asked and request.min_bytes <= bound:
+    requested = request.response_max_bytes
+    bound = min(requested, most) if requested > 0 else most
+    if bound == requested and request.min_bytes <= bound:
         return request
     return request._replace(response_max_bytes=bound, min_bytes=min(request.min_bytes, bound))
 
 
 def cut_to_fit(request: FetchRequest, replicas: Mapping[str, Replica], found: list[FetchData]) -> list[FetchData]:
     """Return the data with no more records than one response may have."""
-    left = request.response_max_bytes
+    remaining = request.response_max_bytes
     first = True
-    cut: list[FetchData] = []
+    limited: list[FetchData] = []
     for data in found:
         kept = data
         if data.records.extents:
-            if _size(replicas, data) > left:
-                records = _shorter(replicas[data.partition], data.records, left, at_least_one=first)
+            if _size(replicas, data) > remaining:
+                records = _shorter(replicas[data.partition], data.records, remaining, at_least_one=first)
                 kept = data._replace(records=records)
-            left -= _size(replicas, kept)
+            remaining -= _size(replicas, kept)
             first = False
-        cut.append(kept)
-    return cut
+        limited.append(kept)
+    return limited
 
 
 def _shorter(replica: Replica, records: Slice, most: int, *, at_least_one: bool) -> Slice:
@@ -171,12 +171,12 @@ def list_offset(replica: Replica | None, refused: KafkaError, request: ListOffse
     if timestamp == LATEST and request.replica != CONSUMER:
         return (KafkaError.NONE, replica.log.leo, -1)
     catching_up = replica.profile.offset_not_available and replica.hw < leadership.epoch_start
-    late: Answer = (KafkaError.OFFSET_NOT_AVAILABLE, -1, -1)
+    not_available: Answer = (KafkaError.OFFSET_NOT_AVAILABLE, -1, -1)
     bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
     if timestamp == LATEST:
-        return late if catching_up else (KafkaError.NONE, bound, -1)
+        return not_available if catching_up else (KafkaError.NONE, bound, -1)
     found = _by_time(replica, timestamp, bound, now)
-    return late if found == _UNKNOWN and catching_up else found
+    return not_available if found == _UNKNOWN and catching_up else found
 
 
 def _by_time(replica: Replica, timestamp: int, bound: int, now: int) -> Answer:
@@ -250,14 +250,16 @@ class RequestHandler:
         if request.kind and not checked and self.gate is not None and self.gate(source, partition, request):
             return
         now = self._port.clock.now
-        error, base, stint, required, waits = leadership.append(now, request)
+        error, base, branch, required, waits = leadership.append(now, request)
         if waits:
             deadline = now + request.timeout_us
-            parked = ParkedProduce(source, request.correlation, partition, base, replica.leader_epoch, stint, deadline)
-            leadership.wait(required, self._purgatory.park_produce(parked))
+            delayed = ParkedProduce(
+                source, request.correlation, partition, base, replica.leader_epoch, branch, deadline
+            )
+            leadership.wait(required, self._purgatory.park_produce(delayed))
         elif request.acks or error:
             epoch, begins = (replica.leader_epoch, -1) if base >= 0 else (-1, replica.log.log_start)
-            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, stint, begins))
+            self._port.send(source, ProduceResponse(request.correlation, partition, error, base, epoch, branch, begins))
         self._settle(replica)
 
     def fetch(self, source: int, request: FetchRequest) -> None:
@@ -282,8 +284,8 @@ class RequestHandler:
         """Whether a consumer's fetch completes at once: by enough bytes, or by other news such as an error."""
         if request.min_bytes == 1:
             return any(map(says_something, found))
-        others = any(says_something(data) and not data.records.extents for data in found)
-        return others or enough(request, self._replicas, found)
+        has_other_news = any(says_something(data) and not data.records.extents for data in found)
+        return has_other_news or enough(request, self._replicas, found)
 
     def _respond_to_consumer(self, source: int, request: FetchRequest, found: list[FetchData]) -> None:
         if not fits(request, len(found)):
@@ -295,8 +297,8 @@ class RequestHandler:
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:
-            waited_in_vain = not response.partitions and not response.error
-            self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=waited_in_vain)
+            is_empty = not response.partitions and not response.error
+            self._port.asked(source, request.fetcher).answer(request.correlation, response, idle=is_empty)
 
     def _respond(self, source: int, request: FetchRequest, found: list[FetchData], size: int) -> None:
         """Send a response; for a full fetch of ``size`` partitions it names a new session if the cache has room."""
@@ -319,50 +321,50 @@ class RequestHandler:
             else:
                 self._answer(session, request, [], [])
             return
-        places = list(dirty)
-        befores: list[int] = []
+        slots = list(dirty)
+        old_hws: list[int] = []
         found: list[FetchData | None] = []
         at_once = request.max_wait_us <= 0
         changed: list[Replica] = []
         waited_for = self._purgatory.deletions.waiting
-        for place in places:
-            asked = session.asked[place]
-            partition = asked.partition
+        for slot in slots:
+            requested = session.asked[slot]
+            partition = requested.partition
             self._touched[partition] = None
             replica = self._replicas.get(partition)
-            before = -1 if replica is None else replica.hw
-            befores.append(before)
-            if replica is not None and book_if_nothing_new(replica, request, asked, now):
+            old_hw = -1 if replica is None else replica.hw
+            old_hws.append(old_hw)
+            if replica is not None and book_if_nothing_new(replica, request, requested, now):
                 found.append(None)
             else:
-                data = serve_fetch(replica, request, asked, now, self._known, book=True)
+                data = serve_fetch(replica, request, requested, now, self._known, book=True)
                 if self._throttle.active:
-                    data = self._unless_held_back(request, asked, data)
+                    data = self._throttled_data(request, requested, data)
                 if says_something(data) and (request.min_bytes <= 1 or not data.records.extents):
                     at_once = True
                 found.append(data)
             if replica is not None and (
-                replica.hw != before or replica.unsettled or self._profile.hw_push or partition in waited_for
+                replica.hw != old_hw or replica.unsettled or self._profile.hw_push or partition in waited_for
             ):
                 changed.append(replica)
         session.arrive(now)
         if request.min_bytes > 1 and not at_once:
             at_once = enough(request, self._replicas, [data for data in found if data is not None])
         if at_once:
-            self._answer(session, request, places, self._completed(session, places, befores, found))
+            self._answer(session, request, slots, self._completed(session, slots, old_hws, found))
         else:
             session.wait(request)
         for replica in changed:
             self._settle(replica)
 
     def _completed(
-        self, session: FetchSession, places: list[int], befores: list[int], found: list[FetchData | None]
+        self, session: FetchSession, slots: list[int], old_hws: list[int], found: list[FetchData | None]
     ) -> list[FetchData]:
         """Return responses for all slots, including those that were counted without one."""
         answers: list[FetchData] = []
-        for place, before, data in zip(places, befores, found, strict=True):
-            asked = session.asked[place]
-            answers.append(data or caught_up_answer(self._replicas[asked.partition], asked, before))
+        for slot, old_hw, data in zip(slots, old_hws, found, strict=True):
+            requested = session.asked[slot]
+            answers.append(data or caught_up_answer(self._replicas[requested.partition], requested, old_hw))
         return answers
 
     def _session_for(self, request: FetchRequest) -> FetchSession:
@@ -374,30 +376,30 @@ class RequestHandler:
             if session is not None:
                 self._wake_all(request.replica, session)
             return sessions.open(source, request.partitions)
-        for asked in request.partitions:
-            place = session.places[asked.partition]
-            session.asked[place] = asked
-            session.dirty[place] = None
+        for changed in request.partitions:
+            slot = session.places[changed.partition]
+            session.asked[slot] = changed
+            session.dirty[slot] = None
         return session
 
     def _wake_all(self, follower: int, session: FetchSession) -> None:
         """End the idle state of all partitions of a closed session."""
-        for asked in session.asked:
-            replica = self._replicas.get(asked.partition)
+        for requested in session.asked:
+            replica = self._replicas.get(requested.partition)
             if replica is not None and replica.leadership is not None:
                 remote = replica.leadership.remotes.get(follower)
                 if remote is not None and remote.rests:
-                    self._touched[asked.partition] = None
+                    self._touched[requested.partition] = None
                     remote.disturb()
 
-    def _unless_held_back(self, request: FetchRequest, asked: FetchPartition, data: FetchData) -> FetchData:
+    def _throttled_data(self, request: FetchRequest, requested: FetchPartition, data: FetchData) -> FetchData:
         """Return a follower's data under the replication quota; it counts as having fetched in any case."""
-        replica = self._replicas.get(asked.partition)
-        if replica is not None and self._holds_back(replica, request.replica, asked.offset):
-            return data._replace(records=Slice(asked.offset, asked.offset, ()))
+        replica = self._replicas.get(requested.partition)
+        if replica is not None and self._withholds(replica, request.replica, requested.offset):
+            return data._replace(records=Slice(requested.offset, requested.offset, ()))
         return data
 
-    def _holds_back(self, replica: Replica, follower: int, offset: int) -> bool:
+    def _withholds(self, replica: Replica, follower: int, offset: int) -> bool:
         """Whether the leader's quota withholds records from a follower (``ReplicaManager.shouldLeaderThrottle``)."""
         leadership = replica.leadership
         if leadership is None or follower in leadership.isr or offset >= replica.log.leo:
@@ -407,7 +409,7 @@ class RequestHandler:
     def _throttled(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.leader_throttled, replica.broker)
 
-    def _answer(self, session: FetchSession, request: FetchRequest, places: list[int], found: list[FetchData]) -> None:
+    def _answer(self, session: FetchSession, request: FetchRequest, slots: list[int], found: list[FetchData]) -> None:
         """Send a follower its response, and mark partitions without news as idle."""
         follower = session.source[0]
         if not fits(request, len(found)):
@@ -415,14 +417,14 @@ class RequestHandler:
         self._respond(follower, request, found, len(session.asked))
         if self._profile.hw_push or self._throttle.active:
             self._note_sent(follower, found)
-        for place, data in zip(places, found, strict=True):
+        for slot, data in zip(slots, found, strict=True):
             if not data.records.extents and not says_something(data):
                 replica = self._replicas[data.partition]
                 if data.hw == replica.hw and replica.leadership is not None:
                     self._touched[data.partition] = None
-                    replica.leadership.rest(follower, session, place)
+                    replica.leadership.rest(follower, session, slot)
             elif len(found) > 1 and data.records.extents:
-                session.put_last(place)
+                session.put_last(slot)
 
     def _note_sent(self, follower: int, found: list[FetchData]) -> None:
         """Remember which HW was sent to a follower, and count its records against the quota."""
@@ -454,27 +456,29 @@ class RequestHandler:
         tokens = purgatory.readers.get(partition)
         if tokens:
             for token in tuple(tokens):
-                parked = purgatory.fetches.get(token)
-                if parked is not None and self._wakes_consumer(replica, parked.request):
+                delayed = purgatory.fetches.get(token)
+                if delayed is not None and self._wakes_consumer(replica, delayed.request):
                     self._answer_consumer(token)
 
     def _wakes_follower(self, replica: Replica, session: FetchSession) -> bool:
-        asked = session.asked[session.places[replica.partition]]
+        requested = session.asked[session.places[replica.partition]]
         follower = session.source[0]
-        if replica.log.leo != asked.offset and not (
-            self._throttle.active and self._holds_back(replica, follower, asked.offset)
+        if replica.log.leo != requested.offset and not (
+            self._throttle.active and self._withholds(replica, follower, requested.offset)
         ):
-            parked = session.parked
+            delayed = session.parked
             return (
-                parked is None or parked.min_bytes <= 1 or enough(parked, self._replicas, self._found(session, parked))
+                delayed is None
+                or delayed.min_bytes <= 1
+                or enough(delayed, self._replicas, self._delayed_data(session, delayed))
             )
         if self._profile.hw_push and news_of_hw(replica, follower):
             return True
-        return replica.leadership is None or check_epoch(replica, asked.current_leader_epoch) != 0
+        return replica.leadership is None or check_epoch(replica, requested.current_leader_epoch) != 0
 
     def _wakes_consumer(self, replica: Replica, request: FetchRequest) -> bool:
-        asked = next(each for each in request.partitions if each.partition == replica.partition)
-        found = news_for_consumer(replica, request, asked)
+        requested = next(each for each in request.partitions if each.partition == replica.partition)
+        found = news_for_consumer(replica, request, requested)
         if found is News.READABLE and request.min_bytes > 1:
             return self._satisfies(request, self._for_consumer(request))
         return found is not News.NOTHING
@@ -483,29 +487,31 @@ class RequestHandler:
         """Return the data for a consumer's fetch now."""
         now = self._port.clock.now
         return [
-            serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
-            for asked in request.partitions
+            serve_fetch(self._replicas.get(requested.partition), request, requested, now, self._known, book=False)
+            for requested in request.partitions
         ]
 
     def _answer_consumer(self, token: int) -> None:
-        parked = self._purgatory.take_fetch(token)
-        if parked is not None:
-            self._respond_to_consumer(parked.source, parked.request, self._for_consumer(parked.request))
+        delayed = self._purgatory.take_fetch(token)
+        if delayed is not None:
+            self._respond_to_consumer(delayed.source, delayed.request, self._for_consumer(delayed.request))
 
     def _answer_follower(self, session: FetchSession) -> None:
         request = session.take()
         if request is None:
             return
-        self._answer(session, request, list(session.dirty), self._found(session, request))
+        self._answer(session, request, list(session.dirty), self._delayed_data(session, request))
 
-    def _found(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
+    def _delayed_data(self, session: FetchSession, request: FetchRequest) -> list[FetchData]:
         """Return the data for a delayed follower fetch, in the order of the session's slots."""
         now = self._port.clock.now
         found: list[FetchData] = []
-        for place in session.dirty:
-            asked = session.asked[place]
-            data = serve_fetch(self._replicas.get(asked.partition), request, asked, now, self._known, book=False)
-            found.append(self._unless_held_back(request, asked, data) if self._throttle.active else data)
+        for slot in session.dirty:
+            requested = session.asked[slot]
+            data = serve_fetch(
+                self._replicas.get(requested.partition), request, requested, now, self._known, book=False
+            )
+            found.append(self._throttled_data(request, requested, data) if self._throttle.active else data)
         return found
 
     def waited(self, follower: int, fetcher: int, serial: int) -> None:
@@ -537,13 +543,13 @@ class RequestHandler:
         self._purgatory.sessions.disturb()
 
     def _answer_produce(self, token: int, error: KafkaError) -> None:
-        parked = self._purgatory.produces.pop(token, None)
-        if parked is not None:
-            source, correlation, partition, base, epoch, stint, _deadline = parked
+        delayed = self._purgatory.produces.pop(token, None)
+        if delayed is not None:
+            source, correlation, partition, base, epoch, branch, _deadline = delayed
             if source == LOCAL:
-                self._purgatory.tenants.appended(stint, correlation, error, base)
+                self._purgatory.tenants.appended(branch, correlation, error, base)
                 return
-            answer = ProduceResponse(correlation, partition, error, base, epoch, stint)
+            answer = ProduceResponse(correlation, partition, error, base, epoch, branch)
             self._port.send(source, self._hints.refusal(correlation, partition, error) if error else answer)
 
     def expire(self) -> None:
@@ -576,10 +582,10 @@ class RequestHandler:
         """Handle ListOffsets: an offset by timestamp, the earliest or the latest."""
         replica = self._replicas.get(request.partition)
         if replica is None:
-            refused = absent(request.partition, self._known)
+            error = absent(request.partition, self._known)
         else:
-            refused = check_epoch(replica, request.current_leader_epoch)
-        response = answer(replica, refused, request, self._port.clock.now)
+            error = check_epoch(replica, request.current_leader_epoch)
+        response = answer(replica, error, request, self._port.clock.now)
         if request.replica == CONSUMER:
             self._port.send(source, response)
         else:

@@ -31,7 +31,7 @@ CONNECTIONS: Final = "connections"
 _POLL_US: Final = 1_000
 """Delay until a request for a broker in backoff fails: the client's next poll."""
 _NEVER: Final = 1 << 62
-_MOST_DOUBLINGS: Final = 20
+_MAX_DOUBLINGS: Final = 20
 NO_REQUEST: Final = ()
 """Marks an entry that waits for a connection without a request to be sent."""
 _NUMBER_BITS: Final = 24
@@ -103,7 +103,7 @@ class NetworkClient(NodeContext):
     """A client's node context that sends over connections with states."""
 
     __slots__ = (
-        "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_without",
+        "_alarm", "_cold", "_correlation", "_ended", "_jitter", "_number", "_settings", "_timeout_us", "_unready",
         "open", "opened",
     )  # fmt: skip
 
@@ -122,7 +122,7 @@ class NetworkClient(NodeContext):
         self._jitter = jitter
         self.open: dict[int, None] = {}
         """Brokers with a ready connection."""
-        self._without: dict[int, NodeConnection] = {}
+        self._unready: dict[int, NodeConnection] = {}
         """Broker → connection that is not ready."""
         self._ended: dict[int, None] = {}
         """Brokers whose connection from the start of the session is known to be closed."""
@@ -144,7 +144,7 @@ class NetworkClient(NodeContext):
         """Return the state of the connection to a broker."""
         if peer in self.open:
             return READY
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         if connection is None:
             return READY if self._is_standing(peer) else DISCONNECTED
         return connection.state
@@ -155,18 +155,18 @@ class NetworkClient(NodeContext):
         Ready ones come first, then those being connected to, then those tried longest ago. One that was never tried
         counts as ready, unless the client has no connections yet.
         """
-        if not self._cold and peer not in self._without:
+        if not self._cold and peer not in self._unready:
             return (0, 0)
         state = self.state(peer)
         if state is not DISCONNECTED:
             return (0 if state is READY else 1, 0)
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         until = 0 if connection is None else connection.until
         return (2 if until <= self.clock.now else 3, until)
 
     def is_unavailable(self, peer: int) -> bool:
         """Whether the broker is in backoff (``NetworkClient.isUnavailable``); the client is woken at its end."""
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         if connection is None or connection.state is not DISCONNECTED or connection.until <= self.clock.now:
             return False
         self._want(connection)
@@ -176,12 +176,12 @@ class NetworkClient(NodeContext):
         """Whether a request may be sent; without a connection, an attempt is started as soon as backoff allows."""
         if peer in self.open:
             return True
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         if connection is None:
             if self._is_standing(peer):
                 self.open[peer] = None
                 return True
-            connection = self._without[peer] = NodeConnection()
+            connection = self._unready[peer] = NodeConnection()
         if connection.state is DISCONNECTED:
             if connection.until <= self.clock.now:
                 self._begin(peer, connection)
@@ -209,19 +209,19 @@ class NetworkClient(NodeContext):
         if target in self.open or self.ready(target):
             super().send(target, message)
             return
-        self._put_off(target, message)
+        self._queue_request(target, message)
 
     def await_connection(self, target: int) -> None:
         """Have :attr:`opened` called when connected; if the attempt fails, this fails as a request does."""
-        self._put_off(target, NO_REQUEST)
+        self._queue_request(target, NO_REQUEST)
 
-    def _put_off(self, target: int, message: tuple[Any, ...]) -> None:
+    def _queue_request(self, target: int, message: tuple[Any, ...]) -> None:
         """Queue a request until there is a connection.
 
         Between brokers a request that has waited for its timeout is not sent any more
         (``InterBrokerSendThread.failExpiredRequests``). A client times its requests out itself.
         """
-        connection = self._without[target]
+        connection = self._unready[target]
         until = self.clock.now + self._timeout_us if self._number else _NEVER
         connection.unsent.append((until, message))
         if connection.state is DISCONNECTED:
@@ -229,12 +229,12 @@ class NetworkClient(NodeContext):
 
     def awaits(self, peer: int, message: Connected | ConnectionRefused) -> bool:
         """Whether a message is the result of the current attempt, not of an earlier one or another client's."""
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         return connection is not None and connection.state is CONNECTING and connection.attempt == message.attempt
 
     def heard(self, source: int, message: Any) -> bool:
         """Handle a message about a connection that is not a failure; False for any other message."""
-        connection = self._without.get(source)
+        connection = self._unready.get(source)
         if isinstance(message, Connected):
             if connection is not None and self.awaits(source, message):
                 self._connected(source, connection)
@@ -257,12 +257,12 @@ class NetworkClient(NodeContext):
 
         While an attempt is in progress the message concerns an earlier connection, which is closed already.
         """
-        connection = self._without.get(peer)
-        gone = self.state(peer) is READY or (connection is not None and connection.state is CHECKING)
+        connection = self._unready.get(peer)
+        had_connection = self.state(peer) is READY or (connection is not None and connection.state is CHECKING)
         self._ended[peer] = None
-        if gone:
+        if had_connection:
             self.lost(peer)
-        return gone
+        return had_connection
 
     def _connected(self, peer: int, connection: NodeConnection) -> None:
         connection.connects = 0
@@ -277,7 +277,7 @@ class NetworkClient(NodeContext):
         super().send(peer, ApiVersionsRequest(connection.asked))
 
     def _opened(self, peer: int, connection: NodeConnection) -> None:
-        del self._without[peer]
+        del self._unready[peer]
         self.open[peer] = None
         for until, message in connection.unsent:
             if message and self.clock.now < until:
@@ -287,9 +287,9 @@ class NetworkClient(NodeContext):
 
     def lost(self, peer: int) -> None:
         """Disconnect: requests in flight and requests that wait for the connection fail."""
-        connection = self._without.get(peer)
+        connection = self._unready.get(peer)
         if connection is None:
-            connection = self._without[peer] = NodeConnection()
+            connection = self._unready[peer] = NodeConnection()
             self.open.pop(peer, None)
         elif connection.state is DISCONNECTED:
             connection.unsent.clear()
@@ -313,25 +313,25 @@ class NetworkClient(NodeContext):
 
         Every request on it, or waiting for it, fails: the caller notifies their senders.
         """
-        if target in self.open or target not in self._without:
+        if target in self.open or target not in self._unready:
             super().abandon(target, exchange)
             self.lost(target)
         else:
-            self._without[target].unsent.clear()
+            self._unready[target].unsent.clear()
 
     def stopped(self) -> None:
         """Discard the connections of a process that died; the next one starts without any."""
-        self._without.clear()
+        self._unready.clear()
         self.open.clear()
         self._alarm.forget()
         self._cold = True
 
     def close(self) -> None:
         """Close all connections at the end of a task: the next task starts without them."""
-        for connection in self._without.values():
+        for connection in self._unready.values():
             if connection.state is CONNECTING:
                 self.stop_connecting(connection.attempt)
-        self._without.clear()
+        self._unready.clear()
         self.open.clear()
 
     def rang(self) -> list[int]:
@@ -340,7 +340,7 @@ class NetworkClient(NodeContext):
         if not self._alarm.rang():
             return failed
         now = self.clock.now
-        for peer, connection in tuple(self._without.items()):
+        for peer, connection in tuple(self._unready.items()):
             if connection.state is DISCONNECTED:
                 if connection.unsent:
                     failed.append(peer)
@@ -356,24 +356,24 @@ class NetworkClient(NodeContext):
         return failed
 
     def _rearm(self, now: int) -> None:
-        due = [each.until for each in self._without.values() if each.state is not DISCONNECTED or each.wanted]
-        coming = [at for at in due if now < at < _NEVER]
-        if coming:
-            self._alarm.want(min(coming))
+        due = [each.until for each in self._unready.values() if each.state is not DISCONNECTED or each.wanted]
+        future = [at for at in due if now < at < _NEVER]
+        if future:
+            self._alarm.want(min(future))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        without = tuple([(peer, connection.save()) for peer, connection in self._without.items()])
+        unready = tuple([(peer, connection.save()) for peer, connection in self._unready.items()])
         return (
-            tuple(self.open), without, tuple(self._ended), self._cold, self._correlation, self._alarm.save(),
+            tuple(self.open), unready, tuple(self._ended), self._cold, self._correlation, self._alarm.save(),
             self._jitter.position,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        opened, without, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
+        opened, unready, ended, self._cold, self._correlation, alarm, self._jitter.position = saved
         self.open, self._ended = dict.fromkeys(opened), dict.fromkeys(ended)
-        self._without = {peer: NodeConnection.loaded(connection) for peer, connection in without}
+        self._unready = {peer: NodeConnection.loaded(connection) for peer, connection in unready}
         self._alarm.load(alarm)
 
 
@@ -384,6 +384,6 @@ def growing_us(settings: ConnectionSettings, first_us: int, most_us: int, times:
     """
     if first_us >= most_us:
         return first_us
-    grown_us = min(first_us << min(times, _MOST_DOUBLINGS), most_us)
+    grown_us = min(first_us << min(times, _MAX_DOUBLINGS), most_us)
     varied_us = grown_us * (800 + jitter.below(401)) // 1_000
     return min(varied_us, most_us) if settings.capped else varied_us

@@ -158,7 +158,7 @@ class ProcessConnections:
         self.handlers: Final[dict[type[Any], Callable[[int, Any], None]]] = {
             Connected: self._answered,
             ConnectionRefused: self._answered,
-            ApiVersionsResponse: self._versions_told,
+            ApiVersionsResponse: self._handle_api_versions,
         }
         """Message type → handler of (source, message)."""
 
@@ -183,7 +183,7 @@ class ProcessConnections:
             if channel.answered(source, message):
                 return
 
-    def _versions_told(self, source: int, message: ApiVersionsResponse) -> None:
+    def _handle_api_versions(self, source: int, message: ApiVersionsResponse) -> None:
         for channel in self._requests:
             channel.client.heard(source, message)
 

@@ -26,16 +26,16 @@ UNKNOWN: Final[EpochEntry] = (UNDEFINED, UNDEFINED)
 """The log does not reach back to the point of divergence: the offset counts as out of range."""
 
 
-def divergence(log: ReplicaLog, asked: FetchPartition) -> EpochEntry | None:
+def divergence(log: ReplicaLog, fetch: FetchPartition) -> EpochEntry | None:
     """Return (epoch, its end offset) up to which both logs agree, None if they agree up to the fetch offset.
 
     A fetch without a last fetched epoch is not checked: Kafka's own consumers send none and use OffsetsForLeaderEpoch.
     """
-    last_epoch = asked.last_fetched_epoch
+    last_epoch = fetch.last_fetched_epoch
     if last_epoch == UNDEFINED:
         return None
     found = log.epochs.end_offset_for(last_epoch, log.leo)
-    return found if found == UNKNOWN or found[0] < last_epoch or found[1] < asked.offset else None
+    return found if found == UNKNOWN or found[0] < last_epoch or found[1] < fetch.offset else None
 
 
 # Choice of a consumer's read replica (``org.apache.kafka.common.replica.ReplicaSelector``, KIP-392).
@@ -58,8 +58,8 @@ def rack_aware(rack: str, leader: ReadReplicaCandidate, followers: Iterable[Read
     """
     if not rack or leader.rack == rack:
         return leader.broker
-    near = [view for view in followers if view.rack == rack]
-    best = max(near, key=lambda view: (view.leo, -view.behind_us, view.broker), default=leader)
+    same_rack = [view for view in followers if view.rack == rack]
+    best = max(same_rack, key=lambda view: (view.leo, -view.behind_us, view.broker), default=leader)
     return best.broker
 
 
@@ -83,17 +83,17 @@ class News(Enum):
     REFUSAL = "not a replica to read from any more, or another leader epoch"
 
 
-def news_for_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition) -> News:
+def news_for_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition) -> News:
     """Return the news for a consumer below its read bound (``DelayedFetch.tryComplete``)."""
-    if not serves_consumers(replica) or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+    if not serves_consumers(replica) or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
         return News.REFUSAL
-    if asked.last_fetched_epoch != UNDEFINED and divergence(replica.log, asked) is not None:
+    if fetch.last_fetched_epoch != UNDEFINED and divergence(replica.log, fetch) is not None:
         return News.PARTED
     bound = replica.lso if request.isolation == READ_COMMITTED else replica.hw
-    return News.NOTHING if bound <= asked.offset <= replica.log.leo else News.READABLE
+    return News.NOTHING if bound <= fetch.offset <= replica.log.leo else News.READABLE
 
 
-def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> FetchData:
+def serve_consumer(replica: Replica, request: FetchRequest, fetch: FetchPartition, now: int) -> FetchData:
     """Return a consumer's fetch data, from a leader or a follower; its leader epoch has been checked.
 
     If the consumer sends its last fetched epoch and the log was truncated below its offset, the data names the point of
@@ -101,33 +101,33 @@ def serve_consumer(replica: Replica, request: FetchRequest, asked: FetchPartitio
     log end there is no data and no error (``LocalLog.read``). A read_committed consumer gets records below the last
     stable offset, including aborted ones, with the list of aborted transactions.
     """
-    preferred = preferred_replica(replica, request.rack, asked.offset, now)
+    preferred = preferred_replica(replica, request.rack, fetch.offset, now)
     log = replica.log
-    nothing = Slice(asked.offset, asked.offset, ())
+    no_records = Slice(fetch.offset, fetch.offset, ())
     if preferred != NOBODY:
         return FetchData(
-            asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, nothing,
+            fetch.partition, fetch.offset, 0, replica.hw, log.log_start, replica.leader_epoch, no_records,
             preferred=preferred,
         )  # fmt: skip
-    parted = divergence(log, asked)
-    above = parted is None and asked.offset > log.leo
-    if parted == UNKNOWN or above or asked.offset < log.log_start:
+    diverging = divergence(log, fetch)
+    above = diverging is None and fetch.offset > log.leo
+    if diverging == UNKNOWN or above or fetch.offset < log.log_start:
         error = KafkaError.OFFSET_OUT_OF_RANGE
-        return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
-    if parted is not None:
+        return FetchData(fetch.partition, fetch.offset, error, -1, -1, replica.leader_epoch, no_records)
+    if diverging is not None:
         hw, start = replica.hw, log.log_start
-        return FetchData(asked.partition, asked.offset, 0, hw, start, replica.leader_epoch, nothing, parted)
+        return FetchData(fetch.partition, fetch.offset, 0, hw, start, replica.leader_epoch, no_records, diverging)
     stable = replica.lso
     committed = request.isolation == READ_COMMITTED
-    records = log.read(asked.offset, stable if committed else replica.hw, request.max_bytes)
+    records = log.read(fetch.offset, stable if committed else replica.hw, request.max_bytes)
     if replica.damages:
         records = as_stored(records, replica.damages)
     aborted: tuple[tuple[int, int], ...] = ()
     if committed and records.extents:
-        found = log.transactions.aborted_between(asked.offset, records.end)
+        found = log.transactions.aborted_between(fetch.offset, records.end)
         aborted = tuple([(each.producer_id, each.first_offset) for each in found])
     return FetchData(
-        asked.partition, asked.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records,
+        fetch.partition, fetch.offset, 0, replica.hw, log.log_start, replica.leader_epoch, records,
         last_stable_offset=stable, aborted=aborted,
     )  # fmt: skip
 
@@ -141,13 +141,13 @@ def preferred_replica(replica: Replica, rack: str, offset: int, now: int) -> int
     if leadership is None or not rack or not (replica.config.rack_aware and replica.profile.reads_from_followers):
         return NOBODY
     racks = replica.metadata.racks
-    views: list[ReadReplicaCandidate] = []
+    candidates: list[ReadReplicaCandidate] = []
     for broker, remote in leadership.remotes.items():
         if broker in leadership.isr and broker in racks and remote.log_start <= offset <= remote.leo:
             remote.settle()
-            views.append(ReadReplicaCandidate(broker, racks[broker], remote.leo, now - remote.last_caught_up))
+            candidates.append(ReadReplicaCandidate(broker, racks[broker], remote.leo, now - remote.last_caught_up))
     own = ReadReplicaCandidate(replica.broker, racks.get(replica.broker, ""), replica.log.leo, 0)
-    chosen = rack_aware(rack, own, views)
+    chosen = rack_aware(rack, own, candidates)
     return NOBODY if chosen == replica.broker else chosen
 
 
@@ -193,7 +193,7 @@ def absent(partition: str, known: Container[str]) -> KafkaError:
 def serve_fetch(
     replica: Replica | None,
     request: FetchRequest,
-    asked: FetchPartition,
+    fetch: FetchPartition,
     now: int,
     known: Container[str],
     *,
@@ -204,23 +204,23 @@ def serve_fetch(
     ``known`` are the partitions of the broker's metadata cache.
     """
     if replica is None:
-        error = absent(asked.partition, known)
+        error = absent(fetch.partition, known)
     else:
-        error = check_epoch(replica, asked.current_leader_epoch)
+        error = check_epoch(replica, fetch.current_leader_epoch)
         leadership = replica.leadership
         if error is NONE and request.replica == CONSUMER:
             if serves_consumers(replica):
-                return serve_consumer(replica, request, asked, now)
+                return serve_consumer(replica, request, fetch, now)
         elif error is NONE and leadership is not None:
-            return _serve_follower(replica, leadership, request, asked, now, book=book)
+            return _serve_follower(replica, leadership, request, fetch, now, book=book)
         if error is NONE:
             error = KafkaError.NOT_LEADER_OR_FOLLOWER
-    nothing = Slice(asked.offset, asked.offset, ())
-    return FetchData(asked.partition, asked.offset, error, -1, -1, -1, nothing)
+    no_records = Slice(fetch.offset, fetch.offset, ())
+    return FetchData(fetch.partition, fetch.offset, error, -1, -1, -1, no_records)
 
 
 def _serve_follower(
-    replica: Replica, leadership: Leadership, request: FetchRequest, asked: FetchPartition, now: int, *, book: bool
+    replica: Replica, leadership: Leadership, request: FetchRequest, fetch: FetchPartition, now: int, *, book: bool
 ) -> FetchData:
     """Read for a follower, with the HW from before this fetch was counted (``Partition.readRecords``).
 
@@ -229,44 +229,46 @@ def _serve_follower(
     log = replica.log
     leo = log.leo
     hw = replica.hw
-    offset = asked.offset
+    offset = fetch.offset
     follower = request.replica
     remote = leadership.remotes.get(follower)
     if remote is None:
-        known = asked.current_leader_epoch != UNDEFINED
-        return _refuse(replica, asked, KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER)
+        known = fetch.current_leader_epoch != UNDEFINED
+        return _error_data(
+            replica, fetch, KafkaError.UNKNOWN_LEADER_EPOCH if known else KafkaError.NOT_LEADER_OR_FOLLOWER
+        )
     if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
         # KIP-903: a fetch with an older broker epoch of the follower does not count.
-        return _refuse(replica, asked, KafkaError.NOT_LEADER_OR_FOLLOWER)
-    last_epoch = asked.last_fetched_epoch
+        return _error_data(replica, fetch, KafkaError.NOT_LEADER_OR_FOLLOWER)
+    last_epoch = fetch.last_fetched_epoch
     if last_epoch != UNDEFINED and (offset > leo or last_epoch != log.epochs.latest):
-        parted = divergence(log, asked)
-        if parted == UNKNOWN:
-            return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
-        if parted is not None:
-            nothing = Slice(offset, offset, ())
-            return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, nothing, parted)
+        diverging = divergence(log, fetch)
+        if diverging == UNKNOWN:
+            return _error_data(replica, fetch, KafkaError.OFFSET_OUT_OF_RANGE)
+        if diverging is not None:
+            no_records = Slice(offset, offset, ())
+            return FetchData(fetch.partition, offset, 0, hw, log.log_start, replica.leader_epoch, no_records, diverging)
     if not log.log_start <= offset <= leo:
-        return _refuse(replica, asked, KafkaError.OFFSET_OUT_OF_RANGE)
+        return _error_data(replica, fetch, KafkaError.OFFSET_OUT_OF_RANGE)
     records = Slice(offset, offset, ()) if offset == leo else log.read(offset, leo, request.max_bytes)
     if replica.damages:
         records = as_stored(records, replica.damages)
     if book:
-        leadership.book(now, follower, remote, request.broker_epoch, asked)
-    return FetchData(asked.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
+        leadership.book(now, follower, remote, request.broker_epoch, fetch)
+    return FetchData(fetch.partition, offset, 0, hw, log.log_start, replica.leader_epoch, records)
 
 
-def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPartition, now: int) -> bool:
+def book_if_nothing_new(replica: Replica, request: FetchRequest, fetch: FetchPartition, now: int) -> bool:
     """Count the fetch of a follower that has everything; False, and nothing counted, if it needs a full read.
 
     This does what :func:`serve_fetch` does, without creating data that is not sent.
     """
     log = replica.log
-    offset = asked.offset
+    offset = fetch.offset
     leadership = replica.leadership
-    if leadership is None or offset != log.leo or asked.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
+    if leadership is None or offset != log.leo or fetch.current_leader_epoch not in (UNDEFINED, replica.leader_epoch):
         return False
-    last_epoch = asked.last_fetched_epoch
+    last_epoch = fetch.last_fetched_epoch
     if last_epoch not in (UNDEFINED, log.epochs.latest):
         return False
     follower = request.replica
@@ -275,21 +277,21 @@ def book_if_nothing_new(replica: Replica, request: FetchRequest, asked: FetchPar
         return False
     if replica.profile.kraft and -1 < request.broker_epoch < replica.metadata.live.get(follower, -1):
         return False
-    leadership.book(now, follower, remote, request.broker_epoch, asked)
+    leadership.book(now, follower, remote, request.broker_epoch, fetch)
     return True
 
 
-def caught_up_answer(replica: Replica, asked: FetchPartition, hw: int) -> FetchData:
+def caught_up_answer(replica: Replica, fetch: FetchPartition, hw: int) -> FetchData:
     """Return the data for a fetch that was counted without any; ``hw`` is the HW from before that."""
-    offset = asked.offset
-    nothing = Slice(offset, offset, ())
-    return FetchData(asked.partition, offset, 0, hw, replica.log.log_start, replica.leader_epoch, nothing)
+    offset = fetch.offset
+    no_records = Slice(offset, offset, ())
+    return FetchData(fetch.partition, offset, 0, hw, replica.log.log_start, replica.leader_epoch, no_records)
 
 
-def _refuse(replica: Replica, asked: FetchPartition, error: KafkaError) -> FetchData:
+def _error_data(replica: Replica, fetch: FetchPartition, error: KafkaError) -> FetchData:
     """Return fetch data with an error."""
-    nothing = Slice(asked.offset, asked.offset, ())
-    return FetchData(asked.partition, asked.offset, error, -1, -1, replica.leader_epoch, nothing)
+    no_records = Slice(fetch.offset, fetch.offset, ())
+    return FetchData(fetch.partition, fetch.offset, error, -1, -1, replica.leader_epoch, no_records)
 
 
 def says_something(data: FetchData) -> bool:

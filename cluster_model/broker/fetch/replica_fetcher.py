@@ -118,10 +118,10 @@ class ReplicaFetcherThread:
     """Fetcher thread that replicates its partitions from one leader (``ReplicaFetcherThread``)."""
 
     __slots__ = (
-        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_correlation", "_dead",
-        "_delayed", "_exchange", "_held", "_held_until", "_hung_up", "_outstanding", "_partitions", "_places", "_port",
-        "_replicas", "_sent_epoch", "_session", "_steady", "_throttle", "_told", "_touched", "_unsent", "index",
-        "leader",
+        "_alarm", "_asked", "_broker_epoch", "_busy", "_changed", "_config", "_connection", "_connection_lost",
+        "_correlation", "_dead", "_delayed", "_exchange", "_held", "_held_until", "_leader_offsets", "_outstanding",
+        "_partitions", "_port", "_replicas", "_sent_epoch", "_session", "_slots", "_steady", "_throttle", "_touched",
+        "_unsent", "index", "leader",
     )  # fmt: skip
 
     def __init__(
@@ -164,12 +164,12 @@ class ReplicaFetcherThread:
         """Correlation id of the request in flight, 0 for none."""
         self._asked: list[FetchPartition] = []
         """The fetch session's partitions, as the leader knows them."""
-        self._places: dict[str, int] = {}
-        self._told: list[tuple[int, int]] = []
+        self._slots: dict[str, int] = {}
+        self._leader_offsets: list[tuple[int, int]] = []
         """HW and log start of each partition, as the leader last sent them."""
         self._changed: list[int] = []
         """Slots of :attr:`_asked` with changes that are not sent yet."""
-        self._steady = False  # # no change of partitions or roles since the last full request
+        self._steady = False  # no change of partitions or roles since the last full request
         self._sent_epoch = -1
         self._session = SessionHandle(uses_sessions=profile.fetch_sessions)
         self._alarm = Alarm(port, FETCHER, leader, index)
@@ -177,7 +177,7 @@ class ReplicaFetcherThread:
         self._held: FetchResponse | None = None
         """Response that a busy thread is handling; until it is done no other request is sent."""
         self._held_until = 0
-        self._hung_up = False  # # the connection was lost while a response was being handled
+        self._connection_lost = False  # the connection was lost while a response was being handled
         self._dead = False
         """Whether the thread has ended, which its manager does not notice while it has partitions."""
 
@@ -209,9 +209,9 @@ class ReplicaFetcherThread:
             self.disturb()
             self._session.closed()
             self._outstanding = 0
-        self._hang_up()
+        self._disconnect()
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         """Close the connection; a request that waits for it is never sent."""
         self._connection.close()
         self._unsent = None
@@ -262,41 +262,43 @@ class ReplicaFetcherThread:
         if self._steady and not self._delayed and self._broker_epoch() == self._sent_epoch:
             changed = self._changed
             if changed:
-                asked = self._asked
-                partitions = tuple([asked[place] for place in changed])
+                requested = self._asked
+                partitions = tuple([requested[slot] for slot in changed])
                 changed.clear()
                 self._send(self.request(self._next(), partitions))
             else:
                 self._send(self.request(self._next()), idle=no_news)
             return
-        self._ask_anew(self._port.clock.now)
+        self._send_full(self._port.clock.now)
 
-    def _ask_anew(self, now: int) -> None:
+    def _send_full(self, now: int) -> None:
         """Send a full fetch, or the truncation request that some partition needs first."""
         if not self._partitions:
-            self._hang_up()
+            self._disconnect()
             return
         ready = [self._following(name) for name in self._partitions if self._delayed.get(name, 0) <= now]
         held_back = self._throttle.active and self._throttle.exceeded(now)
         for following in ready:
             if following is not None and following.seek is not None:
-                # # fetchOffsetAndTruncate blocks the whole thread, one partition after another
+                # fetchOffsetAndTruncate blocks the whole thread, one partition after another
                 self._begin([])
-                self._ask_offset(following.replica.partition, following.seek)
+                self._request_offset(following.replica.partition, following.seek)
                 return
-        asking = [following.epoch_question() for following in ready if following is not None and following.truncating]
-        fetching = [
+        epoch_requests = [
+            following.epoch_question() for following in ready if following is not None and following.truncating
+        ]
+        fetches = [
             following.question()
             for following in ready
             if following is not None and not following.truncating and not (held_back and self._throttled(following))
         ]
-        if asking:
+        if epoch_requests:
             self._begin([])
-            self._send(EpochEndRequest(self._next(), tuple(asking)))
-        elif fetching:
-            self._begin(fetching)
+            self._send(EpochEndRequest(self._next(), tuple(epoch_requests)))
+        elif fetches:
+            self._begin(fetches)
             self._sent_epoch = self._broker_epoch()
-            self._send(self.request(self._next(), tuple(fetching))._replace(incremental=False))
+            self._send(self.request(self._next(), tuple(fetches))._replace(incremental=False))
         elif held_back and any(ready):
             self._alarm.want(now + self._config.fetch_backoff_us)
         elif self._delayed:
@@ -309,16 +311,16 @@ class ReplicaFetcherThread:
     def _concerns(self, replica: Replica) -> bool:
         return self._throttle.concerns(replica.partition, replica.topic.follower_throttled, replica.broker)
 
-    def _ask_offset(self, partition: str, seek: Seek) -> None:
+    def _request_offset(self, partition: str, seek: Seek) -> None:
         which = EARLIEST if seek.earliest else LATEST
         self._send(ListOffsetsRequest(self._next(), partition, which, seek.epoch, self._port.node_id))
 
-    def _begin(self, asked: list[FetchPartition]) -> None:
-        self._asked = asked
-        self._places = {entry.partition: place for place, entry in enumerate(asked)}
-        self._told = [(-1, -1)] * len(asked)
+    def _begin(self, partitions: list[FetchPartition]) -> None:
+        self._asked = partitions
+        self._slots = {entry.partition: slot for slot, entry in enumerate(partitions)}
+        self._leader_offsets = [(-1, -1)] * len(partitions)
         self._changed.clear()
-        self._steady = len(asked) == len(self._partitions) and not self._throttle.active
+        self._steady = len(partitions) == len(self._partitions) and not self._throttle.active
 
     def _following(self, partition: str) -> FollowerState | None:
         following = self._replicas[partition].following
@@ -371,71 +373,71 @@ class ReplicaFetcherThread:
             self._steady = False
             return False
         if self._steady:
-            self._take(self._port.clock.now, response)
+            self._apply_incremental(self._port.clock.now, response)
         else:
-            self._take_all(self._port.clock.now, response)
+            self._apply_full(self._port.clock.now, response)
         return not response.partitions
 
-    def _done(self) -> FetchResponse | None:
+    def _finish_handling(self) -> FetchResponse | None:
         """Finish handling the response that kept the thread busy, and continue."""
         held, self._held = self._held, None
         if held is None:
             return None
         self._outstanding = 0
         no_news = self._handle(held)
-        if self._hung_up:
-            self._hung_up = False
+        if self._connection_lost:
+            self._connection_lost = False
             self.disconnected()
         else:
             self.pump(no_news=no_news)
         return held
 
-    def _take(self, now: int, response: FetchResponse) -> None:
+    def _apply_incremental(self, now: int, response: FetchResponse) -> None:
         """Apply a response after no change of partitions or roles: partitions left out are unchanged."""
         for data in response.partitions:
-            place = self._places[data.partition]
-            asked = self._asked[place]
+            slot = self._slots[data.partition]
+            fetch = self._asked[slot]
             replica = self._replicas[data.partition]
             following = replica.following
-            outcome = FetcherAction.IGNORED if following is None else following.answer(now, asked, data)
+            outcome = FetcherAction.IGNORED if following is None else following.answer(now, fetch, data)
             if not replica.log.log_start <= replica.hw <= replica.log.leo:
                 replica.observer.look(now, replica)
-            self._told[place] = (data.hw, data.log_start)
+            self._leader_offsets[slot] = (data.hw, data.log_start)
             self._touched[data.partition] = None
             if following is None or outcome is not GO_ON or data.error:
                 self._steady = False
                 self._settle(data.partition, outcome)
             elif (
-                replica.log.leo != asked.offset
-                or replica.log.log_start != asked.log_start
+                replica.log.leo != fetch.offset
+                or replica.log.log_start != fetch.log_start
                 or data.diverging is not None
             ):
-                self._asked[place] = following.question()
-                self._changed.append(place)
+                self._asked[slot] = following.question()
+                self._changed.append(slot)
 
     def tell_log_starts(self, partitions: Iterable[str]) -> None:
         """Report moved log starts to the leader with the next request."""
         for partition in partitions if self._steady else ():
-            place = self._places.get(partition)
-            following = None if place is None else self._following(partition)
-            if place is None or following is None or place in self._changed:
+            slot = self._slots.get(partition)
+            following = None if slot is None else self._following(partition)
+            if slot is None or following is None or slot in self._changed:
                 continue
-            if following.replica.log.log_start != self._asked[place].log_start:
+            if following.replica.log.log_start != self._asked[slot].log_start:
                 self._exchange.wake()
-                self._asked[place] = following.question()
-                self._changed.append(place)
+                self._asked[slot] = following.question()
+                self._changed.append(slot)
 
-    def _take_all(self, now: int, response: FetchResponse) -> None:
+    def _apply_full(self, now: int, response: FetchResponse) -> None:
         """Apply a response after partitions or roles changed: every partition counts, including those left out."""
         news = {data.partition: data for data in response.partitions}
-        for asked, (hw, log_start) in zip(self._asked, self._told, strict=True):
-            data = news.get(asked.partition)
+        for fetch, (hw, log_start) in zip(self._asked, self._leader_offsets, strict=True):
+            data = news.get(fetch.partition)
             if data is None:
-                nothing = Slice(asked.offset, asked.offset, ())
-                data = FetchData(asked.partition, asked.offset, 0, hw, log_start, -1, nothing)
+                no_records = Slice(fetch.offset, fetch.offset, ())
+                data = FetchData(fetch.partition, fetch.offset, 0, hw, log_start, -1, no_records)
             following = self._following(data.partition) if data.partition in self._partitions else None
             if following is not None:
-                outcome = following.answer(now, asked, data)
+                outcome = following.answer(now, fetch, data)
                 following.replica.observer.look(now, following.replica)
                 self._settle(data.partition, outcome)
                 if self._throttle.active and outcome is not FetcherAction.IGNORED and self._concerns(following.replica):
@@ -485,17 +487,19 @@ class ReplicaFetcherThread:
         now = self._port.clock.now
         if self._held is not None:
             if self._held_until <= now:
-                return self._done()
+                return self._finish_handling()
             self._alarm.want(self._held_until)
         elif self._outstanding:
-            waits = self._unsent is not None
-            late_at = self._connection.until if waits else self._exchange.sent_at + self._config.socket_timeout_us
-            if late_at <= now:
-                if not waits:
+            is_unsent = self._unsent is not None
+            timeout_at = (
+                self._connection.until if is_unsent else self._exchange.sent_at + self._config.socket_timeout_us
+            )
+            if timeout_at <= now:
+                if not is_unsent:
                     self._port.abandon(self.leader, self._exchange)
                 self.disconnected()
             else:
-                self._alarm.want(late_at)
+                self._alarm.want(timeout_at)
         self.pump()
         return None
 
@@ -507,9 +511,9 @@ class ReplicaFetcherThread:
     def disconnected(self) -> None:
         """Handle that the request in flight gets no response: all partitions back off."""
         if self._held is not None:
-            self._hung_up = True
+            self._connection_lost = True
             return
-        self._hang_up()
+        self._disconnect()
         self.disturb()
         self._session.lost()
         self._outstanding = 0
@@ -525,24 +529,24 @@ class ReplicaFetcherThread:
         """Return all state as nested tuples."""
         return (
             tuple(self._partitions), tuple(self._delayed.items()), self._correlation, self._outstanding,
-            tuple(self._asked), tuple(self._told), tuple(self._changed), self._steady, self._sent_epoch,
-            self._alarm.save(), self._session.save(), (self._held, self._held_until, self._hung_up, self._dead),
+            tuple(self._asked), tuple(self._leader_offsets), tuple(self._changed), self._steady, self._sent_epoch,
+            self._alarm.save(), self._session.save(), (self._held, self._held_until, self._connection_lost, self._dead),
             self._connection.save(), self._unsent,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            partitions, delayed, self._correlation, self._outstanding, asked, told, changed, self._steady,
-            self._sent_epoch, alarm, session, (self._held, self._held_until, self._hung_up, self._dead), connection,
-            self._unsent,
+            partitions, delayed, self._correlation, self._outstanding, requested, leader_offsets, changed, self._steady,
+            self._sent_epoch, alarm, session, (self._held, self._held_until, self._connection_lost, self._dead),
+            connection, self._unsent,
         ) = saved  # fmt: skip
         self._connection.load(connection)
         self._partitions = dict.fromkeys(partitions)
         self._delayed = dict(delayed)
-        self._asked = list(asked)
-        self._places = {entry.partition: place for place, entry in enumerate(asked)}
-        self._told = list(told)
+        self._asked = list(requested)
+        self._slots = {entry.partition: slot for slot, entry in enumerate(requested)}
+        self._leader_offsets = list(leader_offsets)
         self._changed = list(changed)
         self._alarm.load(alarm)
         self._session.load(session)
@@ -622,8 +626,8 @@ class Fetchers:
     def end_idle(self) -> None:
         """End threads without partitions after a metadata update, since 1.1 at once (KAFKA-6051)."""
         if self._profile.quits_waiting:
-            for place, fetcher in self.running.items():
-                if place not in self.blocked:
+            for key, fetcher in self.running.items():
+                if key not in self.blocked:
                     fetcher.quit_if_idle()
 
     def _fetcher(self, replica: Replica) -> ReplicaFetcherThread:
@@ -666,9 +670,9 @@ class Fetchers:
 
     def disconnected(self, peer: int) -> None:
         """Handle a broken connection: requests to ``peer`` get no response."""
-        for place, fetcher in self.running.items():
-            if place in self.blocked and fetcher.leader == peer:
-                self.blocked[place] = (self.blocked[place][0], True)
+        for key, fetcher in self.running.items():
+            if key in self.blocked and fetcher.leader == peer:
+                self.blocked[key] = (self.blocked[key][0], True)
             elif fetcher.leader == peer:
                 fetcher.broke()
 
@@ -678,18 +682,18 @@ class Fetchers:
 
     def block(self, source: int, response: FetchResponse) -> bool:
         """Block the thread of a response until the disk has written it; False if no thread waits for it."""
-        place = (source, fetcher_of(response.correlation))
-        fetcher = self.running.get(place)
-        if fetcher is None or place in self.blocked or not fetcher.awaits(response.correlation):
+        key = (source, fetcher_of(response.correlation))
+        fetcher = self.running.get(key)
+        if fetcher is None or key in self.blocked or not fetcher.awaits(response.correlation):
             return False
-        self.blocked[place] = (False, False)
+        self.blocked[key] = (False, False)
         return True
 
     def unblock(self, source: int, response: FetchResponse) -> None:
         """Continue a thread after it has applied the response, with what happened in the meantime."""
-        place = (source, fetcher_of(response.correlation))
-        rang, broke = self.blocked.pop(place, (False, False))
-        fetcher = self.running.get(place)
+        key = (source, fetcher_of(response.correlation))
+        rang, broke = self.blocked.pop(key, (False, False))
+        fetcher = self.running.get(key)
         if fetcher is not None and broke:
             fetcher.broke()
         if fetcher is not None and rang:

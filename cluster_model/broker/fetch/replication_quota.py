@@ -87,14 +87,14 @@ class SimpleRate:
 class Throttle:
     """A broker's quota as leader or follower, in bytes per second; LONG_MAX, or a version before 0.10.1, is none."""
 
-    __slots__ = ("_exists", "_limit", "_named", "active", "rate")
+    __slots__ = ("_exists", "_limit", "_listed", "active", "rate")
 
     def __init__(self, limit: int, *, exists: bool) -> None:
         self._exists = exists
         self.active = exists and limit < LONG_MAX
         self.rate = SimpleRate()
         self._limit = limit
-        self._named: dict[str, bool] = {}
+        self._listed: dict[str, bool] = {}
         """Partition → whether the topic lists its replica here."""
 
     def limit(self, limit: int) -> None:
@@ -104,18 +104,18 @@ class Throttle:
 
     def forget(self, partition: str) -> None:
         """Forget whether the topic lists this replica, which may have changed."""
-        self._named.pop(partition, None)
+        self._listed.pop(partition, None)
 
     def forget_all(self) -> None:
         """Forget whether topics list their replicas."""
-        self._named.clear()
+        self._listed.clear()
 
     def concerns(self, partition: str, throttled: str, broker: int) -> bool:
         """Whether the quota applies to this replica; ``throttled`` is its topic's list."""
-        named = self._named.get(partition)
-        if named is None:
-            named = self._named[partition] = names_replica(throttled, partition, broker)
-        return named
+        listed = self._listed.get(partition)
+        if listed is None:
+            listed = self._listed[partition] = names_replica(throttled, partition, broker)
+        return listed
 
     def exceeded(self, now: int) -> bool:
         """Whether the rate is above the quota."""

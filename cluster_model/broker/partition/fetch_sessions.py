@@ -193,7 +193,7 @@ class FetchSession:
         self.serial = serial
         self.exchange = exchange
         self.asked = list(asked)
-        self.places = {entry.partition: place for place, entry in enumerate(asked)}
+        self.places = {entry.partition: slot for slot, entry in enumerate(asked)}
         self.dirty: dict[int, None] = dict.fromkeys(range(len(asked)))
         self.parked: FetchRequest | None = None
         self._cache = cache
@@ -267,17 +267,17 @@ class FetchSession:
         self.came(request, arrived)
         self._park(request)
 
-    def mark(self, place: int) -> None:
+    def mark(self, slot: int) -> None:
         """Mark a slot dirty: it is about to change."""
         if self.exchange.asleep:
             self.exchange.wake()
-        self.dirty[place] = None
+        self.dirty[slot] = None
 
-    def put_last(self, place: int) -> None:
+    def put_last(self, slot: int) -> None:
         """Move a slot that got records to the end, so that the others come first next time."""
-        if place in self.dirty:
-            del self.dirty[place]
-            self.dirty[place] = None
+        if slot in self.dirty:
+            del self.dirty[slot]
+            self.dirty[slot] = None
 
     def disturb(self) -> None:
         """Mark all slots dirty."""
@@ -336,10 +336,10 @@ class FetchSessions:
 
         A fetch that is still delayed there gets no response: a fetcher that starts anew has closed its old connection.
         """
-        former = self._by_source.pop(source, None)
-        if former is not None:
-            for entry in former.asked:
-                self._by_partition[entry.partition].remove(former)
+        previous = self._by_source.pop(source, None)
+        if previous is not None:
+            for entry in previous.asked:
+                self._by_partition[entry.partition].remove(previous)
         self._serial += 1
         session = FetchSession(source, self._serial, asked, self._exchange(*source), self._cache)
         self._add(session)

@@ -111,7 +111,7 @@ GO_ON: Final = FetcherAction.GO_ON
 class FollowerState:
     """State of a follower; its leader and leader epoch are in the replica."""
 
-    __slots__ = ("_asked_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
+    __slots__ = ("_requested_in", "exit_reason", "failed", "lag", "replica", "seek", "stuck_at", "truncating")
 
     def __init__(self, replica: "Replica") -> None:
         self.replica = replica
@@ -120,7 +120,7 @@ class FollowerState:
         self.failed = False
         self.seek: Seek | None = None
         """Set while out of its leader's range: it must ask for the end and start of that log before it may fetch."""
-        self._asked_in = UNDEFINED
+        self._requested_in = UNDEFINED
         """Leader epoch of the last request for an epoch's end."""
         self.exit_reason = ""
         self.lag = -1
@@ -146,8 +146,8 @@ class FollowerState:
 
     def epoch_question(self) -> tuple[str, int, int]:
         """Return the truncation request: (partition, own latest epoch, current epoch or -1)."""
-        self._asked_in = self._current_epoch()
-        return (self.replica.partition, self.replica.log.epochs.latest, self._asked_in)
+        self._requested_in = self._current_epoch()
+        return (self.replica.partition, self.replica.log.epochs.latest, self._requested_in)
 
     def _current_epoch(self) -> int:
         return self.replica.leader_epoch if self.replica.profile.kip_320 else UNDEFINED
@@ -157,8 +157,8 @@ class FollowerState:
         replica = self.replica
         if not self.truncating or answer.asked != replica.log.epochs.latest:
             return FetcherAction.IGNORED
-        if self._asked_in != self._current_epoch():
-            return FetcherAction.GO_ON  # # KIP-320: a response for an older epoch; the request is sent again
+        if self._requested_in != self._current_epoch():
+            return FetcherAction.GO_ON  # KIP-320: a response for an older epoch; the request is sent again
         if answer.error:
             return self._error(KafkaError(answer.error))
         epoch = answer.epoch if replica.profile.kip_279 else UNDEFINED
@@ -186,7 +186,7 @@ class FollowerState:
             replica.log.log_start,
         )
 
-    def answer(self, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
+    def answer(self, now: int, fetch: FetchPartition, data: FetchData) -> FetcherAction:
         """Apply a fetch response: append, move the HW, or truncate (``AbstractFetcherThread.processFetchRequest``)."""
         replica = self.replica
         log = replica.log
@@ -196,7 +196,7 @@ class FollowerState:
             if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
                 self.seek = Seek(self._current_epoch(), earliest=False)
                 return FetcherAction.GO_ON
-            return self._refused(KafkaError(data.error), asked.current_leader_epoch)
+            return self._refused(KafkaError(data.error), fetch.current_leader_epoch)
         if data.diverging is not None:
             self._truncate_by(now, *data.diverging, DIVERGING_EPOCH)
             self.truncating = False
@@ -240,9 +240,9 @@ class FollowerState:
             return FetcherAction.FAILED
         return FetcherAction.BACK_OFF
 
-    def _refused(self, error: KafkaError, asked_in: int) -> FetcherAction:
+    def _refused(self, error: KafkaError, requested_in: int) -> FetcherAction:
         """Handle a response's error; a fence of an older epoch than the current one has no effect."""
-        if error is KafkaError.FENCED_LEADER_EPOCH and asked_in != self.replica.leader_epoch:
+        if error is KafkaError.FENCED_LEADER_EPOCH and requested_in != self.replica.leader_epoch:
             return FetcherAction.GO_ON
         return self._error(error)
 
@@ -275,13 +275,13 @@ class FollowerState:
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
-        return (self.truncating, self.failed, self.seek, self.lag, self._asked_in, self.stuck_at)
+        return (self.truncating, self.failed, self.seek, self.lag, self._requested_in, self.stuck_at)
 
     @classmethod
     def loaded(cls, replica: "Replica", saved: tuple[Any, ...]) -> "FollowerState":
         """Return a follower state with the state returned by :meth:`save`."""
         following = cls(replica)
-        following.truncating, following.failed, following.seek, following.lag, following._asked_in, stuck_at = saved
+        following.truncating, following.failed, following.seek, following.lag, following._requested_in, stuck_at = saved
         following.stuck_at = stuck_at
         return following
 
@@ -340,7 +340,7 @@ class Leadership:
         self.proposal: AlterPartitionRequest | None = None
         """An ISR change to be sent to the controller; see :meth:`take_proposal`."""
         self.epoch_start = replica.log.leo
-        self.remotes = {broker: self._unheard(broker, now) for broker in state.replicas if broker != replica.broker}
+        self.remotes = {broker: self._new_remote(broker, now) for broker in state.replicas if broker != replica.broker}
         self.producers = ProducerMemory(replica.config.producer_expiry_us, replica.log.transactions)
         if anew:
             self.producers.rebuild(replica.log, replica.producer_snapshot)
@@ -358,7 +358,7 @@ class Leadership:
         self._members = len(maximal)
         self._needed = tuple([self.remotes[broker] for broker in maximal if broker in self.remotes])
 
-    def _unheard(self, broker: int, now: int) -> Remote:
+    def _new_remote(self, broker: int, now: int) -> Remote:
         """Return a follower's state before its first fetch; up to 0.10.1 an election does not count as caught up."""
         profile = self.replica.profile
         caught_up = now if broker in self.isr and profile.caught_up_previous else LONG_AGO
@@ -394,7 +394,7 @@ class Leadership:
         followers = [broker for broker in state.replicas if broker != self.replica.broker]
         if sorted(followers) != sorted(self.remotes):
             known = self.remotes
-            self.remotes = {broker: known.get(broker) or self._unheard(broker, now) for broker in followers}
+            self.remotes = {broker: known.get(broker) or self._new_remote(broker, now) for broker in followers}
             self._followers = tuple(self.remotes.values())
 
     def disturb(self) -> None:
@@ -407,11 +407,11 @@ class Leadership:
         """Whether every follower is idle."""
         return all(remote.rests for remote in self._followers)
 
-    def rest(self, follower: int, session: FetchSession, place: int) -> None:
+    def rest(self, follower: int, session: FetchSession, slot: int) -> None:
         """Make a follower idle if it has everything, is in the ISR and knows the HW."""
         remote = self.remotes[follower]
         if remote.leo == self.replica.log.leo and follower in self.isr:
-            remote.rest(session, place)
+            remote.rest(session, slot)
 
     @property
     def maximal_isr(self) -> tuple[int, ...]:
@@ -422,14 +422,14 @@ class Leadership:
 
     def append(self, now: int, request: ProduceRequest) -> AppendResult:
         """Append a batch if the rules allow it (``Partition.appendRecordsToLeader``)."""
-        refused, twin = judge(self, request, now)
-        if twin >= 0:
-            return self._result(request.acks, twin, request.records)
+        error, duplicate = judge(self, request, now)
+        if duplicate >= 0:
+            return self._result(request.acks, duplicate, request.records)
         wanted = self.replica.log.rules.codec
-        if refused is NONE and wanted not in (PRODUCERS_CODEC, request.codec):
-            request, refused = self._recompressed(now, request, wanted)
-        if refused is not NONE:
-            return AppendResult(refused, -1, -1, -1, waits=False)
+        if error is NONE and wanted not in (PRODUCERS_CODEC, request.codec):
+            request, error = self._recompressed(now, request, wanted)
+        if error is not NONE:
+            return AppendResult(error, -1, -1, -1, waits=False)
         base = self._write(now, request)
         self.maybe_advance_hw(now)
         return self._result(request.acks, base, request.records)
@@ -473,9 +473,9 @@ class Leadership:
     def _result(self, acks: int, base: int, count: int) -> AppendResult:
         required = base + count
         lineage = self._lineage
-        stint = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
+        branch = lineage.id if lineage is not None and lineage.start <= base else self.replica.log.lineage_at(base).id
         settled = self._settled(required) if acks == ALL else NONE
-        return AppendResult(settled or NONE, base, stint, required, settled is None)
+        return AppendResult(settled or NONE, base, branch, required, settled is None)
 
     def _settled(self, required: int) -> KafkaError | None:
         """Return the result of a delayed produce, None while it waits (``checkEnoughReplicasReachOffset``)."""
@@ -492,20 +492,20 @@ class Leadership:
     def _complete_waiting(self) -> None:
         if not self._waiting:
             return
-        still: list[tuple[int, int]] = []
+        remaining: list[tuple[int, int]] = []
         for required, token in self._waiting:
             settled = self._settled(required)
             if settled is None:
-                still.append((required, token))
+                remaining.append((required, token))
             else:
                 self.replica.done.append(Completed(token, settled))
-        self._waiting = still
+        self._waiting = remaining
 
     def give_up(self, token: int) -> bool:
         """Stop waiting for ``token``, whose timeout is over; False if it was complete before."""
-        still = [entry for entry in self._waiting if entry[1] != token]
-        found = len(still) < len(self._waiting)
-        self._waiting = still
+        remaining = [entry for entry in self._waiting if entry[1] != token]
+        found = len(remaining) < len(self._waiting)
+        self._waiting = remaining
         return found
 
     def resign(self) -> None:
@@ -513,10 +513,10 @@ class Leadership:
         self.replica.done.extend(Completed(token, KafkaError.NOT_LEADER_OR_FOLLOWER) for _at, token in self._waiting)
         self._waiting = []
 
-    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, asked: FetchPartition) -> None:
+    def book(self, now: int, follower: int, remote: Remote, broker_epoch: int, fetch: FetchPartition) -> None:
         """Apply a follower's fetch to its state (``Partition.updateFollowerFetchState``)."""
-        remote.log_start = asked.log_start
-        changed = remote.fetched(self.replica.profile, asked.offset, self.replica.log.leo, now)
+        remote.log_start = fetch.log_start
+        changed = remote.fetched(self.replica.profile, fetch.offset, self.replica.log.leo, now)
         remote.broker_epoch = broker_epoch
         if follower not in self.isr:
             self._maybe_expand(follower, remote)

@@ -85,10 +85,10 @@ class ProducerMemory:
         """Record an appended batch; a new epoch starts without remembered batches."""
         entry = self._last.get(producer_id)
         last = first + count - 1
-        one = (first, last if last < SEQUENCES else last - SEQUENCES, base)
+        appended = (first, last if last < SEQUENCES else last - SEQUENCES, base)
         coordinator = _NO_COORDINATOR if entry is None else entry[3]
         kept = entry[2][1 - REMEMBERED :] if entry is not None and entry[0] == epoch else ()
-        self._last[producer_id] = (epoch, now, (*kept, one), coordinator)
+        self._last[producer_id] = (epoch, now, (*kept, appended), coordinator)
 
     def follows(self, producer_id: int, epoch: int, first: int, now: int) -> bool:
         """Whether a batch is clearly the next one of its producer; any other needs :meth:`judge`."""
@@ -154,8 +154,8 @@ class ProducerMemory:
     def _known(self, producer_id: int, now: int) -> _Entry | None:
         """Return a producer's entry, None if it is unknown or had expired at the last check."""
         entry = self._last.get(producer_id)
-        looked_at = now - now % EXPIRY_CHECK_US
-        silent = entry is not None and looked_at - entry[1] >= self._expiry_us
+        checked_at = now - now % EXPIRY_CHECK_US
+        silent = entry is not None and checked_at - entry[1] >= self._expiry_us
         if silent and producer_id not in self.transactions.ongoing:
             del self._last[producer_id]
             return None
@@ -178,7 +178,7 @@ def _next(kept: tuple[_Kept, ...]) -> int:
 # A leader's validation before the append: its ISR, the batch, then the producer id and its transaction.
 
 
-_TAKEN = (KafkaError.NONE, -1)
+_VALID = (KafkaError.NONE, -1)
 
 
 def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
@@ -191,13 +191,13 @@ def admit(producers: ProducerMemory, profile: Profile, request: ProduceRequest, 
     if request.kind >= ABORT:
         return _marker(producers, request, now)
     if request.sequence < 0:
-        old = epoch < producers.epoch_of(producer_id, now)
-        return (KafkaError.INVALID_PRODUCER_EPOCH, -1) if old else _TAKEN
+        is_fenced = epoch < producers.epoch_of(producer_id, now)
+        return (KafkaError.INVALID_PRODUCER_EPOCH, -1) if is_fenced else _VALID
     first = (request.sequence - request.origin) % SEQUENCES
-    refused, twin = producers.judge(profile, producer_id, epoch, first, request.records, now)
-    if not refused and twin < 0 and request.kind == PLAIN and producer_id in producers.transactions.ongoing:
-        refused = KafkaError.INVALID_TXN_STATE
-    return refused, twin
+    error, duplicate = producers.judge(profile, producer_id, epoch, first, request.records, now)
+    if not error and duplicate < 0 and request.kind == PLAIN and producer_id in producers.transactions.ongoing:
+        error = KafkaError.INVALID_TXN_STATE
+    return error, duplicate
 
 
 def _marker(producers: ProducerMemory, request: ProduceRequest, now: int) -> tuple[KafkaError, int]:
@@ -206,7 +206,7 @@ def _marker(producers: ProducerMemory, request: ProduceRequest, now: int) -> tup
         return KafkaError.INVALID_PRODUCER_EPOCH, -1
     if request.coordinator_epoch < producers.coordinator_epoch_of(request.producer_id):
         return KafkaError.TRANSACTION_COORDINATOR_FENCED, -1
-    return _TAKEN
+    return _VALID
 
 
 _ADMITTED: Final = (NONE, -1)
@@ -218,9 +218,9 @@ def judge(leadership: "Leadership", request: ProduceRequest, now: int) -> tuple[
     if request.acks == ALL and len(leadership.isr) < replica.min_isr:
         return KafkaError.NOT_ENOUGH_REPLICAS, -1
     if request.size > replica.usual_size or request.payload:
-        refused = refusal(replica.profile, replica.log, request, replica.wall_time(now))
-        if refused is not NONE:
-            return refused, -1
+        error = refusal(replica.profile, replica.log, request, replica.wall_time(now))
+        if error is not NONE:
+            return error, -1
     pid, producers = request.producer_id, leadership.producers
     if pid < 0 or (
         not request.kind and producers.follows(pid, request.producer_epoch, request.sequence - request.origin, now)
@@ -251,8 +251,8 @@ def refusal(profile: Profile, log: ReplicaLog, request: ProduceRequest, wall: in
     if request.kind >= ABORT:
         return KafkaError.NONE
     rules = log.rules
-    alone = not profile.epoch_truncation and request.codec == 0
-    message = -(-request.size // max(1, request.records)) if alone else request.size
+    is_message = not profile.epoch_truncation and request.codec == 0
+    message = -(-request.size // max(1, request.records)) if is_message else request.size
     if message > rules.max_message:
         return KafkaError.MESSAGE_TOO_LARGE
     if rules.compact and profile.compaction_needs_keys and lacks_key(log.lineages.keys, request.client, request.names):

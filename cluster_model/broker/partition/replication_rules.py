@@ -30,7 +30,7 @@ class Remote:
     """A leader's state of one follower (``kafka.cluster.Replica``); times are those of handling its fetches."""
 
     __slots__ = (
-        "_place", "_session", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
+        "_session", "_slot", "broker_epoch", "last_caught_up", "last_fetch", "last_fetch_leader_leo", "leo",
         "log_start", "rests", "told_hw",
     )  # fmt: skip
 
@@ -47,14 +47,14 @@ class Remote:
         self.rests = False
         """Whether the follower is idle: its fetches are not read."""
         self._session: FetchSession | None = None
-        self._place = 0
+        self._slot = 0
 
-    def rest(self, session: FetchSession, place: int) -> None:
+    def rest(self, session: FetchSession, slot: int) -> None:
         """Make the follower idle: from here on every fetch finds it at the leader's log end and in the ISR."""
         self._session = session
-        self._place = place
+        self._slot = slot
         self.rests = True
-        del session.dirty[place]
+        del session.dirty[slot]
 
     def settle(self) -> None:
         """Account for fetches that arrived while idle, of which only the last one's time matters."""
@@ -71,7 +71,7 @@ class Remote:
             self.settle()
             self._session = None
             self.rests = False
-            session.mark(self._place)
+            session.mark(self._slot)
 
     def fetched(self, profile: Profile, offset: int, leader_leo: int, now: int) -> bool:
         """Apply a fetch at ``offset`` (``Replica.updateFetchStateOrThrow``); True if the follower's LEO changed."""
@@ -98,18 +98,18 @@ class Remote:
         """Return all state; newer times are in the session, so that an idle follower's state stays the same."""
         return (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
-            self.log_start, self.told_hw, self._place if self.rests else -1,
+            self.log_start, self.told_hw, self._slot if self.rests else -1,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...], session: FetchSession | None) -> None:
         """Restore the state returned by :meth:`save`; ``session`` is the follower's session with this partition."""
         (
             self.leo, self.last_fetch_leader_leo, self.last_fetch, self.last_caught_up, self.broker_epoch,
-            self.log_start, self.told_hw, place,
+            self.log_start, self.told_hw, slot,
         ) = saved  # fmt: skip
-        self.rests = place >= 0 and session is not None
+        self.rests = slot >= 0 and session is not None
         self._session = session if self.rests else None
-        self._place = place
+        self._slot = slot
 
 
 def loaded_remotes(saved: Iterable[tuple[int, tuple[Any, ...]]], sessions: list[FetchSession]) -> dict[int, Remote]:

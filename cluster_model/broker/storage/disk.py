@@ -99,7 +99,7 @@ class Disk:
 # the fault: logs, checkpoints and the marker of a clean shutdown; anything truncated or deleted since is back.
 
 
-_LYING: Final = -1
+_LOSING: Final = -1
 
 
 class DiskImage(NamedTuple):
@@ -139,7 +139,7 @@ class WriteCache:
             self.marker = marker
             self._images = {name: kept.get(name) or image_of(replica, now) for name, replica in replicas.items()}
         self._faults[fault] = None
-        self._until_us = _LYING
+        self._until_us = _LOSING
 
     def keep(self, fault: int, now: int) -> None:
         """End a fault; after the last one withheld data is written within the usual write-back time."""
@@ -164,7 +164,7 @@ class WriteCache:
         """
         if not self._until_us:
             return None
-        if self._until_us != _LYING:
+        if self._until_us != _LOSING:
             log = replica.log
             if log.flushed_us > self._until_us or now - self._until_us >= log.rules.writeback_us:
                 return None
@@ -173,20 +173,20 @@ class WriteCache:
 
     def power_lost(self, replicas: Mapping[str, Replica], now: int, keep: int, tail: str) -> bool:
         """Apply a power loss to each replica; returns whether disk and marker went back to an earlier state."""
-        back = False
+        went_back = False
         for replica in replicas.values():
             image = self._at_risk(replica, now)
             if image is None:
                 replica.power_lost(now, keep, tail)
                 continue
             take_back(replica, image, now, keep, tail)
-            back = True
-        if self._until_us == _LYING:
+            went_back = True
+        if self._until_us == _LOSING:
             self._images = {name: image_of(replica, now) for name, replica in replicas.items()}
         else:
             self._images.clear()
             self._until_us = 0
-        return back
+        return went_back
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
@@ -211,14 +211,16 @@ def image_of(replica: Replica, now: int) -> DiskImage:
 def take_back(replica: Replica, image: DiskImage, now: int, keep: int, tail: str) -> None:
     """Reset a replica to what a power loss at the time of the image would have left."""
     log = replica.log
-    had, end = tuple(log.pieces(log.log_start, log.leo)), log.leo
+    old_ranges, end = tuple(log.pieces(log.log_start, log.leo)), log.leo
     if image.log:
         log.load(image.log)
     else:
         log.restart_at(0, now)
     log.truncate(lose_power(log, keep, tail), now)
     log.cut = tuple(
-        (stint, low, high) for stint, start, stop in had for low, high in subtract([(start, stop)], log.held(stint))
+        (branch, low, high)
+        for branch, start, stop in old_ranges
+        for low, high in subtract([(start, stop)], log.held(branch))
     )
     replica.damages = up_to(replica.damages, log.leo)
     replica.hw = min(replica.hw, log.leo)

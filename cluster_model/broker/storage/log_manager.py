@@ -31,7 +31,7 @@ def batch_to_damage(replica: Replica, offset: int) -> Batch | None:
     wanted = min(replica.hw, log.leo) - 1 if offset == BEFORE_HW else offset
     if not log.log_start <= wanted < log.leo:
         return None
-    kept = [batch for _stint, batch, _size, _start, _end in log.kept_between(wanted, wanted + 1)]
+    kept = [batch for _branch, batch, _size, _start, _end in log.kept_between(wanted, wanted + 1)]
     return kept[0] if kept else None
 
 
@@ -99,11 +99,11 @@ def run_cleaner(replicas: Iterable[Replica], config: BrokerConfig, now: int) -> 
 
 def _failed(replica: Replica, offset: int, config: BrokerConfig, now: int) -> int:
     """Handle a batch that cannot be parsed: the log becomes uncleanable; before KIP-346 (2.1) the thread ends."""
-    goes_on = replica.profile.uncleanable_partitions
-    detail = "log marked uncleanable" if goes_on else "cleaner thread stopped"
+    marks_uncleanable = replica.profile.uncleanable_partitions
+    detail = "log marked uncleanable" if marks_uncleanable else "cleaner thread stopped"
     replica.emit(CorruptBatchFound(now, replica.partition, replica.broker, offset, "cleaner", detail))
     replica.uncleanable = True
-    return config.cleaner_backoff_us if goes_on else -1
+    return config.cleaner_backoff_us if marks_uncleanable else -1
 
 
 class LogManager:
@@ -111,14 +111,14 @@ class LogManager:
 
     __slots__ = (
         "_checked",
-        "_cleans",
+        "_cleaner_started",
         "_config",
         "_deleted",
         "_emit",
         "_port",
         "_recovery_us",
         "_replicas",
-        "_ticks",
+        "_tasks_started",
         "_torn",
         "_was_clean",
         "cache",
@@ -143,9 +143,9 @@ class LogManager:
         self._was_clean = True
         self._checked = self._torn = 0
         self._recovery_us = 0
-        self._ticks = False
+        self._tasks_started = False
         """Whether the periodic tasks have started."""
-        self._cleans = False
+        self._cleaner_started = False
         """Whether the cleaner thread has started."""
         self.on_delete: Callable[[], object] | None = None
         """Called when a log directory is renamed."""
@@ -158,8 +158,8 @@ class LogManager:
 
     def wake_cleaner(self, changed: Iterable[Replica]) -> None:
         """Start the cleaner if the new or reconfigured replicas include the first compacted log."""
-        if self._ticks and not self._cleans and is_needed(changed, self._config):
-            self._cleans = True
+        if self._tasks_started and not self._cleaner_started and is_needed(changed, self._config):
+            self._cleaner_started = True
             self._port.timer(self._config.cleaner_backoff_us, "cleaner")
 
     def delete(self, replica: Replica) -> None:
@@ -188,14 +188,14 @@ class LogManager:
             self._port.timer(self._config.task_delay_us, task)
         if self._config.flush_check_us < NEVER:
             self._port.timer(self._config.task_delay_us, "flush")
-        self._ticks = True
+        self._tasks_started = True
         self.wake_cleaner(self._replicas.values())
 
     def on_timer(self, name: str) -> dict[str, None]:
         """Run the task of that name, if it is one of these; returns the partitions it changed."""
         if name == "recovered":
             self.loaded = True
-            self._told(clean=False)
+            self._report_recovery(clean=False)
         elif name == "retention":
             self._port.timer(self._config.retention_check_us, name)
             return self._changed_by(self._retain)
@@ -256,7 +256,7 @@ class LogManager:
         ``reading_us`` returns the least time the disk needs to read that many bytes.
         """
         clean, self.marker = self.marker, False
-        self._ticks = self._cleans = False
+        self._tasks_started = self._cleaner_started = False
         self._torn = sum(replica.log.torn > 0 for replica in self._replicas.values())
         for replica in self._replicas.values() if not clean else ():
             if replica.damages:
@@ -266,12 +266,12 @@ class LogManager:
         self._checked = sum(sizes)
         self._recovery_us = max(recovery_us(sizes, self._config.recovery_threads), reading_us(self._checked))
         if clean:
-            self._told(clean=True)
+            self._report_recovery(clean=True)
         else:
             self._port.timer(self._recovery_us, "recovered")
         return self._recovery_us
 
-    def _told(self, *, clean: bool) -> None:
+    def _report_recovery(self, *, clean: bool) -> None:
         node, logs = self._port.node_id, len(self._replicas)
         detail = "clean shutdown, nothing to check" if clean else f"{self._checked} bytes checked"
         if self._torn:
@@ -281,15 +281,15 @@ class LogManager:
     def save(self) -> tuple[Any, ...]:
         """Return all state except the logs."""
         return (
-            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
-            self._cleans, tuple(self._deleted), self.cache.save(),
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us,
+            self._tasks_started, self._cleaner_started, tuple(self._deleted), self.cache.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
         (
-            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us, self._ticks,
-            self._cleans, deleted, cache,
+            self.marker, self.loaded, self._was_clean, self._checked, self._torn, self._recovery_us,
+            self._tasks_started, self._cleaner_started, deleted, cache,
         ) = saved  # fmt: skip
         self.cache.load(cache)
         self._deleted = list(deleted)
