@@ -1,4 +1,4 @@
-"""How much one fetch of a follower brings: at least what it waits for, at most what an answer may have."""
+"""Sizes of a follower's fetch: at least the bytes it waits for, at most the bytes of a response."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 SECOND = 1_000_000
 BATCH = 1_000
-"""Bytes."""
+"""Bytes of a batch."""
 
 
 def cluster(
@@ -28,7 +28,7 @@ def cluster(
     acks: str = "1",
     interval_us: int = 1_000,
 ) -> Cluster:
-    """Broker 1 leads everything, broker 2 follows; batches go to one partition after the other."""
+    """Return a cluster: broker 1 leads everything, broker 2 follows, and batches go to the partitions in turn."""
     producer = ProducerSpec("p", "t", interval_us, 1, record_bytes=BATCH, config={"acks": acks, "linger.ms": 0})
     return Cluster.build(
         ClusterSpec(
@@ -46,7 +46,7 @@ def cluster(
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
-    """Bytes by partition of every answer to a follower that brings records."""
+    """Return bytes by partition of every response to a follower that has records."""
     found: list[dict[str, int]] = []
     original = RequestHandler._send
 
@@ -65,7 +65,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, int]]:
 
 
 def after_a_second_away(broker: dict[str, ConfigValue], answers: list[dict[str, int]], kafka: str = "3.9") -> Cluster:
-    """The follower missed about a thousand batches, and catches up."""
+    """Run a follower that missed about a thousand batches, and catches up."""
     found = cluster(broker, kafka=kafka)
     found.run(SECOND)
     found.pause(2)
@@ -90,7 +90,7 @@ def test_an_answer_has_no_more_than_the_bound_but_at_least_one_batch(most: int, 
 
 
 def test_who_was_served_goes_to_the_end(answers: list[dict[str, int]]) -> None:
-    """A batch at a time, for eight partitions with as much each: they take turns."""
+    """One batch at a time, for eight partitions of equal size: they take turns."""
     after_a_second_away({"replica.fetch.response.max.bytes": 1}, answers)
     served = [name for sizes in answers for name in sizes]
     rounds = [served[start : start + 8] for start in range(0, 80, 8)]
@@ -104,7 +104,7 @@ def test_before_kip_74_there_is_no_such_bound(answers: list[dict[str, int]]) -> 
 
 @pytest.mark.parametrize(("least", "slow"), [(1, False), (BATCH, False), (BATCH + 1, True), (1 << 20, True)])
 def test_a_fetch_waits_for_as_many_bytes(least: int, slow: bool) -> None:
-    """One batch every 300 ms: what is more than one waits for the next, or out its 500 ms."""
+    """With one batch every 300 ms, a fetch for more bytes waits for the next batch, or for its full 500 ms."""
     found = cluster({"replica.fetch.min.bytes": least}, partitions=1, acks="all", interval_us=300_000)
     found.run(10 * SECOND)
     latencies = [event.latency_us for event in found.drain() if isinstance(event, RecordsAcked)]
@@ -143,8 +143,8 @@ def reads(
     kafka: str = "3.9",
     broker: dict[str, ConfigValue] | None = None,
 ) -> list[RecordsRead]:
-    """What a consumer is handed of a batch of 1 000 bytes every millisecond, for one partition after the other."""
-    # Before 4.0 that partitioner is asked twice for the first record of a batch, and so leaves partitions out.
+    """Return a consumer's reads of a batch of 1,000 bytes every millisecond, in one partition after the other."""
+    # Before 4.0 that partitioner is called twice for the first record of a batch, and so skips partitions.
     turns: dict[str, ConfigValue] = {"partitioner.class": "RoundRobinPartitioner", "client.version": "4.1"}
     config_of_producer = {"linger.ms": 0, **turns}
     producer = ProducerSpec("p", "t", 1_000, 1, record_bytes=BATCH, stop_us=batches * 1_000, config=config_of_producer)
@@ -164,7 +164,7 @@ def reads(
 
 
 def per_answer(read: list[RecordsRead]) -> list[int]:
-    """Records of each answer, which is handed out at once."""
+    """Return the number of records of each response, which are delivered at once."""
     counts: dict[int, int] = {}
     for event in read:
         counts[event.at_us] = counts.get(event.at_us, 0) + event.count

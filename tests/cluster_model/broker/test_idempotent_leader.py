@@ -1,4 +1,4 @@
-"""Idempotent batches at a leader: what it appends, answers and forgets; and the producer ids that brokers give."""
+"""Idempotent batches at a leader: appends, responses and forgotten producers; and brokers' producer ids."""
 
 from itertools import pairwise
 from typing import Any
@@ -23,13 +23,13 @@ CLIENT = 2_000
 
 
 class Idempotent(LeaderRig):
-    """A leader without followers in its ISR, so that everything is answered at once."""
+    """A leader without followers in its ISR, so that every batch is acknowledged at once."""
 
     def __init__(self, *, kafka: str = "3.9", **topic: ConfigValue) -> None:
         super().__init__(kafka=kafka, isr=(1,), topic={name.replace("_", "."): value for name, value in topic.items()})
 
     def send(self, number: int, count: int = 1, *, pid: int = 7, epoch: int = 0, origin: int = 0, acks: int = 1) -> Any:
-        """Produce records from ``number`` on; the answer, None without one."""
+        """Produce records from ``number`` on; returns the response, None without one."""
         before = len(self.wire.sent)
         self.service.produce(
             CLIENT,
@@ -43,7 +43,7 @@ class Idempotent(LeaderRig):
         return KafkaError(answer.error), answer.log_offset
 
     def lead_again(self, epoch: int) -> None:
-        """Follow for a while, then lead: what is remembered is read from the log."""
+        """Follow for a while, then lead again: the producer state is rebuilt from the log."""
         self.replica.apply(PartitionState(P, 2, epoch, (1, 2), epoch, (1, 2, 3)), 0)
         self.replica.apply(PartitionState(P, 1, epoch + 1, (1,), epoch + 1, (1, 2, 3)), 0)
 
@@ -114,7 +114,7 @@ def filled(**topic: ConfigValue) -> Idempotent:
 
 
 def remembered(at: Idempotent) -> list[int]:
-    """Which of the first four batches are known as duplicates: their offsets, once the replica leads again."""
+    """Return the offsets of those of the first four batches that are known as duplicates after a new election."""
     at.replica.apply(PartitionState(P, 1, 9, (1,), 9, (1, 2, 3)), 0)
     return [number for number in range(4) if at.said(number)[0] is E.NONE]
 

@@ -1,4 +1,4 @@
-"""Who refuses to be leader says who is (KIP-951): to producers and consumers, from 3.7 on."""
+"""A broker that is not the leader names the leader in its error (KIP-951): to producers and consumers, since 3.7."""
 
 import pytest
 
@@ -83,7 +83,7 @@ def cluster_of(kafka: str) -> Cluster:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int, int, object]]:
-    """(time, from, to, message) of all that clients and brokers say to each other."""
+    """Record (time, from, to, message) of all messages between clients and brokers."""
     noted: list[tuple[int, int, int, object]] = []
     send = NodeContext.send
 

@@ -1,4 +1,4 @@
-"""ListOffsets: by time, by the ends, within what can be read, in every generation of the request."""
+"""ListOffsets: by timestamp, by the ends, limited to readable offsets, in every version of the request."""
 
 import pytest
 
@@ -28,9 +28,9 @@ SECOND = 1_000_000
 
 
 def leader(kafka: str = "3.9", *, epoch: int = 5) -> Replica:
-    """A leader of 100-byte segments, with offsets 0 to 5 written at 10, 20 ... and stamped 100, 300, 200, 300, 250, 50.
+    """Return a leader of 100-byte segments with offsets 0 to 5, appended at 10, 20 ... with varying timestamps.
 
-    Its high watermark stands at 5.
+    The timestamps are 100, 300, 200, 300, 250, 50. Its high watermark is 5.
     """
     topic = TopicSpec("t", 1, 1, ((1,),), {"segment.bytes": 100})
     spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (topic,))

@@ -1,4 +1,4 @@
-"""Followers that their leader's log does not reach: what they ask, what they cut, and when a broker rather ends."""
+"""Followers out of their leader's range: their requests, their truncations, and the exit of a broker up to 1.0."""
 
 from typing import Any
 
@@ -38,7 +38,7 @@ A, B, C = 1, 2, 3
 
 
 def out_of_range(kafka: str = "2.0", *, unclean: bool = False) -> tuple[LeaderRig, FollowerState]:
-    """A follower of broker 2 with offsets 0 to 9 that has just been told that it is out of range."""
+    """Return a follower of broker 2 with offsets 0 to 9 that has just got OFFSET_OUT_OF_RANGE."""
     rig = LeaderRig(kafka, topic={"unclean.leader.election.enable": unclean})
     rig.append(10)
     rig.replica.hw = 10
@@ -137,7 +137,7 @@ def listed_offset(replica: Replica | None, request: ListOffsetsRequest) -> tuple
     return list_offset(replica, refused, request, 0)[:2]
 
 
-# --- what is answered -------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_only_a_leader_answers_it() -> None:
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ListOffsetsRequest]]:
-    """Every ListOffsets that a leader gets, with who sent it."""
+    """Record every ListOffsets request at a leader, with its sender."""
     found: list[tuple[int, ListOffsetsRequest]] = []
     original = RequestHandler.list_offsets
 
@@ -200,7 +200,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ListOffsetsRequest
 
 
 def left_behind(kafka: str, mode: str, *, unclean: bool = False) -> Cluster:
-    """Broker 1 led alone and died; broker 2 was elected by force with a shorter log; broker 1 comes back."""
+    """Return a cluster: broker 1 led alone and died, broker 2 was elected uncleanly with a shorter log, 1 is back."""
     topic = TopicSpec("t", 1, 2, ((1, 2),), {"unclean.leader.election.enable": unclean})
     spec = ClusterSpec(
         kafka, mode, (BrokerSpec(1), BrokerSpec(2), BrokerSpec(3)), (topic,),
@@ -236,7 +236,7 @@ def test_a_broker_that_ends_itself_is_down_with_its_log_and_its_reason(kafka: st
     assert ends[0] > ends[1]
     assert [number for number in down[0].detail.split() if number.isdecimal()] == [str(end) for end in ends]
     assert 1 not in cluster.query.isr(P)
-    # It can be started again, and ends again for the same reason.
+    # It can be started again, and exits again for the same reason.
     cluster.restart(1)
     cluster.run(180 * SECOND)
     again = [event for event in cluster.drain() if isinstance(event, NodeDown)]
@@ -249,7 +249,7 @@ def test_else_it_cuts_its_log_and_follows(kafka: str, mode: str, asked: list[tup
     assert [event for event in cluster.drain() if isinstance(event, NodeDown)] == []
     logs = [cluster.world.replica(P, broker).log for broker in (1, 2)]
     assert logs[0].leo == logs[1].leo
-    # Epochs tell a follower where to cut before it ever fetches out of range.
+    # Epochs make a follower truncate before it ever fetches out of range.
     assert len(asked) == (1 if kafka == "0.10.2" else 0)
     if asked:
         source, question = asked[0]
@@ -309,7 +309,7 @@ def test_a_keyframe_in_the_middle_of_the_questions() -> None:
 
 
 def fetching(kafka: str = "1.0", *, unclean: bool = True) -> tuple[LeaderRig, ReplicaFetcherThread]:
-    """A follower with ten records and its fetcher, which has just been told that it is out of range."""
+    """Return a follower with ten records and its fetcher, which has just got OFFSET_OUT_OF_RANGE."""
     rig = LeaderRig(kafka, topic={"unclean.leader.election.enable": unclean})
     rig.append(10)
     rig.replica.hw = 10
@@ -387,11 +387,11 @@ def test_an_exit_that_a_crash_overtakes_ends_no_later_life() -> None:
     assert cluster.state_of(1) is ProcessState.RUNNING
 
 
-# --- by hand ----------------------------------------------------------------------------------------------------------
+# --- manual stepping --------------------------------------------------------------------------------------------------
 
 
 def by_hand(kafka: str, *, unclean: bool) -> Hands:
-    """Trace 8.6: A led alone and is longer than B, which an unclean election made leader."""
+    """Trace 8.6: A led alone and has a longer log than B, which an unclean election made leader."""
     hands = Hands(kafka, placement=(A, B), config={"unclean.leader.election.enable": unclean})
     hands.tell(A, B)
     hands.append(A, *"abc")

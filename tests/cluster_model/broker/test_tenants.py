@@ -1,4 +1,4 @@
-"""What a broker does for the coordinators in its process: notices, appends with acks=all, reading its own log."""
+"""A broker's services for its coordinators: notifications, appends with acks=all, reads of its own log."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ TIMEOUT = 5 * SECOND
 
 
 class Clerk:
-    """A tenant that notes what it is told."""
+    """A hosted coordinator that records its notifications."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
@@ -60,7 +60,7 @@ class Clerk:
 
 
 class House:
-    """Three brokers, the first of which leads the only partition of ``notes``, each with two clerks."""
+    """Three brokers with two recording coordinators each; the first one leads the only partition of ``notes``."""
 
     def __init__(self, kafka: str = "3.9", brokers: int = 3, **config: ConfigValue) -> None:
         ids = tuple(range(1, brokers + 1))
@@ -79,7 +79,7 @@ class House:
         self.cluster.brokers[broker].tenants.append("notes", P, names, token, TIMEOUT)
 
     def run(self, seconds: float) -> list[tuple[Any, ...]]:
-        """Go on; returns what the first broker's clerk was told about appends."""
+        """Advance the time; returns the append results of the first broker's coordinator."""
         self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
         return self.appended()
 
@@ -122,7 +122,7 @@ def test_with_too_few_in_sync_nothing_is_written() -> None:
     house.append(7, "a=1")
     assert house.appended() == [(7, KafkaError.NOT_ENOUGH_REPLICAS, -1)]
     assert house.records() == []
-    # Who waits for nobody does not need them.
+    # An append that waits for no replica does not need them.
     assert house.cluster.brokers[1].tenants.write(P, ("a=",))
     assert house.records() == [(0, "a=")]
 

@@ -1,4 +1,4 @@
-"""Who is looked at only after a change: nobody else would have been found changed by looking at all of them."""
+"""Checks limited to changed replicas: a check of all replicas would find no others changed."""
 
 from random import Random
 from typing import Any
@@ -16,14 +16,14 @@ from tests.support.breadth import EVENING
 pytestmark = pytest.mark.slow
 
 TELLING = (0, 2, 3, 7, 10, 11, 12, 13)
-"""Seeds of short runs in which much is checkpointed, saved and shrunk."""
+"""Seeds of short runs with many checkpoints, snapshots and ISR shrinks."""
 LEADERSHIP = 15
 REMOTES = 4
-"""Places in what replicas and leaderships save."""
+"""Index of the remotes in the saved state of replicas and leaderships."""
 
 
 def without_times(saved: tuple[Any, ...]) -> tuple[Any, ...]:
-    """A replica's state; a resting follower's times are its session's."""
+    """Return a replica's state without an idle follower's times, which are its session's."""
     if saved[LEADERSHIP] is None:
         return saved
     led = list(saved[LEADERSHIP])
@@ -45,7 +45,7 @@ def lags(replica: Replica, now: int) -> bool:
 
 @pytest.fixture
 def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
-    """Have every checkpoint, ISR task and keyframe compared with one that looks at every replica; counts them."""
+    """Compare every checkpoint, ISR task and keyframe with one that checks every replica; counts them."""
     counts = {"checkpoint": 0, "shrink": 0, "save": 0}
     checkpoint, save, shrink = Touched.checkpoint, Touched.save, Broker._shrink
 

@@ -1,4 +1,4 @@
-"""Connections between brokers and controllers: which kinds there are, when they are made, and what waits for them."""
+"""Connections between brokers and controllers: their purposes, when they are made, and requests that wait for them."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -46,7 +46,7 @@ Attempt = tuple[int, int, int]
 
 
 class Watched:
-    """A cluster, and what its network was asked for."""
+    """A cluster with a record of its connection attempts and messages."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -83,7 +83,7 @@ class Watched:
         return [at for at, one, other in self.attempts if (one, other) == (source, target)]
 
     def got(self, target: int, *kinds: type[Any], source: int = -1) -> list[tuple[int, int, Any]]:
-        """(time, source, message) of those of some kinds that a node was sent."""
+        """Return (time, source, message) of the messages of some kinds that a node received."""
         return [
             (at, one, message)
             for at, one, other, message in self.delivered
@@ -100,7 +100,7 @@ Build = Callable[..., Watched]
 
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Three brokers and one partition of each leader, in both modes."""
+    """Build clusters with three brokers and one partition of each leader, in both modes."""
 
     def made(kafka: str, mode: str, placement: tuple[tuple[int, ...], ...] = ((1, 2, 3),), **config: Any) -> Watched:
         spec = ClusterSpec(
@@ -118,7 +118,8 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     return made
 
 
-# --- connections that stand -----------------------------------------------------------------------------------------
+# --- existing connections
+# -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("kafka", "mode"), [("0.8.2", "zookeeper"), ("2.8", "zookeeper"), ("3.9", "kraft")])
@@ -170,7 +171,7 @@ def test_a_new_leader_is_connected_to_first_and_the_old_ones_thread_closes_its_c
 def test_an_attempt_that_nobody_answers_is_given_up_and_made_again_after_the_back_off(
     build: Build, kafka: str, low_s: int, high_s: int
 ) -> None:
-    """By replica.socket.timeout.ms, and since KIP-601 by socket.connection.setup.timeout.ms before that."""
+    """The limit is replica.socket.timeout.ms, and since KIP-601 first socket.connection.setup.timeout.ms."""
     watched = build(kafka, "zookeeper", zookeeper_session_timeout_ms=120_000)
     watched.run(SECOND)
     watched.cluster.network.troubles.sever(1, 3)
@@ -327,11 +328,11 @@ def test_markers_wait_for_a_connection_and_verifications_for_versions_too(monkey
     assert verified - TRIP in [at for at, _source, _message in watched.got(2, ApiVersionsRequest, source=1)]
 
 
-# --- kinds beside each other ----------------------------------------------------------------------------------------
+# --- purposes beside each other ---------------------------------------------------------------------------------------
 
 
 class Others:
-    """A process that notes what it is sent, and answers what versions it has."""
+    """A process that records its messages, and responds to ApiVersions."""
 
     def __init__(self, network: Network, node: int) -> None:
         self.port = NodeContext(network, node)
@@ -346,11 +347,11 @@ class Others:
         raise AssertionError(timer)
 
     def on_disconnect(self, peer: int) -> None:
-        """It has asked for nothing."""
+        """Do nothing, as it has sent no request."""
 
 
 class Process:
-    """A process with two kinds of connections; the second asks for versions."""
+    """A process with connections of two purposes; the second one requests API versions."""
 
     def __init__(self) -> None:
         self.network = Network(Streams(0), LATENCY, 0, lambda _target, _payload: None)

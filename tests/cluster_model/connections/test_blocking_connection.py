@@ -1,4 +1,4 @@
-"""The connection of a thread that waits for it: which answer is its own, and how long an attempt may take."""
+"""The connection of a blocking thread: matching of results, and timeouts of attempts."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ PEER = 2
 
 
 class Wire:
-    """Stands for a port: counts attempts."""
+    """Replacement for a node context that counts attempts."""
 
     def __init__(self) -> None:
         self.now = 0
@@ -75,7 +75,7 @@ def test_what_breaks_while_one_is_being_made_is_an_earlier_one() -> None:
     [("0.8.2", 30, 30, 30), ("2.6", 30, 30, 30), ("2.7", 30, 8, 12), ("3.9", 30, 8, 12), ("3.9", 5, 5, 5)],
 )
 def test_how_long_an_attempt_may_take(kafka: str, most_s: int, low_s: int, high_s: int) -> None:
-    """KIP-601's limit varies by a fifth, and never grows: a failure is forgotten when the thread closes it."""
+    """KIP-601's limit varies by a fifth, and never grows: a failure is forgotten when the connection is closed."""
     _wire, connection = made(kafka)
     limits = []
     for _attempt in range(50):

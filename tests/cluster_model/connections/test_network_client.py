@@ -1,4 +1,4 @@
-"""Connections of a client: when it tries, what waits for them, and what they cost a producer."""
+"""Connections of a client: timing of attempts, requests that wait for them, and their cost for a producer."""
 
 from itertools import pairwise
 from typing import Any
@@ -22,7 +22,7 @@ def port_of(rig: ProducerRig) -> NetworkClient:
 
 
 def attempts(rig: ProducerRig, broker: int, duration: int) -> list[int]:
-    """When the client begins to connect to a broker, watched every fifth of a millisecond."""
+    """Return the times when the client begins to connect to a broker, sampled every fifth of a millisecond."""
     begun: list[int] = []
     before = port_of(rig).state(broker)
     for _step in range(duration * 5 // MS):
@@ -35,7 +35,7 @@ def attempts(rig: ProducerRig, broker: int, duration: int) -> list[int]:
 
 
 def waiting(kafka: str = "3.9", **config: ConfigValue) -> ProducerRig:
-    """A producer with one batch for broker 1, whose process has been killed just after it was connected to."""
+    """Return a producer with one batch for broker 1, whose process was killed just after the connection."""
     settings = {name.replace("_", "."): value for name, value in config.items()}
     rig = ProducerRig(kafka=kafka, batches=2, interval=50 * MS, config=settings)
     rig.run(60 * MS)
@@ -44,7 +44,7 @@ def waiting(kafka: str = "3.9", **config: ConfigValue) -> ProducerRig:
     return rig
 
 
-# --- what costs an attempt ------------------------------------------------------------------------------------------
+# --- cost of an attempt -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("retries", [0, 3])
@@ -95,7 +95,7 @@ def test_without_a_response_to_its_requests_only_the_timeout_ends_a_connection()
 
 
 def test_a_request_timeout_fails_whatever_else_is_in_flight_on_the_connection() -> None:
-    """Metadata is asked of the broker that has batches; nobody answers the former, and the latter come too late."""
+    """Metadata is requested from the broker that has batches; it gets no response, and the batches' come too late."""
     config: dict[str, ConfigValue] = {
         "request.timeout.ms": 2_000, "batch.size": 0, "enable.idempotence": False, "acks": "1",
     }  # fmt: skip
@@ -129,7 +129,7 @@ def test_a_fetch_timeout_has_metadata_asked_of_another_broker() -> None:
     assert metadata._node not in (1, NOBODY)
 
 
-# --- when it tries again --------------------------------------------------------------------------------------------
+# --- timing of retries ------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_first_request_without_an_answer_is_given_up_at_the_request_timeout() 
     assert all(3 * SECOND < after - at < 3_300 * MS for at, after in pairwise(begun[-2:]))
 
 
-# --- whom to ask ----------------------------------------------------------------------------------------------------
+# --- choice of a broker -----------------------------------------------------------------------------------------------
 
 
 def test_what_any_broker_can_answer_goes_to_one_that_is_connected_to() -> None:

@@ -1,4 +1,4 @@
-"""Connections that a process asks for: who accepts, who refuses, and who says nothing."""
+"""Requested connections: accepted, refused, or without a response."""
 
 import pytest
 
@@ -23,7 +23,7 @@ FAULT = 1
 
 
 def asked(world: World) -> int:
-    """The number of the attempt."""
+    """Return the number of the attempt."""
     return NodeContext(world.network, A).connect(B)
 
 
@@ -99,7 +99,7 @@ def test_whoever_stops_waiting_hears_nothing() -> None:
 
 
 def test_each_attempt_is_answered_by_its_number() -> None:
-    """Two connections between the same processes are made at the same time; one of a moment ago was stopped."""
+    """Two connections between the same processes are made at the same time; an earlier attempt was stopped."""
     world = World()
     port = NodeContext(world.network, A)
     stopped, *others = [asked(world), asked(world), asked(world)]
@@ -121,7 +121,7 @@ def test_a_connection_that_is_given_up_breaks_whoever_asks_for_another(asks: boo
     assert heard(world) == [(GIVEN_UP_US, *BROKEN)]
 
 
-# --- connections that stand since the session began ----------------------------------------------------------------
+# --- connections since the start of the session ----------------------------------------------------------------------
 
 
 def test_a_crash_breaks_a_connection_that_stood_from_the_beginning_and_was_never_used() -> None:

@@ -1,4 +1,4 @@
-"""A slow CPU: what reaches its processes is handled one after the other, each for its cost, nothing lost."""
+"""A slow CPU: events of its processes are handled one after the other, each at its cost, and none is lost."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def test_costs_of_several_faults_add_up_and_each_ends_for_itself() -> None:
     assert times(world, B) == [LATENCY + COST + 300]
     world.network.quicken_cpu((B,), 1)
     world.run(20 * COST)
-    # The one that was begun keeps its cost.
+    # The event that was begun keeps its cost.
     assert times(world, B)[1:] == [LATENCY + 2 * (COST + 300), LATENCY + 2 * (COST + 300) + 300]
 
 
@@ -300,7 +300,7 @@ CALM = ClusterSpec("3.9", "kraft", tuple(BrokerSpec(number) for number in (1, 2,
 
 @pytest.mark.parametrize("node", [1, 2, 1001])
 def test_a_slow_side_keeps_no_exchange_asleep(node: int) -> None:
-    """Idle fetches from and to a slow process are handled one by one, and again left out once it is quick."""
+    """Idle fetches from and to a slow process are handled one by one, and skipped again once it is fast."""
     cluster = Cluster.build(CALM, 0)
     cluster.run(10 * SECOND)
     exchanges = [one for (asker, to, _index), one in cluster.network._exchanges.items() if node in (asker, to)]

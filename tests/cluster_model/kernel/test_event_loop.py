@@ -1,4 +1,4 @@
-"""The event kernel: order, clock, and going back."""
+"""The event loop: order, clock, and return to an earlier state."""
 
 import pytest
 from hypothesis import given
@@ -9,7 +9,7 @@ from cluster_model.kernel.event_loop import LANES, Kernel, Payload
 
 
 class Log:
-    """Notes what a kernel handles; a payload ``("again", delay)`` schedules another event when handled."""
+    """Recorder of handled events; a payload ``("again", delay)`` schedules another event when handled."""
 
     def __init__(self) -> None:
         self.seen: list[tuple[int, int, int, Payload]] = []

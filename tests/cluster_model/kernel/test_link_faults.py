@@ -1,4 +1,4 @@
-"""Troubled links: limits, losses, late and repeated answers, breaks and late news of them, message by message."""
+"""Disturbed links: limits, losses, late and duplicate responses, breaks and late notifications, by message."""
 
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -32,21 +32,21 @@ SIZE = 1_000
 
 
 class Ask(NamedTuple):
-    """A question of some size."""
+    """A request of some size."""
 
     name: Any
     size: int = SIZE
 
 
 class Word(NamedTuple):
-    """An answer that nobody may hear twice."""
+    """A response that must not arrive twice."""
 
     name: Any
     size: int = SIZE
 
 
 class Echo(NamedTuple):
-    """One that may be."""
+    """A response that may arrive twice."""
 
     name: Any
     size: int = SIZE
@@ -79,12 +79,12 @@ def shape(world: World, source: int, target: int, fault: int, **what: int) -> No
 
 
 def got(world: World, node: int) -> list[tuple[int, Any]]:
-    """(time, name) of messages, "reset" for broken connections."""
+    """Return (time, name) of messages, "reset" for broken connections."""
     return [(at, "reset" if what == "reset" else detail[1].name) for at, what, detail in world.seen(node)]
 
 
 def open_connection(world: World, one: int = A, other: int = B) -> None:
-    """Both sides say something, and a second passes."""
+    """Let both sides send a message, and advance the time by a second."""
     world.send(one, other, Ask("hello"))
     world.send(other, one, Word("hello"))
     world.run(world.network.kernel.now + SECOND)
@@ -195,7 +195,7 @@ def test_the_system_of_a_killed_process_still_sends_what_waits_and_a_dead_machin
 
 
 def delays(count: int, size: int, loss: int, seed: int = 3) -> list[int]:
-    """How much later each of so many messages came, all far apart."""
+    """Return the delay of each of that many messages, sent far apart."""
     world = make(seed)
     shape(world, A, B, 1, loss=loss)
     found = []
@@ -301,7 +301,7 @@ def test_chances_of_several_faults_are_independent() -> None:
     assert either([ALL, 3]) == ALL
 
 
-# --- answers --------------------------------------------------------------------------------------------------------
+# --- responses --------------------------------------------------------------------------------------------------------
 
 
 def test_only_answers_are_late_and_they_keep_their_order(world: World) -> None:
@@ -444,7 +444,7 @@ def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_re
     assert got(world, B) == [(3 * SECOND, "received"), (3 * SECOND, "reset")]
 
 
-# --- late news ------------------------------------------------------------------------------------------------------
+# --- late notifications -----------------------------------------------------------------------------------------------
 
 
 def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_not_answered(world: World) -> None:
@@ -456,7 +456,7 @@ def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_n
     world.run(start + SECOND)
     world.network.restart(B)
     world.send(A, B, Ask("into the old connection"))
-    world.send(A, B, Word("answer"))  # It goes back on the connection that asked.
+    world.send(A, B, Word("answer"))  # It returns on the connection of the request.
     world.send(C, B, Ask("first"))
     world.run(start + 10 * SECOND - 1)
     assert got(world, A) == []
@@ -521,7 +521,7 @@ def test_news_of_an_old_life_does_not_reach_a_new_one(world: World) -> None:
 
 
 def trouble(world: World) -> None:
-    """Some of everything, in both directions."""
+    """Apply some of every fault, in both directions."""
     shape(world, A, B, 1, rate=4_000, loss=100_000)
     shape(world, B, A, 2, answer_us=70 * MS, answer_jitter_us=30 * MS, repeats=40_000)
     shape(world, A, B, 3, rate=9_000, cards=OUT)
@@ -632,7 +632,7 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
         for at, name in messages:
             if name not in arrived:
                 assert any(told >= at for told in resets[source, target])
-                # What a cut lets time out is given up by the sender's system alone.
+                # Only the sender's system closes a connection that a cut lets time out.
                 assert were_cut or any(told >= at for told in resets[target, source])
     for node in (A, B, C):
         for peer in (A, B, C):

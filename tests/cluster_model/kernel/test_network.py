@@ -1,4 +1,4 @@
-"""Processes and links: what a pause, a crash, a power loss and lag do to messages and timers."""
+"""Processes and links: effects of a pause, a crash, a power loss and lag on messages and timers."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ A, B, C = 1, 2, 3
 
 
 class Recorder:
-    """A node that notes what reaches it."""
+    """A node that records its events."""
 
     def __init__(self, network: Network) -> None:
         self._network = network
@@ -37,12 +37,12 @@ class Recorder:
 
 
 class World:
-    """Three nodes, and what came from outside."""
+    """Three nodes, and a record of external events."""
 
     def __init__(self, *, jitter: int = 0, seed: int = 0) -> None:
         self.outside: list[tuple[int, int]] = []
         self.ended: list[tuple[int, Any]] = []
-        """Processes that ended themselves, with what they gave as their reason."""
+        """Processes that exited, with their reasons."""
         self.streams = Streams(seed)
         self.network = Network(self.streams, LATENCY, jitter, self._control)
         self.nodes = {node: Recorder(self.network) for node in (A, B, C)}

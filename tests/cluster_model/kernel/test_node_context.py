@@ -1,4 +1,4 @@
-"""A node's window on the world, and the one timer that stands for many deadlines."""
+"""A node's interface to the kernel, and the one timer that serves many deadlines."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from cluster_model.kernel.rng import Streams
 
 
 class Sleeper:
-    """A node with an alarm: notes each ring and each firing that was no ring."""
+    """A node with an alarm that records each ring and each timer event that was no ring."""
 
     def __init__(self, network: Network) -> None:
         self.port = NodeContext(network, 1)
@@ -134,7 +134,7 @@ def test_an_alarm_goes_back_with_the_kernel(network: Network, sleeper: Sleeper) 
 @pytest.mark.slow
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 80)), min_size=1, max_size=20))
 def test_no_wish_is_ever_forgotten(wishes: list[tuple[int, int]]) -> None:
-    """After a wish for a time, the alarm rings at that time or earlier, and never for nothing."""
+    """After a request for a time, the alarm rings at that time or earlier, and never without a request."""
     network = Network(Streams(0), 100, 0, lambda _target, _payload: None)
     sleeper = Sleeper(network)
     network.add(1, "sleeper", sleeper)

@@ -1,4 +1,4 @@
-"""Random streams: the same on every machine, independent of one another, and only a position to save."""
+"""Random streams: the same on every machine, independent of one another, with only a position to save."""
 
 import pytest
 from hypothesis import given

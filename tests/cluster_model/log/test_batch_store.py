@@ -1,4 +1,4 @@
-"""Lineages: one stint's batches, found by offset and measured in bytes."""
+"""Log branches: batches found by offset and measured in bytes."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Shortcuts of what is done for every batch: they say what the rule behind them says."""
+"""Shortcuts on the path of every batch give the same results as the full rules."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Comparing logs by lineage, and sums of ranges, against plain sets of offsets."""
+"""Comparison of logs by log branch, and sums of ranges, against plain sets of offsets."""
 
 from itertools import pairwise
 
@@ -17,7 +17,7 @@ def spread(ranges: list[Range]) -> set[int]:
 
 
 def ordered(ranges: list[Range]) -> bool:
-    """Ascending, not empty, and not touching."""
+    """Whether ranges are ascending, not empty, and not adjacent."""
     inside = all(start < end for start, end in ranges)
     return inside and all(one[1] < other[0] for one, other in pairwise(ranges))
 
@@ -53,7 +53,7 @@ def test_a_hole_without_offsets_takes_nothing(ranges: list[Range]) -> None:
 
 
 def log_of(lineages: Lineages, start: int, *pieces: tuple[int, int]) -> ReplicaLog:
-    """A log that begins at ``start`` and holds (lineage, records) one after the other."""
+    """Return a log that begins at ``start`` and holds pieces of (branch, records) one after the other."""
     log = ReplicaLog(lineages, uses_epochs=False, replaces=True)
     log.restart_at(start)
     for lineage, records in pieces:

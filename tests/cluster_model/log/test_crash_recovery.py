@@ -1,4 +1,4 @@
-"""Every ill end of a broker: what its logs and checkpoints hold afterwards, and what the next start makes of it."""
+"""Every unclean end of a broker: content of its logs and checkpoints afterwards, and the next start."""
 
 from typing import Any
 
@@ -70,7 +70,7 @@ def test_the_disk_may_be_faster_than_linux_is_by_default() -> None:
         cluster.run(45 * SECOND)
         cluster.power_loss(2)
         ends.append(replica(cluster, 2).log.leo)
-    # Ages are looked at when high watermarks are checkpointed, every five seconds.
+    # Ages are checked when high watermarks are checkpointed, every five seconds.
     assert [1_000 < ends[0] < 1_500, 3_000 < ends[1] < 3_500, 4_000 < ends[2] <= 4_500] == [True] * 3
 
 
@@ -174,7 +174,7 @@ def test_the_disk_of_a_broker_that_is_down_can_go_too() -> None:
     assert replica(cluster, 3).log.leo == 0
 
 
-# Of these each truncates, or lets into the ISR, by other rules.
+# Each of these truncates, or lets into the ISR, by other rules.
 @pytest.mark.slow
 @pytest.mark.parametrize("kafka", PROFILE_VERSIONS if EVENING else ["0.8.2", "0.11", "2.0", "2.7", "4.1"])
 def test_a_wiped_follower_comes_back_with_everything_in_every_release(kafka: str) -> None:

@@ -1,4 +1,4 @@
-"""Markers whose transaction compaction has left nothing of: which they are, how long they stay, what readers see."""
+"""Markers of transactions without remaining records: which they are, how long they stay, their effect on readers."""
 
 from random import Random
 
@@ -16,19 +16,19 @@ from tests.cluster_model.log.logs import Writer
 from tests.support.breadth import many
 
 KEPT_US = 1_000_000
-"""``delete.retention.ms``: a second."""
+"""``delete.retention.ms``: one second."""
 HOUR = 3_600_000_000
 
 
 def writing() -> Writer:
-    """Every batch begins a segment of its own."""
+    """Return a writer with a segment for every batch."""
     return Writer(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio="0", delete_retention_ms=1_000)
 
 
 def sweep(writer: Writer, *, horizons: bool = True, expiry_us: int = NEVER) -> list[int]:
-    """A pass over all of the log but its last batch, a plain one that makes it dirty; offsets left before that.
+    """Clean all of the log except its last batch, a plain one that makes it dirty; returns the offsets before that.
 
-    It begins where the one before it ended only where that matters: a segment's age is compared with the clean part's.
+    It starts where the previous pass ended only where that matters: a segment's age is compared with the clean part's.
     """
     log = writer.rig.replica.log
     writer.write(-1, kind=PLAIN, names=("end=1",))
@@ -45,7 +45,7 @@ def sweep(writer: Writer, *, horizons: bool = True, expiry_us: int = NEVER) -> l
 
 
 def replaced(writer: Writer) -> None:
-    """Producer 7 commits a=1 (0, its marker 1), then a=2 (2, its marker 3)."""
+    """Let producer 7 commit a=1 (0, its marker 1), then a=2 (2, its marker 3)."""
     for number in (1, 2):
         writer.write(7, names=(f"a={number}",))
         writer.commit(7)
@@ -88,7 +88,7 @@ def test_the_last_transaction_of_a_known_producer_always_has_something_left() ->
 
 
 def test_of_an_epoch_with_markers_only_the_last_one_stays() -> None:
-    """In 4.0 a marker carries the next epoch already (KIP-890)."""
+    """In 4.0 a marker already has the next epoch (KIP-890)."""
     writer = writing()
     writer.write(7, names=("a=1",))
     writer.commit(7, epoch=1)
@@ -116,7 +116,7 @@ def test_an_open_transaction_is_never_taken_for_an_ended_one() -> None:
 
 
 def seen(log: ReplicaLog, bound: int) -> dict[str, str]:
-    """What is there for a reader of committed data: the newest value of every key."""
+    """Return the newest value of every key for a read_committed consumer."""
     names = {batch.base: batch.name for _l, batch, _s, _e in log.batches() if batch.name}
     aborted = [(each.producer_id, each.first_offset) for each in log.transactions.aborted_between(0, bound)]
     found: dict[str, str] = {}
@@ -162,7 +162,7 @@ def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: i
             writer.end(pid, commit=commit)
             mine = staged.pop(pid)
             truth.update(mine if commit else {})
-            # What another producer wrote later and has committed already stands behind it.
+            # A later record that another producer has committed already comes after it.
             for other in list(staged):
                 writer.end(other, commit=False)
                 del staged[other]
@@ -184,7 +184,7 @@ def test_whatever_is_cleaned_when_readers_of_committed_data_see_the_same(seed: i
 
 
 def test_a_reader_does_not_hear_of_a_marker_that_is_gone() -> None:
-    """So an answer that still named the transaction would hide what its producer committed later."""
+    """A response that still named the transaction would hide later committed records of its producer."""
     writer = writing()
     writer.write(7, names=("a=1",))
     writer.abort(7)

@@ -189,7 +189,7 @@ def test_epochs_and_starts_always_increase_together(steps: list[tuple[str, int, 
 @pytest.mark.slow
 @given(STEPS, st.integers(-1, 14))
 def test_the_answer_is_what_a_scan_of_the_whole_log_would_say(steps: list[tuple[str, int, int]], asked: int) -> None:
-    """A log written in increasing epochs: the end of an epoch is the first offset written in a newer one."""
+    """In a log written in increasing epochs the end of an epoch is the first offset written in a newer one."""
     cache = EpochCache(replaces=True)
     written: list[int] = []
     for what, epoch, records in steps:

@@ -1,4 +1,4 @@
-"""A cleaner that takes the newest record of a key is seen, once for a broker; one that keeps to the rules never is."""
+"""A cleaner that drops the newest record of a key is detected, once for a broker; a correct one never is."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,11 +20,11 @@ pytestmark = pytest.mark.slow
 Patch = pytest.MonkeyPatch
 NAME = "compaction-keeps-newest"
 VERSIONS = ["2.8", "3.9"]
-"""Tombstones go by the age of their segment's file, and by a time written into their batch."""
+"""Tombstones expire by the age of their segment's file in 2.8, and by a time in their batch in 3.9."""
 
 
 def compacted(kafka: str) -> Cluster:
-    """A minute of records that seldom have the same key; one in three deletes it, for twenty seconds."""
+    """Run a minute of records that seldom share a key; one in three deletes it, for twenty seconds."""
     topic = {"delete.retention.ms": 20_000, "min.cleanable.dirty.ratio": "0.1"}
     cluster = build(kafka, topic=topic, keys=2_000, tombstones=3, read=False)
     cluster.run(60 * SECOND)
@@ -42,7 +42,7 @@ def told(cluster: Cluster) -> list[tuple[str, Place]]:
 
 
 def newest_gone(log: ReplicaLog) -> int:
-    """Keys of which a log has nothing left, though it had."""
+    """Return the number of keys without any remaining record, although there were some."""
     newest: dict[Key | None, int] = {}
     for _lineage, batch, start, end in log.batches():
         newest |= {keys_of(log.lineages.keys, batch).keys[at - batch.base]: at for at in range(start, end)}
@@ -61,7 +61,7 @@ TOMBSTONE: list[tuple[str, Place]] = [("tombstone", (broker, (5, 6), 0)) for bro
 
 
 def transacted() -> Cluster:
-    """Every second transaction is aborted, and its records would have replaced others."""
+    """Run transactions of which every second one is aborted; its records would have replaced others."""
     topics = (TopicSpec("orders", 1, 3, ((1, 2, 3),), {**COMPACT, "min.cleanable.dirty.ratio": "0.1"}),)
     maker = ProducerSpec(
         "ledger", "orders", 100_000, 10, keys=500, config={"acks": "all", "transactional.id": "ledger-1"},
@@ -86,7 +86,7 @@ def aborted_ones_replace_others(patch: Patch) -> None:
 
 
 BROKEN: dict[str, tuple[Callable[[Patch], None], list[tuple[str, Place]]]] = {
-    # What takes values takes tombstones too.
+    # A cleaner that drops values drops tombstones too.
     "values-go-with-the-older-ones": (
         newest_goes,
         [each for both in zip(VALUE, TOMBSTONE, strict=True) for each in both],

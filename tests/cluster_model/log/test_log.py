@@ -1,4 +1,4 @@
-"""A replica's log against a plain list of records: appends, copies, truncation, reads, and what is safe on disk."""
+"""A replica's log against a plain list of records: appends, copies, truncation, reads, and the durable part."""
 
 import copy
 from dataclasses import dataclass, field
@@ -21,16 +21,16 @@ pytestmark = pytest.mark.slow
 
 @dataclass
 class Record:
-    """A record as it stands in one plain log."""
+    """A record in one plain log."""
 
     stint: int
     epoch: int
     batch: int
     """First offset of its batch."""
     size: int
-    """Bytes of its batch."""
+    """Size of its batch in bytes."""
     dirty_since: int = -1
-    """When it was first noted as written, -1 not yet."""
+    """Time when it was first recorded as dirty, -1 not yet."""
     safe: bool = False
 
     @property
@@ -43,7 +43,7 @@ class Record:
 
 @dataclass
 class Plain:
-    """A log as a list."""
+    """A log as a plain list of records."""
 
     start: int = 0
     records: list[Record] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Plain:
         return self.start + len(self.records)
 
     def read_end(self, start: int, bound: int, max_bytes: int) -> int:
-        """Whole batches within ``max_bytes``, at least one."""
+        """Return the end of a read: after whole batches within ``max_bytes``, at least one."""
         at, used = start, 0
         wanted = self.records[start - self.start : max(0, min(bound, self.end) - self.start)]
         for _identity, group in groupby(wanted, key=lambda record: record.identity):
@@ -75,7 +75,7 @@ REPLICA = st.integers(0, 2)
 
 
 class LogMachine(RuleBasedStateMachine):
-    """Three replicas of a partition. A follower copies only from a log that agrees with its own."""
+    """Three replicas of a partition; a follower copies only from a log that agrees with its own."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -243,7 +243,7 @@ TestLogAgainstAList = LogMachine.TestCase
 
 
 def log_with(*batches: tuple[int, int], uses_epochs: bool = True) -> tuple[ReplicaLog, Lineage]:
-    """A leader's log in epoch 3 with batches of (records, bytes)."""
+    """Return a leader's log in epoch 3 with batches of (records, bytes)."""
     log = ReplicaLog(Lineages(), uses_epochs=uses_epochs, replaces=True)
     lineage = log.lineages.begin(1, 3, 0)
     for records, size in batches:

@@ -1,4 +1,4 @@
-"""Compaction of one log: what may be cleaned, what a pass leaves, and that it never moves an offset."""
+"""Compaction of one log: what may be cleaned, the result of a pass, and that offsets never change."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ MANY = 1 << 30
 
 
 class Compacted:
-    """A leader's log of named records of ten bytes; segments take four."""
+    """A leader's log of named records of ten bytes; a segment holds four."""
 
     def __init__(self, rules: LogRules = RULES) -> None:
         self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
@@ -30,12 +30,12 @@ class Compacted:
         self.now = 0
 
     def cut(self, offset: int) -> None:
-        """Truncate, and go on with a new stint."""
+        """Truncate, and continue with a new log branch."""
         self.log.truncate(self.log.durable_end(offset), self.now)
         self.stint = self.log.lineages.begin(1, 0, self.log.leo)
 
     def write(self, *names: str, each: bool = True, timestamp: int = -1) -> "Compacted":
-        """One batch a record, or all in one."""
+        """Append one batch for each record, or one for all."""
         for group in [(name,) for name in names] if each else [names]:
             base = self.log.leo
             stamp = self.now if timestamp < 0 else timestamp
@@ -44,7 +44,7 @@ class Compacted:
         return self
 
     def follower(self, max_bytes: int = 25, rules: LogRules | None = None) -> ReplicaLog:
-        """A log that fetched everything from here."""
+        """Return a log that fetched everything from this one."""
         copy = ReplicaLog(self.log.lineages, uses_epochs=True, replaces=True, rules=rules or self.log.rules)
         while copy.leo < self.log.leo:
             copy.append_slice(self.log.read(copy.leo, self.log.leo, max_bytes), self.now)
@@ -54,7 +54,7 @@ class Compacted:
         return to_clean(self.log, self.log.leo if hw is None else hw, self.dirty, self.now)
 
     def clean(self, hw: int | None = None, room: int = MANY, *, horizons: bool = True) -> int:
-        """A pass, if there is anything to do; how many records it removed."""
+        """Run a pass, if there is anything to clean; returns the number of removed records."""
         work = self.work(hw)
         if work is None:
             return 0
@@ -64,7 +64,7 @@ class Compacted:
 
 
 def names(log: ReplicaLog) -> dict[int, str]:
-    """What a log has left, by offset."""
+    """Return a log's remaining record names, by offset."""
     return {
         offset: batch.name[offset - batch.base]
         for _lineage, batch, start, end in log.batches()
@@ -74,7 +74,7 @@ def names(log: ReplicaLog) -> dict[int, str]:
 
 
 def latest(records: dict[int, str]) -> dict[str, str]:
-    """What a reader of everything ends with: value by key, deleted keys left out."""
+    """Return the final state of a reader: value by key, without deleted keys."""
     table: dict[str, str] = {}
     for offset in sorted(records):
         key, _sign, value = records[offset].partition("=")
@@ -140,7 +140,7 @@ def test_a_checkpoint_outside_the_log_counts_as_its_start() -> None:
         assert rig.work() == ToClean(0, 4, 0, 40, overdue=False)
 
 
-# --- what a pass leaves ---------------------------------------------------------------------------------------------
+# --- result of a pass -------------------------------------------------------------------------------------------------
 
 
 def test_the_newest_of_every_key_stays_at_its_offset_and_nothing_else_moves() -> None:
@@ -181,7 +181,7 @@ def test_a_batch_shrinks_with_its_records_and_small_segments_become_one() -> Non
 def test_a_full_map_ends_the_pass_and_the_next_goes_on_there() -> None:
     rig = Compacted().write("a=1", "b=1", "a=2", "c=1", "c=2", "b=2", "a=3", "d=1", "z=1")
     passes = [(rig.clean(room=2), rig.dirty) for _pass in range(5)]
-    # The map takes a and b; then a again and c; then c and b, which stand at 4 and 5; then a and d.
+    # The map takes a and b; then a again and c; then c and b, at offsets 4 and 5; then a and d.
     assert passes == [(0, 2), (1, 4), (2, 6), (1, 8), (0, 8)]
     assert names(rig.log) == {4: "c=2", 5: "b=2", 6: "a=3", 7: "d=1", 8: "z=1"}
 
@@ -252,7 +252,7 @@ def test_a_replaced_tombstone_goes_at_once() -> None:
     assert rig.log.cleaned == Cleaned(((0, 1),), ())
 
 
-# --- a cleaned log goes on being a log ------------------------------------------------------------------------------
+# --- a cleaned log in further use -------------------------------------------------------------------------------------
 
 
 def test_a_follower_copies_what_is_left_and_ends_where_its_leader_ends() -> None:
@@ -357,7 +357,7 @@ def test_no_reader_ends_with_anything_else_for_it(steps: list[tuple[str, object]
         elif step == "wait" and isinstance(value, int):
             rig.now += value * SECOND
         elif isinstance(value, int):
-            # Nothing below the high watermark is ever truncated by the protocol: nothing cleaned either.
+            # The protocol never truncates anything below the high watermark, and so nothing that was cleaned.
             rig.cut(max(cleaned_to, rig.log.leo - value))
             written = {offset: name for offset, name in written.items() if offset < rig.log.leo}
         left = names(rig.log)
@@ -430,7 +430,7 @@ def test_who_writes_records_without_keys(client: str, records: tuple[str, ...], 
 
 @pytest.mark.parametrize(("more", "groups"), [(0, [4]), (1, [3, 1])])
 def test_segments_are_joined_as_long_as_an_offset_fits_the_index(more: int, groups: list[int]) -> None:
-    """Offsets in it are relative and have 31 bits (``Cleaner.groupSegmentsBySize``)."""
+    """Relative offsets have 31 bits (``Cleaner.groupSegmentsBySize``)."""
     log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=replace(RULES, segment_bytes=1 << 30))
     stint = log.lineages.begin(1, 0, 0)
     for records in (1, 1, INT32_MAX - 2 + more, 1):

@@ -1,4 +1,4 @@
-"""The rules of section "log" of every release line: each version flag that a log goes by, seen in what a log does."""
+"""The rules of the area "log" of every release line: each version flag of a log, seen in its effect."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def number(kafka: str) -> tuple[int, int, int]:
 
 
 def lone(kafka: str, **topic: int | str) -> tuple[Replica, list[Event]]:
-    """A replica of a topic, and what it tells."""
+    """Return a replica of a topic, and the list of its events."""
     events: list[Event] = []
     config = {name.replace("_", "."): value for name, value in topic.items()}
     spec = ClusterSpec(kafka, None, (BrokerSpec(1),), (TopicSpec("t", 1, 1, ((1,),), dict(config)),))
@@ -100,7 +100,7 @@ def test_delete_horizon_tombstones_get_their_time_from_a_cleaning_since_3_1(kafk
     append(0, "a=1", "a=", "b=1", "c=1", "d=1")
     assert cleaned(5 * SECOND).horizons == (((1, 15 * SECOND),) if newer else ())
     append(20 * SECOND, "e=1", "f=1", "g=1", "h=1")
-    # The last file that was clean before is as old as the tombstone's, so by files it may not go yet.
+    # The last file that was clean before is as old as the tombstone's, so by file age it may not expire yet.
     assert cleaned(21 * SECOND).covers(1) is newer
     append(21 * SECOND, "i=1", "j=1", "k=1", "l=1")
     assert cleaned(22 * SECOND).covers(1)
@@ -119,7 +119,7 @@ def test_rolling_and_retention_go_by_record_timestamps_since_0_10_1(kafka: str) 
     assert [segment.base for segment in replica.log.segments.all] == ([0] if by_records else [0, 1])
     replica.hw = 2
     replica.retain(31 * SECOND)
-    # By records both are 21 s old; by files the first is, and the second is 15 s old.
+    # By record timestamps both are 21 s old; by files the first is, and the second is 15 s old.
     assert replica.log.log_start == (2 if by_records else 1)
 
 
@@ -162,5 +162,5 @@ def test_a_returning_follower_truncates_by_its_own_generations_rule(kafka: str) 
     hands.tell(1)
     if Profile.of(kafka).diverging_fetch:
         hands.fetch(1)
-    # Nobody checkpointed a high watermark: by HW everything goes, by epochs only what the new leader lacks.
+    # No high watermark was checkpointed: by HW everything is truncated, by epochs only what the new leader lacks.
     assert hands.names(1) == (["m1", "m2"] if Profile.of(kafka).epoch_truncation else [])

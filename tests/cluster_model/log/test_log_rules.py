@@ -1,4 +1,4 @@
-"""Storage settings by scope and version, and the rules that they switch: sizes, flushes, jitter."""
+"""Storage settings by scope and version, and the rules that depend on them: sizes, flushes, jitter."""
 
 from itertools import pairwise
 from typing import Any
@@ -184,7 +184,7 @@ def test_a_batch_that_waited_too_long_for_a_leader_is_refused_for_good() -> None
     cluster.run(60 * SECOND)
     producer = cluster.producers["checkout"]
     refused = {event.error for event in cluster.drain() if isinstance(event, ProduceRefused)}
-    assert "INVALID_TIMESTAMP" in refused  # What was under way behind it is out of order, and goes in a new epoch.
+    assert "INVALID_TIMESTAMP" in refused  # Batches in flight after it are out of order, and are sent in a new epoch.
     assert producer.failed > 0
     cluster.resume(1)
     cluster.stop_producers()
@@ -228,7 +228,7 @@ def test_the_scheduler_flushes_what_was_not_flushed_for_long_enough() -> None:
         if log.flushed_us != flushed[-1]:
             flushed.append(log.flushed_us)
             assert log.recovery_point > log.leo - 20
-    # First after log.initial.task.delay.ms, then at the first look that is five seconds or more later.
+    # First after log.initial.task.delay.ms, then at the first check that is five seconds or more later.
     assert flushed == [0, *(at * SECOND for at in range(30, 60, 6))]
 
 
@@ -258,7 +258,7 @@ def test_a_roll_is_a_flush_and_puts_the_next_one_off() -> None:
         cluster.run(at * SECOND // 10)
         if log.flushed_us != flushed[-1]:
             flushed.append(log.flushed_us)
-    # A segment takes four seconds of records, give or take the jitter of links, so five never pass.
+    # A segment takes four seconds of records, give or take the jitter of links, so it is never five seconds.
     assert all(39 * SECOND // 10 < later - earlier < 5 * SECOND for earlier, later in pairwise(flushed))
     assert len(flushed) == 8
 

@@ -1,4 +1,4 @@
-"""Logs read as they stood: what is written again is not written, and what differs parts from the original."""
+"""Read-only views of earlier logs: repeated writes store nothing, and a different one separates the view."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -12,7 +12,7 @@ def batch(base: int, client: str = "c") -> Batch:
 
 
 def whole() -> Lineages:
-    """Two stints, of three batches and of two."""
+    """Return two log branches, of three batches and of two."""
     lineages = Lineages()
     for epoch, start, count in ((0, 0, 3), (1, 30, 2)):
         lineage = lineages.begin(1, epoch, start)

@@ -1,4 +1,4 @@
-"""Which keys go to which partition, how often, and that a record keeps its key when the topic grows."""
+"""Assignment of keys to partitions, key frequencies, and that a record keeps its key when the topic grows."""
 
 from collections import Counter
 from fractions import Fraction
@@ -18,7 +18,7 @@ skews = st.one_of(
 
 
 def weight(keys: KeySet, key: int) -> Fraction:
-    """Which part of all records has a key."""
+    """Return the share of all records with a key."""
     begins, sums = weights(keys.skew, keys.distinct)
     group = next(number for number, begin in enumerate(begins[1:]) if key < begin)
     before = sums[group - 1] if group else 0
@@ -106,7 +106,7 @@ def test_a_record_keeps_the_key_that_it_was_placed_by_when_the_topic_grows() -> 
     first = list(drawn(key_model("p", "orders", 0, of), 0, 60).keys)
     assert all(partition_for_key(b"key-%d" % key, 3) == 0 for key in first[:40])
     assert all(partition_for_key(b"key-%d" % key, 12) == 0 for key in first[40:])
-    # Partition 7 was not there before.
+    # Partition 7 did not exist before.
     late = drawn(key_model("p", "orders", 7, of), 0, 50).keys
     assert all(partition_for_key(b"key-%d" % key, 12) == 7 for key in late)
 

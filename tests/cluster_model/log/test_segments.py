@@ -1,4 +1,4 @@
-"""Segments of a log: when they roll, what their indexes hold, what retention takes and what a recovery must read."""
+"""Segments of a log: when they roll, their indexes, their retention, and what a recovery must read."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ SMALL = LogRules(segment_bytes=100, index_interval=20)
 
 
 class Leader:
-    """A leader's log and its one stint; a batch has ``records`` records of ten bytes unless told."""
+    """A leader's log with one log branch; a batch has ``records`` records of ten bytes by default."""
 
     def __init__(self, rules: LogRules = SMALL, start: int = 0) -> None:
         self.log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True, rules=rules)
@@ -73,7 +73,7 @@ def test_a_full_offset_index_begins_a_segment() -> None:
     leader = Leader(LogRules(index_interval=0, index_bytes=36))
     for _batch in range(7):
         leader.write(10, 0)
-    # The first batch places no entry; 36 bytes hold 4 offset entries, and one time entry for the one timestamp.
+    # The first batch adds no entry; 36 bytes hold 4 offset entries, and one time entry for the one timestamp.
     assert (leader.bases(), leader.rolls[0][2]) == ([0, 5], "index full")
 
 
@@ -173,7 +173,7 @@ def test_index_entries_come_after_more_than_the_interval() -> None:
     for timestamp, size in ((5, 10), (3, 10), (9, 10), (8, 30), (8, 10)):
         leader.write(size, timestamp, records=2)
     found = indexes_of(leader.log, leader.log.segments.active)
-    # 10 and 20 bytes are not more than 20: the fourth batch places the first entry, the fifth the second.
+    # 10 and 20 bytes are not more than 20: the fourth batch adds the first entry, the fifth the second.
     assert found.offsets == (OffsetEntry(7, 30), OffsetEntry(9, 60))
     assert found.times == (TimeEntry(9, 5),)
     assert leader.log.segments.entries == (2, 1)
@@ -210,7 +210,7 @@ def kept(leader: Leader, hw: int, now: int = 0, **rules: int) -> tuple[list[tupl
 
 
 def six() -> Leader:
-    """Segments of one 60-byte batch each, with timestamps 0 to 50."""
+    """Return a leader with segments of one 60-byte batch each, with timestamps 0 to 50."""
     leader = Leader()
     for at in range(6):
         leader.write(60, at * 10)
@@ -349,7 +349,7 @@ ACTIONS = st.lists(
 
 
 class Naive:
-    """Segments as lists of (offset, size, timestamp), by the rules as they are written down."""
+    """Segments as lists of (offset, size, timestamp), with the rules written out plainly."""
 
     def __init__(self) -> None:
         self.segments: list[tuple[int, list[tuple[int, int, int]]]] = [(0, [])]

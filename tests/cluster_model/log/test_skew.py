@@ -1,4 +1,4 @@
-"""Keys that come more often than others: shares as asked for, the same for everybody, by whole numbers."""
+"""Skewed key frequencies: shares as configured, the same everywhere, in integer arithmetic."""
 
 from bisect import bisect_right
 from collections import Counter
@@ -20,7 +20,7 @@ skews = st.one_of(
 
 
 def share(skew: KeySkew, distinct: int, key: int) -> Fraction:
-    """Which part of all draws gives keys up to and including ``key``."""
+    """Return the share of random numbers that give keys up to and including ``key``."""
 
     class Draws:
         def __len__(self) -> int:

@@ -28,7 +28,7 @@ P = "orders-0"
 QUICK: dict[str, Any] = {"log.retention.check.interval.ms": 5_000}
 RETAIN: dict[str, Any] = {"segment.bytes": 20_000, "retention.bytes": 60_000}
 LARGE: dict[str, Any] = {"each_us": 50_000, "record_bytes": 1_000}
-"""As many bytes a second as usual, in a fifth of the records."""
+"""The usual number of bytes per second, in a fifth of the records."""
 
 
 def spec(
@@ -393,7 +393,7 @@ def test_a_compressed_batch_is_smaller_and_later() -> None:
     ("zstd", "gzip", 54, 4),
 ])  # fmt: skip
 def test_a_leader_compresses_by_the_topic(topic: str, producer: str, size: int, codec: int) -> None:
-    """``LogValidator``: the batch is kept with the codec of ``compression.type``, whatever the producer's."""
+    """The batch is stored with the codec of ``compression.type``, whatever the producer's (``LogValidator``)."""
     cluster = build(producer={"compression.type": producer}, topic={"compression.type": topic})
     cluster.run(2 * SECOND)
     batch = _written(cluster)[0]

@@ -1,4 +1,4 @@
-"""Transactions in one log (KIP-98): the last stable offset, the index of aborted ones, fences, what rebuilds them."""
+"""Transactions in one log (KIP-98): last stable offset, index of aborted transactions, fences, and rebuilds."""
 
 from cluster_model.broker.partition.partition import AppendResult
 from cluster_model.log.batch_store import Lineages, PastLineages
@@ -195,7 +195,7 @@ def test_a_stint_without_transactions_is_told_from_one_with() -> None:
     assert (plain.transactional, mixed.transactional) == (False, True)
 
 
-# -- what a leader refuses ----------------------------------------------------------------------------------------
+# -- rejected batches -------------------------------------------------------------------------------------------------
 
 
 def test_who_has_a_transaction_open_writes_nothing_outside_of_it() -> None:
@@ -289,7 +289,7 @@ def test_a_producer_is_not_forgotten_while_its_transaction_is_open() -> None:
 
 
 def compacted() -> Writer:
-    """A segment each: a committed record of key a, an aborted one of a and of b, and their markers."""
+    """Return a log with a segment each for a committed record of key a, an aborted one of a and of b, and markers."""
     writer = Writer(cleanup_policy="compact", segment_bytes=100, min_cleanable_dirty_ratio="0")
     writer.write(7, names=("a=1",))
     writer.commit(7)

@@ -1,4 +1,4 @@
-"""How many states there are is known for the shape of Kafka's TLA+ module of KIP-320, from its own model checker."""
+"""Numbers of states, compared with those of Kafka's TLA+ module of KIP-320 from its own model checker."""
 
 import pytest
 
@@ -40,9 +40,10 @@ def test_three_epochs_where_brokers_are_alike() -> None:
 
 
 def test_one_replica_alone_has_states_that_can_be_counted_by_hand() -> None:
-    """One record, one epoch: nothing decided; elected, heard of, wrote; or given up, and heard of that.
+    """With one record and one epoch a replica is undecided; elected, leading, has written; or fenced, and knows it.
 
-    It commits as it writes. In Kafka's module that is a step of its own, and nobody hears that a leader is given up.
+    It commits as it writes. In Kafka's module that is a step of its own, and replicas never learn that a leader is
+    fenced.
     """
     moves = Moves(Profile.of("4.1"), ExplorationBounds(replicas=1, records=1, log_size=1, epochs=1))
     seen = StateSpaceSearch(moves).run()

@@ -1,4 +1,4 @@
-"""Every generation loses what it is known to lose, the fenced ones lose nothing, and a rule left out is found."""
+"""Every generation loses what it is known to lose, the fenced ones lose nothing, and a removed rule is detected."""
 
 from collections.abc import Callable
 from typing import Any
@@ -109,7 +109,7 @@ def test_a_follower_that_takes_its_leaders_high_watermark_as_it_is_is_found(monk
 
 @pytest.mark.parametrize("kafka", ["1.1", "4.1"])
 def test_a_start_that_forgets_the_epoch_cache_is_found(monkeypatch: pytest.MonkeyPatch, kafka: str) -> None:
-    """What a replica's records say of epochs does not make up for it: states keep the cache as it is."""
+    """The epochs of a replica's records do not compensate for it: states keep the cache as it is."""
     real = partition.Replica.recovered
 
     def recovered(self: partition.Replica) -> None:
@@ -128,5 +128,5 @@ def test_a_restart_finds_what_had_been_written_down() -> None:
 
 def test_only_steps_that_are_allowed_are_taken() -> None:
     seen = explored("4.1", actions=frozenset({"elect", "lead"}))
-    assert seen.depth == 4  # two elections, of which two replicas hear
+    assert seen.depth == 4  # two elections, of which two replicas learn
     assert seen.broken == {}

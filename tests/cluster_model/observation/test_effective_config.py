@@ -1,4 +1,4 @@
-"""The settings that hold, with their values and who said so; the defaults are the version's own."""
+"""Effective configs, with their values and sources; the defaults are the version's own."""
 
 from cluster_model.cluster import Cluster
 from cluster_model.observation.cluster_state import ConfigEntry, of_broker, of_topic, told

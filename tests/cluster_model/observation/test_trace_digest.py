@@ -1,4 +1,4 @@
-"""What the digest of a trace is about."""
+"""Content of a trace's digest."""
 
 from cluster_model.observation.event_log import NARRATION, Trace
 from cluster_model.protocol.events import AdminAnswered, AdminRequested, ExpectationChecked, FaultSkipped, StepTaken

@@ -109,7 +109,7 @@ def test_it_has_leaders_of_its_own_which_move_when_a_broker_dies() -> None:
         ("test", 3556498, 48),
         ("billing", -109829509, 9),
         ("orders-service", 23943117, 17),
-        # The one int without an absolute value: Kafka takes 0 for it, where Python's abs would give partition 48.
+        # The only int without an absolute value: Kafka uses 0, where Python's abs would give partition 48.
         ("polygenelubricants", -(1 << 31), 0),
         ("DESIGNING WORKHOUSES", -(1 << 31), 0),
     ],

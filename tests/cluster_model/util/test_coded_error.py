@@ -1,4 +1,4 @@
-"""Errors with a code pass between processes as they are."""
+"""Errors with a code pass unchanged between processes."""
 
 import copy
 import pickle

@@ -1,4 +1,4 @@
-"""Exact percentiles of latencies, held against the list of every record's."""
+"""Exact percentiles of latencies, compared with the list of every record's."""
 
 from fractions import Fraction
 

@@ -1,4 +1,4 @@
-"""Quantities as text: one example of each digit that is kept, cut or rounded, and where units change."""
+"""Quantities as text: an example of each digit that is kept, truncated or rounded, and of changes of units."""
 
 from collections.abc import Callable
 

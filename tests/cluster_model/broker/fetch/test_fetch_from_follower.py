@@ -1,4 +1,4 @@
-"""KIP-392: who is sent to which replica, what a follower serves, and how a consumer goes by it."""
+"""KIP-392: preferred read replicas, reads from followers, and the consumer that uses them."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ AWARE = {"replica.selector.class": "RackAwareReplicaSelector"}
 E = KafkaError
 
 
-# --- the choice -----------------------------------------------------------------------------------------------------
+# --- choice of the replica --------------------------------------------------------------------------------------------
 
 LEADER = ReadReplicaCandidate(1, "a", 100, 0)
 
@@ -52,7 +52,7 @@ def test_the_selector_takes_the_most_caught_up_of_the_rack_unless_the_leader_is_
 
 
 def led(kafka: str = "3.9", **options: Any) -> LeaderRig:
-    """A leader of ten records; both followers have five of them, broker 3 has dropped the first three."""
+    """Return a leader of ten records; both followers have five of them, broker 3 has dropped the first three."""
     rig = LeaderRig(kafka, broker=options.pop("broker", AWARE), **options)
     rig.append(10)
     rig.fetch(2, 5)
@@ -110,11 +110,11 @@ def test_without_a_selector_or_before_2_4_the_leader_serves(kafka: str, broker: 
     assert (data.preferred, data.records.end) == (NOBODY, 5)
 
 
-# --- what a follower serves -----------------------------------------------------------------------------------------
+# --- reads from a follower --------------------------------------------------------------------------------------------
 
 
 def following(kafka: str = "3.9") -> LeaderRig:
-    """A follower with records 2 to 9, of which it knows 2 to 6 to be committed."""
+    """Return a follower with records 2 to 9, of which it knows 2 to 6 to be committed."""
     rig = LeaderRig(kafka)
     rig.append(10)
     rig.replica.hw = 7
@@ -140,7 +140,7 @@ def test_a_follower_serves_up_to_its_own_hw_and_refuses_what_its_log_does_not_re
 ) -> None:
     data = following().read(offset)
     assert data is not None
-    # A batch is read whole: it may begin before what was asked and ends with the HW.
+    # A batch is read whole: it may begin before the fetch offset and ends with the HW.
     assert (data.error, data.records.end) == (error, end)
 
 
@@ -194,7 +194,7 @@ def test_a_process_that_has_not_been_told_its_role_serves_nobody() -> None:
 
 
 def rig_sent_to(broker: int, **options: Any) -> ConsumerRig:
-    """A consumer that its leader, broker 1, has just sent to another."""
+    """Return a consumer that its leader, broker 1, has just redirected to another broker."""
     rig = ConsumerRig(config={"client.rack": "b", **options.pop("config", {})}, **options)
     answer(rig, 1, preferred=broker)
     return rig
@@ -281,11 +281,11 @@ def test_the_brokers_that_live_are_those_of_the_newest_metadata() -> None:
     assert fetches(rig)[1] == 2
 
 
-# --- all of it ------------------------------------------------------------------------------------------------------
+# --- in a cluster -----------------------------------------------------------------------------------------------------
 
 
 def cluster(kafka: str, *, rack: str = "b", config: dict[str, Any] | None = None, start_us: int = 0) -> Cluster:
-    """One partition led by broker 1 in rack a; a reader in rack b, where broker 2 is."""
+    """Return a cluster with one partition led by broker 1 in rack a, and a reader in rack b with broker 2."""
     spec = ClusterSpec(
         kafka,
         None if kafka >= "3.3" else "zookeeper",
@@ -392,8 +392,8 @@ def test_a_fetch_is_not_parked_when_the_hw_moved_since_the_last_answer(kafka: st
     rig = LeaderRig(kafka)
     rig.append(1)
     rig.fetch(2, 1)
-    rig.append(1)  # answers broker 2 while the HW is 0
-    rig.fetch(3, 1)  # and moves it to 1 while that answer travels
+    rig.append(1)  # responds to broker 2 while the HW is 0
+    rig.fetch(3, 1)  # and moves it to 1 while that response is in flight
     assert rig.replica.hw == 1
     data = rig.fetch(2, 2)
     assert (data is not None) is pushed

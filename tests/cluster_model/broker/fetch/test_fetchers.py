@@ -1,4 +1,4 @@
-"""Several fetcher threads to a leader: which partition is whose, and that they do not get in each other's way."""
+"""Multiple fetcher threads to a leader: assignment of partitions, and independence of the threads."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_strings_are_hashed_as_java_does(text: str, value: int) -> None:
         ("a-1", 4, 0),
         ("a-6", 4, 1),
         ("my-topic-a-3", 1, 0),
-        ("polygenelubricants-0", 7, 0),  # the one number without an absolute value
+        ("polygenelubricants-0", 7, 0),  # the only number without an absolute value
         ("polygenelubricants-1", 4, 3),  # 2**31 - 1
     ],
 )
@@ -153,7 +153,7 @@ def test_a_thread_that_must_wait_holds_up_only_its_own_partitions() -> None:
         fetcher for (leader, index), fetcher in found.brokers[2]._fetchers.running.items() if (leader, index) == (1, 0)
     ]
     for fetcher in mine:
-        fetcher._outstanding = -1  # as if its answer never came
+        fetcher._outstanding = -1  # as if its response never came
     led = [name for name in found.world.records if found.query.leader(name) == 1]
     before = {name: found.world.replica(name, 2).log.leo for name in led}
     found.run(3 * SECOND)

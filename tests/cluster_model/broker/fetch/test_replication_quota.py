@@ -1,4 +1,4 @@
-"""KIP-73: rates as Kafka takes them, what a leader holds back and what a follower leaves unfetched."""
+"""KIP-73: measured rates, a leader that withholds records, and a follower that leaves partitions out."""
 
 from itertools import pairwise
 from typing import Any
@@ -48,7 +48,7 @@ def test_windows_are_a_second_and_eleven_are_kept() -> None:
         rate.record(second * SECOND, 50)
         rate.record(second * SECOND + SECOND - 1, 50)
         assert len(rate._windows) <= SAMPLES
-    # Eleven windows of 100 bytes, the oldest began ten seconds ago.
+    # Eleven windows of 100 bytes, of which the oldest began ten seconds ago.
     assert rate.above(29 * SECOND, 109)
     assert not rate.above(29 * SECOND, 110)
 
@@ -72,7 +72,7 @@ def test_a_rate_is_restored_as_it_was() -> None:
     assert rate.save() == SimpleRate().save()
 
 
-# --- whom it concerns -------------------------------------------------------------------------------------------------
+# --- replicas with a quota --------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_the_bytes_of_a_fetch_are_those_of_its_batches() -> None:
 
 
 def throttled(kafka: str = "3.9", *, rate: int = 100, topic: str = ALL, isr: tuple[int, ...] = (1, 2)) -> LeaderRig:
-    """A leader whose quota allows 100 bytes a second and that has just sent 1 000; broker 3 is out of the ISR."""
+    """Return a leader with a quota of 100 bytes per second that has just sent 1,000; broker 3 is not in the ISR."""
     rig = LeaderRig(
         kafka,
         mode="zookeeper" if kafka < "3.3" else None,
@@ -198,7 +198,7 @@ def test_since_0_10_1_it_is_by_name_or_all(kafka: str, topic: str) -> None:
 
 
 def cluster(side: str, *, rate: int = 20_000, kafka: str = "3.9", names: str = ALL) -> Cluster:
-    """Two topics; broker 3 is away for a while and then has half a megabyte of each to fetch."""
+    """Return a cluster with two topics; broker 3 is down for a while and then has half a megabyte of each to fetch."""
     config: dict[str, Any] = {"replica.fetch.max.bytes": 5_000}
     if side:
         config[f"{side}.replication.throttled.rate"] = rate
@@ -224,7 +224,7 @@ def cluster(side: str, *, rate: int = 20_000, kafka: str = "3.9", names: str = A
 
 
 def caught_up_after(found: Cluster, topic: str) -> int:
-    """Seconds until broker 3 is in the ISR."""
+    """Return the seconds until broker 3 is in the ISR."""
     began = found.now_us
     while 3 not in found.query.isr(f"{topic}-0"):
         found.run(found.now_us + SECOND // 2)
@@ -241,7 +241,7 @@ def test_what_is_held_back_takes_as_long_as_its_rate_says_and_the_rest_does_not(
     free = caught_up_after(found, "free")
     held = caught_up_after(found, "held")
     assert free < 15
-    # A rate may be overshot by a fetch, and is looked at in steps of half a second to a second.
+    # A fetch may exceed the rate, which is checked in steps of half a second to a second.
     least = missing * 1_000 // 20_000
     assert least - 6 <= held + free <= 2 * least + 15
 
@@ -263,7 +263,7 @@ def test_others_are_not_held_back(side: str, options: dict[str, Any]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("side", ["leader", "follower"])
 def test_replicas_in_sync_are_never_held_back(side: str) -> None:
-    """Far above the rate, and yet nobody leaves the ISR and every record is committed in time."""
+    """Above the rate no replica leaves the ISR and every record is committed in time."""
     config: dict[str, Any] = {f"{side}.replication.throttled.rate": 100}
     topic = TopicSpec("held", 1, 3, ((1, 2, 3),), {f"{side}.replication.throttled.replicas": ALL})
     producer = ProducerSpec("p", "held", 20_000, 1, record_bytes=1_000, config={"acks": "all"})

@@ -1,8 +1,9 @@
-"""Three replicas of one partition, a controller, and everything between them that can be late, one act at a time.
+"""Three replicas of one partition, a controller, and all delayed messages between them, one action at a time.
 
-The objects are those of the model: replicas, leaderships, followings, the controller's committed state. What the
-timed broker does around them (who sends what, which answer still counts) is done here in a few lines, with every
-message lying in its connection until an act takes it: per connection in order, across connections in any.
+The objects are those of the model: replicas, leaderships, follower states, the controller's committed state. The timed
+broker's part around them (which message is sent, which response still counts) is done here in a few lines. Every
+message stays in its connection until an action delivers it: in order within a connection, in any order across
+connections.
 """
 
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ MOST_BYTES = 1 << 20
 
 
 class Flight(NamedTuple):
-    """What a follower asked of a leader, and the answer once there is one."""
+    """A follower's request to a leader, and the response once there is one."""
 
     question: FetchPartition | tuple[str, int, int]
     broker_epoch: int
@@ -47,16 +48,16 @@ class Flight(NamedTuple):
 
 
 class Protocol:
-    """All state. Acts whose time has not come return False and change nothing."""
+    """State of the whole protocol; an action that is not possible returns False and changes nothing."""
 
     def __init__(self, profile: Profile) -> None:
         self.profile = profile
         self.now = 0
         self.promises = Promises(self)
         self.live = {broker: broker for broker in BROKERS}
-        """Broker → epoch, as registered with the controller and not fenced."""
+        """Broker → epoch, if registered with the controller and unfenced."""
         self.epochs = dict(self.live)
-        """Broker → the epoch it knows for its own."""
+        """Broker → its own epoch as it knows it."""
         self.up = dict.fromkeys(BROKERS, True)
         self.lives = dict.fromkeys(BROKERS, 0)
         self.committed = Committed(self._emit)
@@ -89,13 +90,13 @@ class Protocol:
         self.promises.heard(event)
 
     def _decided(self) -> None:
-        """The controller's state may have changed: what is new goes on its way to every broker."""
+        """Send new decisions of the controller to every broker."""
         now = (self.record.state, dict(self.live))
         if not self._decisions or self._decisions[-1] != now:
             self._decisions.append(now)
 
     def _settle(self, broker: int) -> bool:
-        """What an act at a broker brought about: answers to producers, proposals to the controller."""
+        """Collect the results of an action at a broker: produce responses, and proposals to the controller."""
         replica = self.replicas[broker]
         for token, error in replica.done:
             records = self._waiting.pop(token)
@@ -112,7 +113,7 @@ class Protocol:
     # -- clients ----------------------------------------------------------------------------------------------------
 
     def produce(self, broker: int, acks: int) -> bool:
-        """A producer writes a record to whom it takes for the leader."""
+        """Write a record at the broker that a producer believes to be the leader."""
         leadership = self.replicas[broker].leadership
         if leadership is None:
             return False
@@ -129,7 +130,7 @@ class Protocol:
         return self._settle(broker)
 
     def consume(self, broker: int, offset: int) -> bool:
-        """A consumer reads from whom it takes for the leader."""
+        """Read from the broker that a consumer believes to be the leader."""
         replica = self.replicas[broker]
         if replica.leadership is None:
             return False
@@ -141,7 +142,7 @@ class Protocol:
     # -- following --------------------------------------------------------------------------------------------------
 
     def ask(self, follower: int) -> bool:
-        """A follower asks its leader: where its epoch ended, or for records. One question at a time."""
+        """Send a follower's request to its leader, for the end of its epoch or for records; one at a time."""
         replica = self.replicas[follower]
         following = replica.following
         link = (follower, replica.leader)
@@ -155,7 +156,7 @@ class Protocol:
         return True
 
     def serve(self, follower: int, leader: int) -> bool:
-        """The one who was asked answers, as what it is by now."""
+        """Handle a follower's request at its target, in the target's current role."""
         flight = self._flights.get((follower, leader))
         if flight is None or flight.answer is not None:
             return False
@@ -172,7 +173,7 @@ class Protocol:
         return self._settle(leader)
 
     def hear(self, follower: int, leader: int) -> bool:
-        """The answer arrives. It counts while that leader is still followed, in whatever epoch."""
+        """Deliver the response; it counts while that leader is still followed, in any epoch."""
         flight = self._flights.get((follower, leader))
         if flight is None or flight.answer is None:
             return False
@@ -189,13 +190,13 @@ class Protocol:
         return self._settle(follower)
 
     def break_off(self, follower: int, leader: int) -> bool:
-        """The connection breaks: question and answer are gone."""
+        """Break the connection: request and response are lost."""
         return self._flights.pop((follower, leader), None) is not None
 
     # -- the controller ---------------------------------------------------------------------------------------------
 
     def elect(self, leader: int) -> bool:
-        """An arbitrary clean election: any live member of the ISR."""
+        """Elect any live member of the ISR cleanly."""
         if leader not in self.live or leader not in self.record.isr:
             return False
         self.decider.elect_by_hand(P, leader, self.now, unclean=False, live=self.live)
@@ -203,7 +204,7 @@ class Protocol:
         return True
 
     def fence(self, broker: int) -> bool:
-        """The controller gives a broker up, dead or only slow."""
+        """Fence a broker that is dead or only slow."""
         if self.live.pop(broker, None) is None:
             return False
         self.decider.fence(broker, self.live, self.now)
@@ -211,11 +212,11 @@ class Protocol:
         return True
 
     def notice(self, broker: int) -> bool:
-        """The controller finds a broker dead."""
+        """Fence a broker that is dead."""
         return not self.up[broker] and self.fence(broker)
 
     def register(self, broker: int) -> bool:
-        """A broker that runs is let in: a new process with a new epoch, one that was only slow with its old one."""
+        """Register a running broker: a new process with a new epoch, a slow one with its old epoch."""
         if not self.up[broker] or broker in self.live:
             return False
         if broker not in self.epochs:
@@ -229,7 +230,7 @@ class Protocol:
         return True
 
     def deliver(self, broker: int) -> bool:
-        """A broker hears of the next decision."""
+        """Deliver the next decision to a broker."""
         if broker not in self.epochs or self._told[broker] == len(self._decisions):
             return False
         state, live = self._decisions[self._told[broker]]
@@ -242,7 +243,7 @@ class Protocol:
         return self._settle(broker)
 
     def hear_late(self, broker: int, back: int) -> bool:
-        """A decision that is older than what the broker knows comes after it, from a controller of the past."""
+        """Deliver a decision that is older than the broker's known one, from a former controller."""
         replica = self.replicas[broker]
         known = (replica.leader_epoch, replica.partition_epoch)
         place = self._told[broker] - 1 - back
@@ -255,7 +256,7 @@ class Protocol:
         return self._settle(broker)
 
     def shrink(self, broker: int) -> bool:
-        """The task ``isr-expiration`` of a broker runs."""
+        """Run a broker's task ``isr-expiration``."""
         leadership = self.replicas[broker].leadership
         if leadership is None:
             return False
@@ -263,7 +264,7 @@ class Protocol:
         return self._settle(broker)
 
     def judge(self, broker: int) -> bool:
-        """The controller takes the next proposal of a broker."""
+        """Handle a broker's next proposal at the controller."""
         if not self._proposals[broker]:
             return False
         life, proposal = self._proposals[broker].pop(0)
@@ -278,7 +279,7 @@ class Protocol:
         return True
 
     def conclude(self, broker: int) -> bool:
-        """The controller's word on a proposal arrives."""
+        """Deliver the controller's response to a proposal."""
         if not self._verdicts[broker]:
             return False
         verdict = self._verdicts[broker].pop(0)
@@ -290,7 +291,7 @@ class Protocol:
     # -- processes, disks, time -------------------------------------------------------------------------------------
 
     def crash(self, broker: int) -> bool:
-        """The process dies; the page cache stays. What it had sent is still under way."""
+        """Kill the process; the page cache survives, and its messages stay in flight."""
         if not self.up[broker]:
             return False
         self.up[broker] = False
@@ -307,7 +308,7 @@ class Protocol:
         return True
 
     def power_loss(self, broker: int, keep: int) -> bool:
-        """The machine dies, and of its log a head of ``keep`` records is left, no less than was flushed."""
+        """Cut the machine's power: ``keep`` records of its log survive, and everything flushed."""
         if not self.crash(broker):
             return False
         replica = self.replicas[broker]
@@ -316,7 +317,7 @@ class Protocol:
         return True
 
     def restart(self, broker: int) -> bool:
-        """The process is back, with what its disk has; it has yet to register."""
+        """Start the process with its disk's content; it is not registered yet."""
         if self.up[broker]:
             return False
         self.up[broker] = True
@@ -324,17 +325,17 @@ class Protocol:
         return True
 
     def checkpoint(self, broker: int) -> bool:
-        """The HW goes to its checkpoint."""
+        """Write the HW to its checkpoint."""
         self.replicas[broker].checkpoint(self.now)
         return self.up[broker]
 
     def flush(self, broker: int) -> bool:
-        """The log goes to the disk."""
+        """Flush the log."""
         self.replicas[broker].log.flush()
         return self.up[broker]
 
     def tick(self, seconds: int) -> bool:
-        """Time passes."""
+        """Advance the time."""
         self.now += seconds * SECOND
         return True
 
@@ -361,12 +362,12 @@ CALM = _acts(
     produce=4, consume=1, ask=40, serve=40, hear=40, break_off=1, deliver=50, shrink=2, judge=40, conclude=40, elect=2,
     fence=1, notice=8, register=40, crash=1, restart=20, checkpoint=2, flush=2, tick=1,
 )  # fmt: skip
-"""Acts of a random walk, each as often as its weight says."""
+"""Actions of a random walk, with their weights."""
 LOSSY = (*CALM, *_acts(power_loss=1))
 
 
 def walk(profile: Profile, number: int, steps: int, *, lossy: bool = False) -> Protocol:
-    """A random walk, the same for its number everywhere; promises are looked at after every act."""
+    """Run a random walk, determined by its number; invariants are checked after every action."""
     protocol = Protocol(profile)
     draw = Stream(number, "walk")
     acts = LOSSY if lossy else CALM

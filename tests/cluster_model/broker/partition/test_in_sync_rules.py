@@ -1,4 +1,4 @@
-"""Who is in sync, and what the high watermark waits for, release by release (``Replica``, ``Partition``)."""
+"""ISR membership and the replicas that the high watermark waits for, by release (``Replica``, ``Partition``)."""
 
 import pytest
 
@@ -21,7 +21,7 @@ MESSAGES = 4_000
 
 
 def follower(version: str, *fetches: tuple[int, int, int]) -> Remote:
-    """What a leader knows of a follower after fetches of (offset, the leader's end, time)."""
+    """Return a leader's state of a follower after fetches of (offset, the leader's end, time)."""
     remote = Remote(0)
     for offset, leader_leo, now in fetches:
         remote.fetched(Profile.of(version), offset, leader_leo, now)
@@ -34,7 +34,7 @@ def is_out(version: str, remote: Remote, leader_leo: int, now: int) -> bool:
 
 @pytest.mark.parametrize(("version", "at"), [("0.9", 0), ("0.10.1", 0), ("0.10.2", 50), ("3.9", 50)])
 def test_since_0_10_2_the_end_of_the_fetch_before_counts_as_caught_up(version: str, at: int) -> None:
-    """It never reaches the end of a leader that is written to all the time, and is not slow for that."""
+    """A follower that never reaches the end of a leader with steady writes is not slow for that."""
     assert follower(version, (5, 10, 50), (10, 20, 60)).last_caught_up == at
 
 
@@ -82,7 +82,7 @@ def test_since_1_1_joining_needs_the_start_of_the_leaders_epoch(version: str, ma
     [("1.0", [False, False, True]), ("1.1", [False, True, True]), ("2.1", [True, True, True]), ("3.3", [True] * 3)],
 )
 def test_when_a_decision_makes_a_follower_start_over(version: str, starts_over: list[bool]) -> None:
-    """One epoch later with the same leader; two later; with another leader."""
+    """Cases: one epoch later with the same leader; two later; another leader."""
     decisions = [(1, 5), (1, 6), (2, 5)]
     found = [restarts_fetcher(Profile.of(version), 1, 4, leader, epoch) for leader, epoch in decisions]
     assert found == starts_over
@@ -90,7 +90,7 @@ def test_when_a_decision_makes_a_follower_start_over(version: str, starts_over: 
 
 @pytest.mark.parametrize(("version", "hw"), [("0.10.1", 14), ("0.10.2", 10), ("2.6", 10)])
 def test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr(version: str, hw: int) -> None:
-    """As it comes to be that a replica has everything and its way back into the ISR is still being written down."""
+    """A replica has everything, and its return to the ISR is still being written."""
     rig = LeaderRig(version, mode="zookeeper", isr=(1, 2))
     rig.append(10)
     rig.fetch(2, 10)
@@ -103,7 +103,7 @@ def test_since_0_10_2_the_hw_waits_for_caught_up_replicas_outside_the_isr(versio
 
 @pytest.mark.parametrize(("version", "hw"), [("3.5", 10), ("3.6", 14), ("4.1", 14)])
 def test_since_3_6_the_hw_waits_only_for_replicas_that_may_join_the_isr(version: str, hw: int) -> None:
-    """KAFKA-15021: a replica that fetches although its broker is not alive, as far as the leader knows."""
+    """KAFKA-15021: a replica fetches although its broker is not alive, as far as the leader knows."""
     rig = LeaderRig(version, isr=(1, 2))
     rig.append(10)
     rig.fetch(2, 10)
@@ -122,7 +122,7 @@ def test_since_3_7_the_hw_stands_still_below_the_minimum(version: str, hw: int) 
     assert rig.replica.hw == hw
 
 
-# --- what acks=all is answered ---------------------------------------------------------------------------------------
+# --- responses to acks=all --------------------------------------------------------------------------------------------
 
 TWO: dict[str, ConfigValue] = {"min.insync.replicas": 2}
 
@@ -151,7 +151,7 @@ def test_who_is_only_proposed_does_not_count_before_a_write() -> None:
 
 
 def shrunk(kafka: str) -> LeaderRig:
-    """Written while all were in sync; now they have all left the ISR but the leader."""
+    """Return a leader whose records were written while all were in sync; only it is in the ISR now."""
     rig = LeaderRig(kafka, topic=TWO)
     rig.append(acks=ALL)
     leadership = rig.replica.leadership
@@ -172,7 +172,7 @@ def shrunk(kafka: str) -> LeaderRig:
 def test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all(
     kafka: str, found: list[tuple[KafkaError, int]]
 ) -> None:
-    """Since 3.7 the HW stands still there, and the answer waits with it."""
+    """Since 3.7 the HW does not advance there, and the response waits with it."""
     rig = shrunk(kafka)
     assert rig.replica.log.leo == 1
     assert answers(rig) == found
@@ -181,11 +181,11 @@ def test_what_is_written_as_the_isr_falls_below_the_minimum_is_refused_after_all
 def test_who_is_proposed_counts_after_a_write() -> None:
     rig = LeaderRig("3.6", topic=TWO, isr=(1, 3))
     rig.append(acks=ALL)
-    rig.fetch(2, 0)  # it has all below the HW, and is proposed
+    rig.fetch(2, 0)  # it has everything below the HW, and is proposed
     leadership = rig.replica.leadership
     assert leadership is not None
     assert (leadership.isr, leadership.maximal_isr) == ((1, 3), (1, 3, 2))
-    leadership.isr = (1,)  # as if 3 had been struck off by a decision that keeps the proposal under way
+    leadership.isr = (1,)  # as if a decision had removed 3 and kept the pending proposal
     rig.fetch(2, 1)
     rig.fetch(3, 1)
     assert answers(rig) == [(KafkaError.NONE, 0)]
@@ -193,7 +193,7 @@ def test_who_is_proposed_counts_after_a_write() -> None:
 
 @pytest.mark.parametrize("offset", [1_000, 1_001])
 def test_whoever_fetches_at_the_leaders_end_or_behind_it_is_caught_up_now(offset: int) -> None:
-    """An unclean election may leave a follower with more than its leader has."""
-    leader_leo = int("1000")  # equal to the offset, and another object
+    """An unclean election may leave a follower with more records than its leader."""
+    leader_leo = int("1000")  # equal to the offset, but another object
     assert follower("3.9", (offset, leader_leo, 100)).last_caught_up == 100
     assert follower("3.9", (999, leader_leo, 100)).last_caught_up == 0

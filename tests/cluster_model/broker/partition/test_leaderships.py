@@ -1,4 +1,4 @@
-"""What a leader remembers of its followers over an election, and what a follower makes of answers from before one."""
+"""A leader's state of its followers across an election, and a follower's handling of responses from before one."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ SECOND = 1_000_000
 
 
 def renewed(kafka: str, *, isr: tuple[int, ...] = (1, 2, 3)) -> LeaderRig:
-    """A leader whose followers have 8 and 5 of its 10 records, elected again nine seconds later."""
+    """Return a leader whose followers have 8 and 5 of its 10 records, elected again nine seconds later."""
     rig = LeaderRig(kafka, mode="zookeeper" if kafka < "4" else None)
     rig.append(10)
     rig.wire.now = SECOND
@@ -65,7 +65,7 @@ def test_but_only_for_members_of_the_isr() -> None:
 
 
 def deposed(kafka: str) -> tuple[LeaderRig, FollowerState]:
-    """A leader of ten records that now follows broker 2, and has yet to truncate."""
+    """Return a former leader of ten records that now follows broker 2, and has not truncated yet."""
     rig = LeaderRig(kafka, mode="zookeeper")
     rig.append(10)
     rig.replica.apply(PartitionState(P, 2, 2, (1, 2, 3), 2, (1, 2, 3)), 0)
@@ -91,7 +91,7 @@ def test_an_epochs_end_asked_for_in_an_older_leader_epoch_is_asked_for_again(kaf
 
 @pytest.mark.parametrize("kafka", ["1.1", "2.6"])
 def test_an_end_of_an_epoch_that_was_not_asked_for_is_passed_over(kafka: str) -> None:
-    """Of another epoch than the log's latest, or when nothing is asked any more."""
+    """Such an end is of another epoch than the log's latest, or comes when no request is pending."""
     rig, following = deposed(kafka)
     following.epoch_question()
     assert following.epoch_answer(0, EpochEnd(P, 0, 0, 0, 4)) is FetcherAction.IGNORED
@@ -120,7 +120,7 @@ def test_a_new_leader_knows_no_lag(kafka: str) -> None:
 
 
 def starts(cluster: Cluster) -> list[tuple[int, int]]:
-    """Where each follower's log begins, and where its leader takes it to begin."""
+    """Return each follower's log start, and its log start as the leader knows it."""
     leader = cluster.world.true_leader(P)
     assert leader is not None
     assert leader.leadership is not None

@@ -1,4 +1,4 @@
-"""What a leader remembers of idempotent producers (KIP-98): duplicates, gaps, and what survives in the log."""
+"""A leader's state of idempotent producers (KIP-98): duplicates, gaps, and recovery from the log."""
 
 from collections import deque
 
@@ -22,7 +22,7 @@ OUT_OF_ORDER = (E.OUT_OF_ORDER_SEQUENCE_NUMBER, -1)
 
 
 def remembering(*batches: tuple[int, int], epoch: int = 0, now: int = 0) -> ProducerMemory:
-    """After batches of (first sequence, records), appended one behind the other from offset 100."""
+    """Return the state after batches of (first sequence, records), appended consecutively from offset 100."""
     memory = ProducerMemory(EXPIRY)
     base = 100
     for sequence, count in batches:
@@ -41,7 +41,7 @@ def said(
     kafka: str = "3.9",
     now: int = 0,
 ) -> tuple[KafkaError, int]:
-    """What a leader says of a batch; the short way must agree with the long one."""
+    """Return the result of a batch; the shortcut must agree with the full check."""
     verdict = memory.judge(Profile.of(kafka), pid, epoch, first, count, now)
     if memory.follows(pid, epoch, first, now):
         assert verdict == TAKEN
@@ -146,7 +146,7 @@ def test_memory_is_the_last_five_of_each_producer(appends: list[tuple[int, int]]
 
 
 def log_of(*batches: tuple[int, int, int]) -> ReplicaLog:
-    """A log with batches of (producer id, first sequence, records)."""
+    """Return a log with batches of (producer id, first sequence, records)."""
     log = ReplicaLog(Lineages(), uses_epochs=True, replaces=True)
     lineage = log.lineages.begin(1, 0, 0)
     for producer, sequence, count in batches:

@@ -1,4 +1,4 @@
-"""KIP-227: sessions that brokers keep, who loses one, and what then happens."""
+"""KIP-227: fetch sessions in a broker's cache, their eviction, and its effects."""
 
 import pytest
 
@@ -35,7 +35,7 @@ def request(session: int = 0, epoch: int = FULL, *, replica: int = CONSUMER, siz
 
 
 def opened(cache: SessionCache, now: int = 0, *, replica: int = CONSUMER, size: int = 1) -> int:
-    """A full fetch, from its arrival to its answer."""
+    """Send a full fetch and return the session of its response."""
     asked = request(replica=replica, size=size)
     assert cache.arrived(now, asked) is E.NONE
     return cache.begun(now, asked, size, 0)
@@ -102,16 +102,16 @@ FOLLOWER = 2
 @pytest.mark.parametrize(
     ("holder", "newcomer", "after_us", "gets"),
     [
-        ((CONSUMER, 5), (FOLLOWER, 1), 0, True),  # a follower takes a consumer's at once
-        ((CONSUMER, 5), (CONSUMER, 9), 0, False),  # a consumer nobody's
+        ((CONSUMER, 5), (FOLLOWER, 1), 0, True),  # a follower evicts a consumer's at once
+        ((CONSUMER, 5), (CONSUMER, 9), 0, False),  # a consumer evicts none
         ((FOLLOWER, 5), (CONSUMER, 9), 0, False),
         ((FOLLOWER, 5), (FOLLOWER, 9), 0, False),
-        ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US + 2, True),  # ripe and smaller
-        ((CONSUMER, 9), (CONSUMER, 5), EVICTION_US + 2, False),  # ripe but larger
+        ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US + 2, True),  # older than two minutes and smaller
+        ((CONSUMER, 9), (CONSUMER, 5), EVICTION_US + 2, False),  # older than two minutes but larger
         ((CONSUMER, 5), (CONSUMER, 5), EVICTION_US + 2, False),
         ((FOLLOWER, 5), (FOLLOWER, 9), EVICTION_US + 2, True),
-        ((FOLLOWER, 5), (CONSUMER, 9), EVICTION_US + 2, False),  # followers go first however small
-        ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US, False),  # not yet
+        ((FOLLOWER, 5), (CONSUMER, 9), EVICTION_US + 2, False),  # followers take precedence whatever their size
+        ((CONSUMER, 5), (CONSUMER, 9), EVICTION_US, False),  # too young
     ],
 )
 def test_who_may_take_the_last_slot(
@@ -120,7 +120,7 @@ def test_who_may_take_the_last_slot(
     cache = SessionCache(1)
     session = opened(cache, replica=holder[0], size=holder[1])
     if after_us:
-        # In use all the time, so that it is not free for the taking.
+        # It is in use all the time, so that it is not stale.
         cache.arrived(after_us, request(session, 1, replica=holder[0], size=holder[1]))
     assert (opened(cache, after_us, replica=newcomer[0], size=newcomer[1]) > 0) is gets
     assert len(cache) == 1
@@ -161,7 +161,7 @@ def test_a_cache_is_restored_as_it_was() -> None:
     assert opened(other) == opened(cache)
 
 
-# --- who fetches ------------------------------------------------------------------------------------------------------
+# --- the fetching side ------------------------------------------------------------------------------------------------
 
 
 def test_a_handle_counts_on_and_starts_anew_when_it_must() -> None:
@@ -267,7 +267,7 @@ def cluster(kafka: str, slots: int, *, members: int = 2) -> Cluster:
 
 @pytest.fixture
 def answers(monkeypatch: pytest.MonkeyPatch) -> list[tuple[FetchRequest, KafkaError]]:
-    """Every fetch with whether its session was taken."""
+    """Return every fetch with the error of its session."""
     found: list[tuple[FetchRequest, KafkaError]] = []
     original = SessionCache.arrived
 
@@ -294,7 +294,7 @@ def test_sessions_are_there_since_1_1(kafka: str, sessions: bool, monkeypatch: p
     found = cluster(kafka, 1_000)
     found.run(5 * SECOND)
     assert (max(epochs) > 10) is sessions
-    # Two followers and two consumers at each broker.
+    # Two followers and two consumers at each broker have sessions.
     assert [len(broker.sessions) for broker in found.brokers.values()] == ([4, 4, 4] if sessions else [0, 0, 0])
 
 
@@ -382,7 +382,7 @@ def test_a_keyframe_restores_sessions(slots: int) -> None:
 
 
 def test_what_a_session_saves_is_no_part_of_what_is_replicated() -> None:
-    """With room for all and with room for none, the same records are appended at the same times."""
+    """With room for all sessions and with room for none, the same records are appended at the same times."""
     ends = []
     for slots in (0, 1_000):
         found = cluster("3.9", slots)

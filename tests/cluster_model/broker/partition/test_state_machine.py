@@ -1,6 +1,7 @@
-"""Replication under every order of events: what it promises is kept by every modern version, and is missed if not.
+"""Replication under any order of events: every modern version keeps its invariants, and planted bugs violate them.
 
-Random walks (their own streams: the same everywhere) go far; Hypothesis goes less far and finds the shortest way.
+Random walks (with streams of their own: the same everywhere) go far; Hypothesis goes less far and finds the shortest
+counterexample.
 """
 
 from collections.abc import Callable
@@ -33,7 +34,7 @@ pairs = st.sampled_from([(one, other) for one in BROKERS for other in BROKERS if
 
 
 class Replicating(RuleBasedStateMachine):
-    """Every act is a rule; those at the end are what usually comes together."""
+    """State machine with every action as a rule; the last rules combine actions that usually come together."""
 
     profile = KRAFT_39
     lossy = False
@@ -153,7 +154,7 @@ def test_a_decision_of_the_past_changes_nobody(kafka: str, mode: str | None) -> 
 
 
 def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = False) -> str:
-    """The promise that a walk finds broken, empty if none."""
+    """Return the invariant that a walk violates, empty for none."""
     try:
         walk(profile, number, steps, lossy=lossy)
     except BrokenPromiseError as error:
@@ -167,7 +168,7 @@ def broken_by(profile: Profile, number: int, steps: int = 600, *, lossy: bool = 
         ("0.10.2", 1, promises.COMPLETE),  # truncation to the high watermark (KIP-101)
         ("0.10.2", 5, promises.DURABLE),
         ("0.10.2", 29, promises.EXPOSED),
-        ("1.1", 2, promises.LOG_MATCHING),  # one question about epochs, never asked again (KIP-279)
+        ("1.1", 2, promises.LOG_MATCHING),  # a single request for epoch ends, never repeated (KIP-279)
         ("1.1", 4, promises.EPOCHS),
         ("2.0", 254, promises.COMPLETE),  # fetches that no epoch fences (KIP-320)
     ],
@@ -178,7 +179,7 @@ def test_older_versions_are_found_out(kafka: str, number: int, promise: str) -> 
 
 @pytest.mark.parametrize(("kafka", "found"), [("3.3", promises.COMPLETE), ("3.4", promises.COMPLETE), ("3.5", "")])
 def test_a_lossy_walk_finds_out_who_knows_no_broker_epochs_in_fetches(kafka: str, found: str) -> None:
-    """Up to 3.4 a fetch of a former life could let a broker into the ISR that came back with less (KIP-903)."""
+    """Up to 3.4 a fetch of an earlier incarnation could let a broker with lost data into the ISR (KIP-903)."""
     assert broken_by(Profile.of(kafka), 10_426, 150, lossy=True) == found
 
 
@@ -197,7 +198,7 @@ def test_the_newest_version_without_one_rule_is_found_out(flag: str, number: int
 
 
 def proposing_a_third(profile: Profile = NEWEST) -> Protocol:
-    """Broker 1 leads with 2 in the ISR, has committed a record, and has just proposed 3, which has it too."""
+    """Return a state: broker 1 leads with 2 in the ISR, has a committed record, and has just proposed 3."""
     protocol = Protocol(profile)
     protocol.fence(3)
     _everybody_hears(protocol)
@@ -216,7 +217,7 @@ def proposing_a_third(profile: Profile = NEWEST) -> Protocol:
 
 @pytest.mark.parametrize("kafka", ["2.8", "3.3", "3.6", "3.9", "4.1"])
 def test_the_hw_waits_for_whom_its_leader_proposed_even_if_that_one_seems_fenced(kafka: str) -> None:
-    """KIP-497: the controller may take the proposal up all the same, should the broker be back by then."""
+    """KIP-497: the controller may still accept the proposal, if the broker is back by then."""
     protocol = proposing_a_third(Profile.of(kafka))
     protocol.fence(3)
     protocol.deliver(1)
@@ -230,7 +231,7 @@ def test_the_hw_waits_for_whom_its_leader_proposed_even_if_that_one_seems_fenced
 
 
 def come_back_with_less(profile: Profile) -> Protocol:
-    """The one who was proposed loses everything, and is let in anew; then the proposal is judged."""
+    """Let the proposed broker lose everything and register again before the controller handles the proposal."""
     protocol = proposing_a_third(profile)
     assert protocol.power_loss(3, 0)
     for act in (protocol.fence, protocol.restart, protocol.register):
@@ -240,7 +241,7 @@ def come_back_with_less(profile: Profile) -> Protocol:
 
 
 def test_a_fetch_of_a_former_life_lets_nobody_into_the_isr() -> None:
-    """KIP-903: a broker that came back with less is a broker of another epoch."""
+    """KIP-903: a broker that came back with lost data has another broker epoch."""
     protocol = come_back_with_less(NEWEST)
     protocol.promises.check()
     assert protocol.record.isr == (1, 2)
@@ -284,10 +285,10 @@ def test_a_model_with_one_mistake_is_found_out(
 
 
 def test_hypothesis_finds_the_shortest_way_to_a_broken_promise() -> None:
-    """Up to 0.10.2: who follows a new leader cuts its log to a high watermark of before (KIP-101).
+    """Up to 0.10.2 a new leader's follower truncates its log to an outdated high watermark (KIP-101).
 
-    One record, two rounds of fetches until the leader knows that everybody has it, and two elections: who follows
-    the first drops what it had, and leads by the second.
+    One record, two rounds of fetches until the leader knows that all replicas have it, and two elections: a follower of
+    the first leader drops the record and becomes the second one.
     """
     words = [("produce", 1), ("everybody fetches", 0), *(("elect", broker) for broker in BROKERS)]
 
