@@ -101,8 +101,8 @@ class Query:
 
     def fenced(self, broker: int | None = None) -> int:
         """Return the number of fenced brokers; of one broker 1 or 0."""
-        asked = self._world.brokers if broker is None else (self._known_broker(broker),)
-        return sum(not self._governing.is_live(each) for each in asked)
+        brokers = self._world.brokers if broker is None else (self._known_broker(broker),)
+        return sum(not self._governing.is_live(each) for each in brokers)
 
     def stale(self, broker: int) -> int:
         """Return the number of partitions for which a broker's metadata is older than the committed state."""
@@ -203,16 +203,16 @@ class Query:
         offset with ``read_uncommitted``, also for read_committed consumers), so it can be negative. A partition without
         a committed offset adds nothing.
         """
-        return self._of_one_or_all(self._behind(self._group(group).committed()), partition)
+        return self._of_one_or_all(self._lags(self._group(group).committed()), partition)
 
     def position_lag(self, group: str, partition: str | None = None) -> int:
         """Return the records between a group's positions and the high watermark, of one partition or in total.
 
         This is the consumer's own ``records-lag``. A partition without a reader adds nothing.
         """
-        return self._of_one_or_all(self._behind(self._group(group).positions()), partition)
+        return self._of_one_or_all(self._lags(self._group(group).positions()), partition)
 
-    def _behind(self, offsets: dict[str, int]) -> dict[str, int]:
+    def _lags(self, offsets: dict[str, int]) -> dict[str, int]:
         return {name: self.hw(name) - offset for name, offset in offsets.items() if name in self._world.records}
 
     def _of_one_or_all(self, lags: dict[str, int], partition: str | None) -> int:
@@ -271,29 +271,29 @@ class Query:
     def rebalances(self, group: str) -> int:
         """Return the number of assignments of a group that took effect."""
         self._group(group)
-        return self._felt().rebalances(group)
+        return self._client_statistics().rebalances(group)
 
     def resets(self, group: str) -> int:
         """Return how often ``auto.offset.reset`` moved a member with a position, or a committed offset."""
         self._group(group)
-        return self._felt().resets(group)
+        return self._client_statistics().resets(group)
 
     def longest_stall(self, producer: str | None = None, partition: str | None = None) -> int:
         """Return the longest outage of a producer (None: any) at a partition (None: any), in microseconds."""
         self._known_partition(partition)
-        return self._felt().longest_stall_us(producer, partition)
+        return self._client_statistics().longest_stall_us(producer, partition)
 
     def longest_read_stall(self, group: str, partition: str | None = None) -> int:
         """Return the longest time without deliveries to a group of a partition (None: any) with records for it."""
         self._group(group)
         self._known_partition(partition)
-        return self._felt().longest_read_stall_us(group, partition)
+        return self._client_statistics().longest_read_stall_us(group, partition)
 
-    def _felt(self) -> Experience:
-        felt = self._experience()
-        if felt is None:
+    def _client_statistics(self) -> Experience:
+        statistics = self._experience()
+        if statistics is None:
             raise ModelError("client statistics are not available in this session", code="no_books")
-        return felt
+        return statistics
 
     def read_p50(self, group: str, partition: str | None = None) -> int:
         """Return the median latency from append to delivery of a group's records, in microseconds."""
@@ -314,11 +314,11 @@ class Query:
     def _read_within(self, group: str, partition: str | None) -> LatencyHistogram:
         self._group(group)
         self._known_partition(partition)
-        return self._felt().read_within(group, partition)
+        return self._client_statistics().read_within(group, partition)
 
     def _acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
         self._known_partition(partition)
-        return self._felt().acked_within(producer, partition)
+        return self._client_statistics().acked_within(producer, partition)
 
     def _known_partition(self, partition: str | None) -> None:
         if partition is not None:
@@ -351,31 +351,31 @@ class Query:
             raise ModelError(f"no group {group!r}; there are {known}", code="no_group")
         return groups[group]
 
-    def _book(self, column: int, producer: str | None) -> int:
-        books = self._checker.ledger.books.totals
+    def _record_count(self, column: int, producer: str | None) -> int:
+        totals = self._checker.ledger.books.totals
         if producer is None:
-            return sum(entries[column] for entries in books.values())
-        return books[producer][column] if producer in books else 0
+            return sum(entries[column] for entries in totals.values())
+        return totals[producer][column] if producer in totals else 0
 
     def sent(self, producer: str | None = None) -> int:
         """Return the number of records passed to producers."""
-        return self._book(0, producer)
+        return self._record_count(0, producer)
 
     def acked(self, producer: str | None = None) -> int:
         """Return the number of acknowledged records."""
-        return self._book(1, producer)
+        return self._record_count(1, producer)
 
     def failed(self, producer: str | None = None) -> int:
         """Return the number of records that were certainly not written."""
-        return self._book(2, producer)
+        return self._record_count(2, producer)
 
     def unknown(self, producer: str | None = None) -> int:
         """Return the number of records with an unknown outcome, which may or may not be written."""
-        return self._book(3, producer)
+        return self._record_count(3, producer)
 
     def aborted(self, producer: str | None = None) -> int:
         """Return the number of records of aborted transactions."""
-        return self._book(4, producer)
+        return self._record_count(4, producer)
 
     def undone(self, producer: str | None = None) -> int:
         """Return the number of acknowledged records whose transaction is aborted in the leader's log."""

@@ -133,10 +133,10 @@ def written_at(world: World, checker: Checker, partition: str, offset: int) -> t
 
 def _written(world: World, checker: Checker, partition: str, lineage: Lineage, offset: int) -> WrittenRecord:
     batch = lineage.batch_at(offset)
-    place = offset - batch.base
+    index = offset - batch.base
     keys = keys_of(world.lineages[partition].keys, batch)
-    key = keys.keys[place]
-    holders, gone = _fate(world, partition, lineage, offset)
+    key = keys.keys[index]
+    holders, gone = _holders(world, partition, lineage, offset)
     acked = checker.ledger.acked_in(partition, lineage.id)
     return WrittenRecord(
         partition=partition,
@@ -144,15 +144,15 @@ def _written(world: World, checker: Checker, partition: str, lineage: Lineage, o
         epoch=lineage.epoch,
         broker=lineage.broker,
         client=batch.client,
-        number=batch.sequence + place,
+        number=batch.sequence + index,
         producer_id=batch.producer_id,
         acks=batch.acks,
         timestamp_us=batch.timestamp_us,
         appended_us=batch.appended_us,
         acked=any(start <= offset < end for start, end in acked),
         key=f"key-{key}" if isinstance(key, int) else key,
-        deletes=place in keys.deletes,
-        name=_name(batch, place),
+        deletes=index in keys.deletes,
+        name=_name(batch, index),
         batch_records=batch.records,
         batch_bytes=batch.size,
         holders=holders,
@@ -160,11 +160,11 @@ def _written(world: World, checker: Checker, partition: str, lineage: Lineage, o
     )
 
 
-def _name(batch: Batch, place: int) -> str:
-    return batch.name[place] if batch.name else ""
+def _name(batch: Batch, index: int) -> str:
+    return batch.name[index] if batch.name else ""
 
 
-def _fate(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[tuple[int, ...], str]:
+def _holders(world: World, partition: str, lineage: Lineage, offset: int) -> tuple[tuple[int, ...], str]:
     """Return the brokers that hold the record, and the reason if none does."""
     holders, gone = [], TRUNCATED
     for broker, replica in world.replicas[partition].items():
@@ -224,31 +224,31 @@ def inspect(world: World, checker: Checker, partition: str, offset: int) -> tupl
     """
     written = written_at(world, checker, partition, offset)
     topic_id = world.record(partition).topic_id
-    stints = [
+    branches = [
         each
         for each in world.lineages[partition].by_id
         if each.topic_id == topic_id and each.start <= offset < each.end
     ]
     return tuple(
-        _inspected(world, checker, record, stint, offset) for record, stint in zip(written, stints, strict=True)
+        _inspected(world, checker, record, branch, offset) for record, branch in zip(written, branches, strict=True)
     )
 
 
-def _inspected(world: World, checker: Checker, record: WrittenRecord, stint: Lineage, offset: int) -> Inspected:
+def _inspected(world: World, checker: Checker, record: WrittenRecord, branch: Lineage, offset: int) -> Inspected:
     partition = record.partition
-    batch = stint.batch_at(offset)
+    batch = branch.batch_at(offset)
     numbered = batch.producer_id >= 0 and batch.kind < ABORT
-    committed = checker.ledger.books_of(partition).committed_in(stint.id)
+    committed = checker.ledger.books_of(partition).committed_in(branch.id)
     return Inspected(
         record=record,
-        stint=stint.id,
+        stint=branch.id,
         batch_start=batch.base,
         kind=_KINDS[batch.kind],
         producer_epoch=batch.producer_epoch,
         sequence=batch.sequence + offset - batch.base - batch.origin if numbered else -1,
         committed=any(start <= offset < end for start, end in committed),
-        transaction=_ending(world, partition, stint, batch, offset),
-        copies=copies(world, partition, offset, stint.id),
+        transaction=_transaction_state(world, partition, branch, batch, offset),
+        copies=copies(world, partition, offset, branch.id),
     )
 
 
@@ -258,30 +258,32 @@ def copies(world: World, partition: str, offset: int, stint: int) -> tuple[Recor
     for broker, replica in world.replicas[partition].items():
         log = replica.log
         holding = _holding(log, offset, stint)
-        there = holding in ("holds", "other")
-        found.append(RecordCopy(broker, holding, there and offset < replica.hw, there and offset < log.durable))
+        has_record = holding in ("holds", "other")
+        found.append(
+            RecordCopy(broker, holding, has_record and offset < replica.hw, has_record and offset < log.durable)
+        )
     return tuple(found)
 
 
-def _holding(log: ReplicaLog, offset: int, stint: int) -> Holding:
+def _holding(log: ReplicaLog, offset: int, branch: int) -> Holding:
     if offset >= log.leo:
         return "behind"
     if offset < log.log_start:
         return "below"
     if not log.left(offset, offset + 1):
         return "compacted"
-    return "holds" if log.lineage_at(offset).id == stint else "other"
+    return "holds" if log.lineage_at(offset).id == branch else "other"
 
 
-def _ending(world: World, partition: str, stint: Lineage, batch: Batch, offset: int) -> Ending:
+def _transaction_state(world: World, partition: str, branch: Lineage, batch: Batch, offset: int) -> Ending:
     """Return the state of a transaction by the leader's log if it holds the record, else by any that does."""
     if batch.kind != TRANSACTIONAL:
         return ""
     leader = world.true_leader(partition)
-    others = [each for each in world.replicas[partition].values() if each is not leader]
-    for replica in [*([] if leader is None else [leader]), *others]:
+    other_replicas = [each for each in world.replicas[partition].values() if each is not leader]
+    for replica in [*([] if leader is None else [leader]), *other_replicas]:
         log = replica.log
-        if _holding(log, offset, stint.id) != "holds":
+        if _holding(log, offset, branch.id) != "holds":
             continue
         if batch.base >= log.transactions.ongoing.get(batch.producer_id, log.leo):
             return "open"

@@ -27,10 +27,14 @@ def partition_views(world: World, checker: Checker) -> tuple[PartitionView, ...]
     return tuple(_partition_view(world, checker, name, tuple(outdated.get(name, ()))) for name in world.records)
 
 
-def _partition_view(world: World, checker: Checker, name: str, behind: tuple[BeliefView, ...]) -> PartitionView:
-    record, there = world.record(name), world.replicas[name]
+def _partition_view(world: World, checker: Checker, name: str, outdated: tuple[BeliefView, ...]) -> PartitionView:
+    record, replicas_by_broker = world.record(name), world.replicas[name]
     leader, shown, assignment = world.true_leader(name), world.shown(name), record.assignment
-    replicas = tuple(_replica_view(world, record, there[each], leader, shown) for each in assignment if each in there)
+    replicas = tuple(
+        _replica_view(world, record, replicas_by_broker[each], leader, shown)
+        for each in assignment
+        if each in replicas_by_broker
+    )
     return PartitionView(
         name=name,
         leader=record.leader,
@@ -48,7 +52,7 @@ def _partition_view(world: World, checker: Checker, name: str, behind: tuple[Bel
         removing=record.state.removing,
         elr=record.state.elr,
         recovering=record.state.recovering,
-        beliefs=behind,
+        beliefs=outdated,
         leaders=metadata_staleness.leaders(world, name),
     )
 
@@ -101,30 +105,30 @@ def _lane(world: World, checker: Checker, name: str, broker: int, window: Range)
     replica = world.replicas[name][broker]
     log = replica.log
     leader = world.true_leader(name)
-    parted = [] if leader is None or leader is replica else differing(leader.log, log)
+    diverged = [] if leader is None or leader is replica else differing(leader.log, log)
     if leader is not None and leader is not replica and log.leo > leader.log.leo:
-        parted.append((max(leader.log.leo, log.log_start), log.leo))
+        diverged.append((max(leader.log.leo, log.log_start), log.leo))
     missing = checker.ledger.missing_in(name)
-    gone: list[Range] = []
+    lost_ranges: list[Range] = []
     runs: list[EpochRun] = []
-    for index, (first, stint) in enumerate(log.extents):
+    for index, (first, branch) in enumerate(log.extents):
         begin = max(log.log_start, first)
         end = log.extents[index + 1][0] if index + 1 < len(log.extents) else log.leo
         low, high = max(window[0], begin), min(window[1], end)
-        lost = [(start, until) for owner, start, until in missing if owner == stint]
-        gone += [(max(begin, start), min(end, until)) for start, until in lost if start < end and begin < until]
-        edges = {edge for interval in (*parted, *lost) for edge in interval if low < edge < high}
+        lost = [(start, until) for owner, start, until in missing if owner == branch]
+        lost_ranges += [(max(begin, start), min(end, until)) for start, until in lost if start < end and begin < until]
+        edges = {edge for interval in (*diverged, *lost) for edge in interval if low < edge < high}
         if log.cleaned is not None:
             edges.update(edge for hole in log.cleaned.within(low, high) for edge in hole if low < edge < high)
         for at, until in pairwise([low, *sorted(edges), high]):
             if at < until and not (log.cleaned is not None and log.cleaned.covers(at)):
-                epoch = log.lineages.by_id[stint].epoch
-                runs.append(EpochRun(at, until, epoch, _inside(at, parted), _inside(at, lost)))
-    counts = _held(log, gone), _held(log, subtract(parted, sorted(gone)))
+                epoch = log.lineages.by_id[branch].epoch
+                runs.append(EpochRun(at, until, epoch, _inside(at, diverged), _inside(at, lost)))
+    counts = _count_records(log, lost_ranges), _count_records(log, subtract(diverged, sorted(lost_ranges)))
     return LaneView(broker, status_of(world, name, broker), log.leo, replica.hw, log.log_start, tuple(runs), *counts)
 
 
-def _held(log: ReplicaLog, ranges: list[Range]) -> int:
+def _count_records(log: ReplicaLog, ranges: list[Range]) -> int:
     """Return the number of records at these offsets that compaction has not removed."""
     holes = [] if log.cleaned is None else [hole for low, high in ranges for hole in log.cleaned.within(low, high)]
     return sum(high - low for low, high in subtract(ranges, holes))

@@ -37,14 +37,14 @@ def _halt(_target: int, _payload: Payload) -> None:
 class Kernel:
     """Clock and event queue; times are microseconds since the start of the session."""
 
-    __slots__ = ("_behind", "_handlers", "_heap", "_laned", "_sequence", "now", "order")
+    __slots__ = ("_handlers", "_heap", "_laned", "_late_order", "_sequence", "now", "order")
 
     def __init__(self, handlers: tuple[Handler, ...]) -> None:
         """Start at time 0; ``handlers[kind]`` handles the events of that kind."""
         self.now = 0
         self.order = 0
         """Order of the current or last event."""
-        self._behind = (-1, 0)
+        self._late_order = (-1, 0)
         """(time, order) at which an ordinary event was added while a lane's event was handled: it comes late."""
         self._sequence = 0
         self._laned = 0
@@ -54,34 +54,34 @@ class Kernel:
     def after(self, delay: int, kind: int, target: int, payload: Payload) -> None:
         """Schedule an event after ``delay`` microseconds."""
         if delay <= 0:
-            self._at_once(self.now + delay)
+            self._check_now(self.now + delay)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (self.now + delay, sequence, kind, target, payload))
 
     def schedule(self, at: int, kind: int, target: int, payload: Payload) -> None:
         """Schedule an event at an absolute time, which must not be before now."""
         if at <= self.now:
-            self._at_once(at)
+            self._check_now(at)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (at, sequence, kind, target, payload))
 
     def schedule_first(self, kind: int, target: int, payload: Payload) -> None:
         """Schedule an event now, before all others of this microsecond except those scheduled the same way."""
-        self._at_once(self.now)
+        self._check_now(self.now)
         self._sequence = sequence = self._sequence + 1
         heappush(self._heap, (self.now, FIRST + sequence, kind, target, payload))
 
-    def _at_once(self, at: int) -> None:
+    def _check_now(self, at: int) -> None:
         """Check an ordinary event for this microsecond or earlier; an earlier one is rejected."""
         if at < self.now:
             raise ValueError(f"event for {at} us scheduled at {self.now} us, which is later")
         if self.order >= LANES:
-            self._behind = (self.now, self.reached)
+            self._late_order = (self.now, self.reached)
 
     @property
     def reached(self) -> int:
         """Order before which all lane events of the current time are over."""
-        at, order = self._behind
+        at, order = self._late_order
         return max(order, self.order) if at == self.now else self.order
 
     def schedule_in_lane(self, at: int, order: int, kind: int, target: int, payload: Payload) -> None:
@@ -97,9 +97,9 @@ class Kernel:
         Each becomes an empty event of ``kind``: it keeps its position, and counts as handled.
         """
         heap = self._heap
-        for place, (at, order, what, target, payload) in enumerate(heap):
-            if at >= since and meant(what, target, payload):
-                heap[place] = (at, order, kind, target, ())
+        for index, (at, order, event_kind, target, payload) in enumerate(heap):
+            if at >= since and meant(event_kind, target, payload):
+                heap[index] = (at, order, kind, target, ())
 
     def next_at(self) -> int:
         """Return the time of the next event, -1 if there is none."""
@@ -163,9 +163,9 @@ class Kernel:
 
     def save(self) -> KernelState:
         """Return clock, counters and queue."""
-        return (self.now, self.order, self._sequence, self._laned, self._behind, tuple(self._heap))
+        return (self.now, self.order, self._sequence, self._laned, self._late_order, tuple(self._heap))
 
     def load(self, saved: KernelState) -> None:
         """Restore the state returned by :meth:`save`. The queue list object stays, as callers may hold it."""
-        self.now, self.order, self._sequence, self._laned, self._behind, heap = saved
+        self.now, self.order, self._sequence, self._laned, self._late_order, heap = saved
         self._heap[:] = heap

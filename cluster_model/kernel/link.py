@@ -114,12 +114,12 @@ class LinkFaultState:
     def shaped(self, source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) -> None:
         """Apply these link conditions, and no others."""
         self.shapes = shapes
-        each = [shape for _fault, shape in shapes]
-        self.loss = either([shape.loss for shape in each])
-        self.repeats = either([shape.repeats for shape in each])
-        self.answer_us = sum(shape.answer_us for shape in each)
-        self.answer_jitter_us = sum(shape.answer_jitter_us for shape in each)
-        self.close_us = max((shape.close_us for shape in each), default=0)
+        conditions = [shape for _fault, shape in shapes]
+        self.loss = either([shape.loss for shape in conditions])
+        self.repeats = either([shape.repeats for shape in conditions])
+        self.answer_us = sum(shape.answer_us for shape in conditions)
+        self.answer_jitter_us = sum(shape.answer_jitter_us for shape in conditions)
+        self.close_us = max((shape.close_us for shape in conditions), default=0)
         self.lines = lines_of(source, target, shapes)
 
     def over(self, now: int) -> bool:
@@ -152,9 +152,9 @@ def lines_of(source: int, target: int, shapes: tuple[tuple[int, Shape], ...]) ->
             continue
         sender = source if shape.sender < 0 else shape.sender
         receiver = target if shape.receiver < 0 else shape.receiver
-        places = [LinkQueueKey(1, sender, -1, fault)] if shape.cards & OUT else []
-        places += [LinkQueueKey(2, receiver, -1, fault)] if shape.cards & INTO else []
-        for line in places or [LinkQueueKey(0, source, target, 0)]:
+        keys = [LinkQueueKey(1, sender, -1, fault)] if shape.cards & OUT else []
+        keys += [LinkQueueKey(2, receiver, -1, fault)] if shape.cards & INTO else []
+        for line in keys or [LinkQueueKey(0, source, target, 0)]:
             lines[line] = min(lines.get(line, shape.rate), shape.rate)
     return {line: lines[line] for line in sorted(lines)}
 
@@ -278,8 +278,8 @@ class Held(NamedTuple):
     @property
     def sender_life(self) -> int:
         """Incarnation of the sender."""
-        life: int = self.payload[1]
-        return life
+        incarnation: int = self.payload[1]
+        return incarnation
 
 
 class Link:
@@ -373,9 +373,9 @@ class Link:
             return
         self.held.append(Held(kernel.now, self.wires.index(wire), order, payload))
         if len(self.held) == 1:
-            self._await_end(kernel)
+            self._schedule_give_up(kernel)
 
-    def _await_end(self, kernel: Kernel) -> None:
+    def _schedule_give_up(self, kernel: Kernel) -> None:
         sent_at = self.held[0].sent_at
         kernel.schedule(sent_at + GIVEN_UP_US, GIVE_UP, self.target.id, (self.source.id, sent_at))
 
@@ -386,13 +386,13 @@ class Link:
         """
         if not self.held or self.held[0].sent_at != sent_at:
             return -1
-        life = self.held[0].sender_life
+        incarnation = self.held[0].sender_life
         self.close()
-        self.held = [message for message in self.held if message.sender_life != life]
+        self.held = [message for message in self.held if message.sender_life != incarnation]
         if self.held:
             self.used = True
-            self._await_end(kernel)
-        return life
+            self._schedule_give_up(kernel)
+        return incarnation
 
     def save(self) -> tuple[Any, ...]:
         """Return all state except that of exchanges' wires."""

@@ -79,9 +79,9 @@ class Pipe:
 
     def _begin(self, now: int) -> None:
         self._left = self.queue[0].size * MILLION
-        self._aim(now)
+        self._set_done_at(now)
 
-    def _aim(self, now: int) -> None:
+    def _set_done_at(self, now: int) -> None:
         self._from_us = now
         self.done_at = now + max(1, -(-self._left // self.rate))
 
@@ -91,7 +91,7 @@ class Pipe:
             self._left = max(0, self._left - (now - self._from_us) * self.rate)
         self.rate = rate
         if self.queue:
-            self._aim(now)
+            self._set_done_at(now)
 
     def pop(self, now: int) -> QueuedMessage:
         """Remove the first message, which is through, and begin the next one."""
@@ -185,19 +185,19 @@ class Troubles:
         """Set a fault's condition of one direction, replacing its previous one."""
         self._net.rouse(source, target)
         trouble = self._trouble(self._net.link(source, target))
-        others = tuple([each for each in trouble.shapes if each[0] != fault])
-        trouble.shaped(source, target, (*others, (fault, shape)))
+        kept = tuple([each for each in trouble.shapes if each[0] != fault])
+        trouble.shaped(source, target, (*kept, (fault, shape)))
         self._settle([(source, target)])
 
     def lift(self, fault: int) -> None:
         """Remove all conditions of a fault."""
-        touched = [pair for pair, link in self._links.items() if link.trouble and fault in dict(link.trouble.shapes)]
-        for pair in touched:
+        pairs = [pair for pair, link in self._links.items() if link.trouble and fault in dict(link.trouble.shapes)]
+        for pair in pairs:
             trouble = self._trouble(self._net.link(*pair))
             trouble.shaped(*pair, tuple([each for each in trouble.shapes if each[0] != fault]))
             if not trouble.loss:
-                self._end_doom(*pair, trouble)
-        self._settle(touched)
+                self._break_doomed(*pair, trouble)
+        self._settle(pairs)
 
     def _trouble(self, link: Link) -> LinkFaultState:
         if link.trouble is None:
@@ -220,13 +220,13 @@ class Troubles:
         for line, pipe in self._pipes.items():
             if line in wanted and wanted[line] != pipe.rate:
                 pipe.limit(wanted[line], now)
-                self._await(line, pipe)
+                self._schedule_done(line, pipe)
         for line in wanted:
             self._pipes.setdefault(line, Pipe(wanted[line]))
         gone = sorted([line for line in self._pipes if line not in wanted], reverse=True)
         for line in gone:
             for message in self._pipes.pop(line).queue:
-                self._go_on(message, line)
+                self._forward(message, line)
         for pair in pairs:
             self._forget(self._net.link(*pair))
 
@@ -250,20 +250,20 @@ class Troubles:
         if self._forget(link):
             self._put(link.wires[wire].arrival(self._net.kernel.now + wait_us), message)
         else:
-            self._go_on(message, None)
+            self._forward(message, None)
 
-    def _go_on(self, message: QueuedMessage, behind: LinkQueueKey | None) -> None:
+    def _forward(self, message: QueuedMessage, after: LinkQueueKey | None) -> None:
         """Add a message to the next queue, or send it after the last one."""
         link = self._net.link(message.source, message.target)
         for line in () if link.trouble is None else link.trouble.lines:
-            if behind is None or line > behind:
+            if after is None or line > after:
                 pipe = self._pipes[line]
                 if pipe.enter(message, self._net.kernel.now):
-                    self._await(line, pipe)
+                    self._schedule_done(line, pipe)
                 return
         self._leave(link, message)
 
-    def _await(self, line: LinkQueueKey, pipe: Pipe) -> None:
+    def _schedule_done(self, line: LinkQueueKey, pipe: Pipe) -> None:
         if pipe.queue:
             self._net.kernel.schedule(pipe.done_at, TROUBLE, line.one, (DONE, tuple(line)))
 
@@ -278,17 +278,17 @@ class Troubles:
         if message.wire in trouble.doomed or (trouble.believes and kind == REQUEST):
             return
         if trouble.loss:
-            repeated_us = self._repeated_us(wire, message.size, trouble.loss)
-            if repeated_us > GIVEN_UP_US:
-                self._doom(link, trouble, message.wire)
+            retransmission_us = self._retransmission_us(wire, message.size, trouble.loss)
+            if retransmission_us > GIVEN_UP_US:
+                self._schedule_break(link, trouble, message.wire)
                 return
-            now += repeated_us
+            now += retransmission_us
         at = wire.arrival(now)
         if kind in (ANSWER, STRICT_ANSWER):
-            at = self._late(trouble, wire, message.wire, at)
+            at = self._delayed_arrival(trouble, wire, message.wire, at)
         self._put(at, message)
         if trouble.repeats and kind in (ANSWER, STRICT_ANSWER):
-            self._perhaps_twice(trouble, wire, at, message, kind)
+            self._maybe_duplicate(trouble, wire, at, message, kind)
 
     def _put(self, at: int, message: QueuedMessage) -> None:
         kernel = self._net.kernel
@@ -303,7 +303,7 @@ class Troubles:
             self._streams[name] = Stream(self._seeds.seed, name)
         return self._streams[name]
 
-    def _repeated_us(self, wire: Wire, size: int, loss: int) -> int:
+    def _retransmission_us(self, wire: Wire, size: int, loss: int) -> int:
         """Return the delay of a message by retransmissions of its segments, in microseconds."""
         stream = self._stream("loss", wire)
         most = 0
@@ -314,7 +314,7 @@ class Troubles:
             most = max(most, losses)
         return RETRANSMIT_US * ((1 << most) - 1)
 
-    def _late(self, trouble: LinkFaultState, wire: Wire, number: int, at: int) -> int:
+    def _delayed_arrival(self, trouble: LinkFaultState, wire: Wire, number: int, at: int) -> int:
         """Return the arrival of a response that would arrive at this time without delays."""
         at += trouble.answer_us
         if trouble.answer_jitter_us:
@@ -324,7 +324,7 @@ class Troubles:
             trouble.answers_at[number] = at = max(at, before)
         return at
 
-    def _perhaps_twice(self, trouble: LinkFaultState, wire: Wire, at: int, message: QueuedMessage, kind: int) -> None:
+    def _maybe_duplicate(self, trouble: LinkFaultState, wire: Wire, at: int, message: QueuedMessage, kind: int) -> None:
         if self._stream("repeats", wire).below(MILLION) >= trouble.repeats:
             return
         kernel = self._net.kernel
@@ -332,8 +332,8 @@ class Troubles:
             trouble.answers_at[message.wire] = at + 1
             kernel.schedule(at + 1, MESSAGE, message.target, message.payload)
         else:
-            lives = message.payload[1:3]
-            kernel.schedule(at + 1, TROUBLE, message.target, (REPEAT, message.source, *lives))
+            incarnations = message.payload[1:3]
+            kernel.schedule(at + 1, TROUBLE, message.target, (REPEAT, message.source, *incarnations))
 
     # -- connections --------------------------------------------------------------------------------------------------
 
@@ -341,13 +341,13 @@ class Troubles:
         self._serial += 1
         return self._serial
 
-    def _doom(self, link: Link, trouble: LinkFaultState, wire: int) -> None:
+    def _schedule_break(self, link: Link, trouble: LinkFaultState, wire: int) -> None:
         """Drop everything after a segment that is lost too often, and schedule the break of the connection."""
         trouble.doomed[wire] = serial = self._next()
         kernel = self._net.kernel
         kernel.schedule(kernel.now + GIVEN_UP_US, TROUBLE, link.source.id, (BREAK, link.target.id, serial))
 
-    def _end_doom(self, source: int, target: int, trouble: LinkFaultState) -> None:
+    def _break_doomed(self, source: int, target: int, trouble: LinkFaultState) -> None:
         """Break connections with a lost segment when the sender would retransmit it, as the loss has ended."""
         kernel = self._net.kernel
         for serial in trouble.doomed.values():
@@ -356,11 +356,11 @@ class Troubles:
     def never_sent_again(self, link: Link) -> None:
         """Drop held messages that were to be retransmitted: the sender's machine has lost power."""
         if link.again_us > self._net.kernel.now:
-            self._vanish(((link.source.id, link.target.id),), link.again_us)
+            self._drop_in_flight(((link.source.id, link.target.id),), link.again_us)
             for wire in link.wires:
                 wire.arrives = 0
 
-    def _vanish(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
+    def _drop_in_flight(self, pairs: tuple[tuple[int, int], ...], since: int = 0) -> None:
         """Drop the messages in flight between these processes that would arrive from ``since`` on."""
         self._net.kernel.void(
             TROUBLE,
@@ -374,11 +374,11 @@ class Troubles:
     def sever(self, one: int, other: int) -> bool:
         """Break all connections between two processes; False if there was none."""
         self._net.rouse(one, other)
-        there, back = self._net.link(one, other), self._net.link(other, one)
-        if not there.used and not back.used:
+        forward, reverse = self._net.link(one, other), self._net.link(other, one)
+        if not forward.used and not reverse.used:
             return False
-        self._vanish(((one, other), (other, one)))
-        for link in (there, back):
+        self._drop_in_flight(((one, other), (other, one)))
+        for link in (forward, reverse):
             self.taken(link)
             link.held.clear()
             link.close()
@@ -387,10 +387,10 @@ class Troubles:
             if link.trouble is not None:
                 link.trouble.reset()
                 self._forget(link)
-        for link in (there, back):
-            opposite = back if link is there else there
+        for link in (forward, reverse):
+            opposite = reverse if link is forward else forward
             if opposite.trouble is not None and opposite.trouble.close_us:
-                self._tell_late(link, opposite.trouble.close_us)
+                self._delay_close(link, opposite.trouble.close_us)
             else:
                 self._net.tell(link.source.id, link.target.id, link.source.incarnation)
         return True
@@ -399,11 +399,11 @@ class Troubles:
         """Send the notification that the source's system has closed its connections."""
         trouble = self._trouble(link)
         if trouble.close_us:
-            self._tell_late(self._net.link(link.target.id, link.source.id), trouble.close_us)
+            self._delay_close(self._net.link(link.target.id, link.source.id), trouble.close_us)
         else:
             trouble.carry(0, 0, payload)
 
-    def _tell_late(self, link: Link, close_us: int) -> None:
+    def _delay_close(self, link: Link, close_us: int) -> None:
         """Delay the close notification of this link's source; it may time out by itself before."""
         trouble = self._trouble(link)
         if trouble.believes:
@@ -437,7 +437,7 @@ class Troubles:
         for line in reversed(link.trouble.lines):
             pipe = self._pipes[line]
             taken += pipe.take(link.source.id, link.target.id, self._net.kernel.now)
-            self._await(line, pipe)
+            self._schedule_done(line, pipe)
         return taken
 
     def queued(self, link: Link) -> list[QueuedMessage]:
@@ -467,7 +467,7 @@ class Troubles:
         if what == DONE:
             self._done(LinkQueueKey(*payload[1]))
         elif what == REPEAT:
-            self._repeated(target, payload)
+            self._on_duplicate(target, payload)
         else:
             _what, peer, serial = payload
             link = self._net.link(target, peer)
@@ -485,14 +485,14 @@ class Troubles:
         pipe, now = self._pipes.get(line), self._net.kernel.now
         if pipe is not None and pipe.done_at == now:
             message = pipe.pop(now)
-            self._await(line, pipe)
-            self._go_on(message, line)
+            self._schedule_done(line, pipe)
+            self._forward(message, line)
 
-    def _repeated(self, node: int, payload: Payload) -> None:
+    def _on_duplicate(self, node: int, payload: Payload) -> None:
         """Close the connection for a duplicate response as soon as the process runs, if the connection still exists."""
-        _what, peer, peer_life, life = payload
+        _what, peer, peer_incarnation, incarnation = payload
         process = self._net.processes[node]
-        if (process.incarnation, self._net.processes[peer].incarnation) != (life, peer_life):
+        if (process.incarnation, self._net.processes[peer].incarnation) != (incarnation, peer_incarnation):
             return
         if process.state is ProcessState.PAUSED:
             process.held.append((TROUBLE, payload))

@@ -90,8 +90,9 @@ class Exchange:
     """One long poll, identified by requester, responder, and the number of its connection."""
 
     __slots__ = (
-        "_answer_wire", "_answerer", "_answers", "_asker", "_asks", "_back", "_cycle_us", "_kernel", "_lane",
-        "_longest_us", "_paced", "_request_wire", "_sent_at", "_sleep", "_there", "answering", "asking", "naive",
+        "_cycle_inputs", "_cycle_us", "_forward_link", "_idle_requests", "_idle_responses", "_kernel", "_lane",
+        "_longest_us", "_request_wire", "_requester", "_responder", "_response_wire", "_reverse_link", "_sent_at",
+        "_sleep", "answering", "asking", "naive",
     )  # fmt: skip
 
     def __init__(self, kernel: Kernel, asker: Process, answerer: Process, index: int, there: Link, back: Link) -> None:
@@ -99,19 +100,19 @@ class Exchange:
         self.answering: Answerer | None = None
         self.naive = False
         self._kernel = kernel
-        self._asker = asker
-        self._answerer = answerer
-        self._there = there
-        self._back = back
+        self._requester = asker
+        self._responder = answerer
+        self._forward_link = there
+        self._reverse_link = back
         self._request_wire = there.new_wire(f"ask {index}")
-        self._answer_wire = back.new_wire(f"answer {index}")
+        self._response_wire = back.new_wire(f"answer {index}")
         self._lane = lane(asker.id, answerer.id, index)
-        self._asks = 0
+        self._idle_requests = 0
         """Idle requests so far, which is the next one's index in the pattern; ``_answers`` likewise for responses."""
-        self._answers = 0
+        self._idle_responses = 0
         self._sent_at = 0
         self._sleep: Sleep | None = None
-        self._paced: tuple[Any, ...] = ()
+        self._cycle_inputs: tuple[Any, ...] = ()
         """Inputs of :attr:`_cycle_us`, the wait and the shift first; after a load only those."""
         self._cycle_us: list[int] = []
         """Cumulative durations of idle cycles, from the one with the first response of the pattern."""
@@ -120,7 +121,7 @@ class Exchange:
     @property
     def longest_us(self) -> int:
         """Longest time between two arrivals of requests while asleep, in microseconds."""
-        self._reckoned()
+        self._cycle_times()
         return self._longest_us
 
     @property
@@ -147,7 +148,7 @@ class Exchange:
     @property
     def wires(self) -> tuple[Wire, Wire]:
         """Wire of requests, and wire of responses."""
-        return self._request_wire, self._answer_wire
+        return self._request_wire, self._response_wire
 
     def _order(self, number: int) -> int:
         return self._lane + (number & _COUNTS)
@@ -158,28 +159,28 @@ class Exchange:
     def ask(self, number: int, request: Any, *, idle: bool) -> None:
         """Send a request; ``idle``: it repeats the last one, which got an empty response."""
         self._sent_at = now = self._kernel.now
-        if not (self._there.ready or self._there.use()):
-            self._hold(self._there, self._request_wire, number, request)
+        if not (self._forward_link.ready or self._forward_link.use()):
+            self._hold(self._forward_link, self._request_wire, number, request)
             return
         if idle:
-            at = self._request_wire.idle_arrival(now, self._asks)
-            self._asks += 1
+            at = self._request_wire.idle_arrival(now, self._idle_requests)
+            self._idle_requests += 1
         else:
             at = self._request_wire.arrival(now)
-        self._put(at, number, self._asker, self._answerer, request)
+        self._put(at, number, self._requester, self._responder, request)
 
     def answer(self, number: int, answer: Any, *, idle: bool) -> None:
         """Send a response; ``idle``: the request has waited its full time."""
         now = self._kernel.now
-        if not (self._back.ready or self._back.use()):
-            self._hold(self._back, self._answer_wire, number, answer)
+        if not (self._reverse_link.ready or self._reverse_link.use()):
+            self._hold(self._reverse_link, self._response_wire, number, answer)
             return
         if idle:
-            at = self._answer_wire.idle_arrival(now, self._answers)
-            self._answers += 1
+            at = self._response_wire.idle_arrival(now, self._idle_responses)
+            self._idle_responses += 1
         else:
-            at = self._answer_wire.arrival(now)
-        self._put(at, number, self._answerer, self._asker, answer)
+            at = self._response_wire.arrival(now)
+        self._put(at, number, self._responder, self._requester, answer)
 
     def _put(self, at: int, number: int, source: Process, target: Process, message: Any) -> None:
         payload = (source.id, source.incarnation, target.incarnation, message)
@@ -193,51 +194,56 @@ class Exchange:
     def deadline(self, at: int, serial: int, timer: tuple[Any, ...]) -> None:
         """Schedule a call of the responder's ``on_timer``; at one time each ``serial`` must be unique."""
         order = self._deadline_order(serial)
-        answerer = self._answerer
+        answerer = self._responder
         self._kernel.schedule_in_lane(at, order, TIMER, answerer.id, (answerer.incarnation, timer))
 
     def sleep(self, number: int, wait: int, serial: int, answering: Answerer) -> bool:
         """Fall asleep if request ``number`` has just arrived, finds nothing, and would only be repeated."""
         now = self._kernel.now
-        if self.naive or wait <= 0 or self._asker.state is not RUNNING:
+        if self.naive or wait <= 0 or self._requester.state is not RUNNING:
             return False
         if self.asking is None or not self.asking.repeats(number):
             return False
-        if self._answer_wire.arrives > now or self._request_wire.arrives > now:
+        if self._response_wire.arrives > now or self._request_wire.arrives > now:
             return False
-        if self._there.cuts or self._back.cuts or self._there.trouble or self._back.trouble:
+        if (
+            self._forward_link.cuts
+            or self._reverse_link.cuts
+            or self._forward_link.trouble
+            or self._reverse_link.trouble
+        ):
             return False
-        if self._answerer.wakeful or self._asker.cpu is not None or self._answerer.cpu is not None:
+        if self._responder.wakeful or self._requester.cpu is not None or self._responder.cpu is not None:
             return False
         self.answering = answering
         self._sleep = Sleep(number, now, self._sent_at, wait, serial)
-        self._pace(wait, (self._asks - self._answers) % BLOCK)
+        self._compute_cycles(wait, (self._idle_requests - self._idle_responses) % BLOCK)
         return True
 
-    def _pace(self, wait: int, shift: int) -> None:
+    def _compute_cycles(self, wait: int, shift: int) -> None:
         """Compute the durations of idle cycles; ``shift`` is how far requests are ahead of responses in the pattern."""
-        answers, requests = self._answer_wire.patterned(), self._request_wire.patterned()
-        paced = (wait, shift, answers, requests)
-        if self._paced != paced:
-            self._paced = paced
+        answers, requests = self._response_wire.patterned(), self._request_wire.patterned()
+        inputs = (wait, shift, answers, requests)
+        if self._cycle_inputs != inputs:
+            self._cycle_inputs = inputs
             total = 0
             self._cycle_us = [0]
             self._longest_us = wait + max(answers) + max(requests)
-            for place, delay in enumerate(answers):
-                total += wait + delay + requests[(place + shift) % BLOCK]
+            for index, delay in enumerate(answers):
+                total += wait + delay + requests[(index + shift) % BLOCK]
                 self._cycle_us.append(total)
 
-    def _reckoned(self) -> list[int]:
+    def _cycle_times(self) -> list[int]:
         """Return the durations of idle cycles, which are computed at first use after a load."""
-        if not self._cycle_us and self._paced:
-            self._pace(self._paced[0], self._paced[1])
+        if not self._cycle_us and self._cycle_inputs:
+            self._compute_cycles(self._cycle_inputs[0], self._cycle_inputs[1])
         return self._cycle_us
 
     def _phase(self, sleep: Sleep) -> Phase:
         """Return the position at this point of the kernel's order."""
-        cycle_us = self._reckoned()
+        cycle_us = self._cycle_times()
         now, order = self._kernel.now, self._kernel.reached
-        first = self._answers % BLOCK
+        first = self._idle_responses % BLOCK
         rounds, left = divmod(now - sleep.arrived + cycle_us[first], cycle_us[BLOCK])
         cycles = rounds * BLOCK + bisect_right(cycle_us, left) - 1 - first
         arrived = sleep.arrived + self._slept_us(first, cycles)
@@ -245,21 +251,21 @@ class Exchange:
             cycles -= 1
             arrived = sleep.arrived + self._slept_us(first, cycles)
         deadline = arrived + sleep.wait
-        answered = deadline + self._answer_wire.pattern[(first + cycles) % BLOCK]
+        answered = deadline + self._response_wire.pattern[(first + cycles) % BLOCK]
         parked = (deadline, self._deadline_order(sleep.serial)) >= (now, order)
         answering = (answered, self._order(sleep.number + cycles)) >= (now, order)
         return Phase(cycles, arrived, deadline, answered, parked, answering)
 
     def _slept_us(self, first: int, cycles: int) -> int:
-        rounds, place = divmod(first + cycles, BLOCK)
-        return rounds * self._cycle_us[BLOCK] + self._cycle_us[place] - self._cycle_us[first]
+        rounds, index = divmod(first + cycles, BLOCK)
+        return rounds * self._cycle_us[BLOCK] + self._cycle_us[index] - self._cycle_us[first]
 
     def _last_sent(self, sleep: Sleep, phase: Phase) -> int:
         if not phase.parked and not phase.answering:
             return phase.answered
         if not phase.cycles:
             return sleep.sent_at
-        return phase.arrived - self._request_wire.pattern[(self._asks + phase.cycles - 1) % BLOCK]
+        return phase.arrived - self._request_wire.pattern[(self._idle_requests + phase.cycles - 1) % BLOCK]
 
     def wake(self) -> None:
         """Restore the state and events of now; to be called before anything changes for either side."""
@@ -270,8 +276,8 @@ class Exchange:
         self._sent_at = self._last_sent(sleep, phase)
         self._sleep = None
         number = sleep.number + phase.cycles
-        self._asks += phase.cycles
-        self._answers += phase.cycles
+        self._idle_requests += phase.cycles
+        self._idle_responses += phase.cycles
         answer_at = phase.answered
         self._request_wire.arrives = phase.arrived
         if phase.cycles:
@@ -279,32 +285,32 @@ class Exchange:
         last = self.asking.request(number)
         if phase.parked:
             if phase.cycles:
-                self._answer_wire.arrives = self._sent_at
+                self._response_wire.arrives = self._sent_at
             self.answering.woken(last, phase.arrived)
             return
-        self._answers += 1
-        self._answer_wire.arrives = answer_at
+        self._idle_responses += 1
+        self._response_wire.arrives = answer_at
         self.answering.came(last, phase.arrived)
         if phase.answering:
-            self._put(answer_at, number, self._answerer, self._asker, self.answering.nothing(number))
+            self._put(answer_at, number, self._responder, self._requester, self.answering.nothing(number))
             return
         self.asking.skipped(number + 1)
-        at = answer_at + self._request_wire.pattern[self._asks % BLOCK]
-        self._asks += 1
+        at = answer_at + self._request_wire.pattern[self._idle_requests % BLOCK]
+        self._idle_requests += 1
         self._request_wire.arrives = at
-        self._put(at, number + 1, self._asker, self._answerer, self.asking.request(number + 1))
+        self._put(at, number + 1, self._requester, self._responder, self.asking.request(number + 1))
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; the two sides register themselves again."""
-        wires = (self._request_wire.save(), self._answer_wire.save())
-        paced = () if self._sleep is None else self._paced[:2]
-        return (self._asks, self._answers, self._sent_at, self._sleep, paced, wires)
+        wires = (self._request_wire.save(), self._response_wire.save())
+        inputs = () if self._sleep is None else self._cycle_inputs[:2]
+        return (self._idle_requests, self._idle_responses, self._sent_at, self._sleep, inputs, wires)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`, after the links'."""
-        self._asks, self._answers, self._sent_at, sleep, paced, wires = saved
+        self._idle_requests, self._idle_responses, self._sent_at, sleep, inputs, wires = saved
         self._request_wire.load(wires[0])
-        self._answer_wire.load(wires[1])
+        self._response_wire.load(wires[1])
         self._sleep = sleep
-        self._paced = paced
+        self._cycle_inputs = inputs
         self._cycle_us = []

@@ -199,9 +199,9 @@ class Network:
 
     def _give_up(self, target: int, payload: Payload) -> None:
         source, sent_at = payload
-        life = self.link(source, target).give_up(sent_at, self.kernel)
-        if life >= 0:
-            self.tell(source, target, life)
+        incarnation = self.link(source, target).give_up(sent_at, self.kernel)
+        if incarnation >= 0:
+            self.tell(source, target, incarnation)
 
     def _deliver(self, target: int, payload: Payload) -> None:
         process = self.processes[target]
@@ -257,10 +257,10 @@ class Network:
         kernel.schedule(kernel.now + wait_us, HANDSHAKE, source, (SYN_AGAIN, target, attempt, repeats + 1))
 
     def _handshake(self, node: int, payload: Payload) -> None:
-        what, peer, attempt, *rest = payload
+        kind, peer, attempt, *rest = payload
         if attempt not in self._attempts:
             return
-        if what == SYN:
+        if kind == SYN:
             self._answer_syn(node, peer, attempt)
         elif rest[0] <= SYN_RETRIES:
             self._send_syn(node, peer, attempt, rest[0])
@@ -280,8 +280,8 @@ class Network:
         accepted = process.state is not ProcessState.DOWN
         if accepted:
             self.link(peer, node).use()
-        word = Connected(attempt) if accepted else ConnectionRefused(attempt)
-        payload = (node, process.incarnation, self.processes[peer].incarnation, word)
+        result = Connected(attempt) if accepted else ConnectionRefused(attempt)
+        payload = (node, process.incarnation, self.processes[peer].incarnation, result)
         self.kernel.schedule(back.wire.arrival(self.kernel.now), MESSAGE, peer, payload)
 
     def _fire(self, target: int, payload: Payload) -> None:
@@ -397,7 +397,7 @@ class Network:
         """Return kernel, processes, links, exchanges and slow CPUs; nodes save themselves."""
         processes = tuple([(p.id, p.state, p.incarnation, tuple(p.held)) for p in self.processes.values()])
         links = tuple([(pair, link.save()) for pair, link in self._links.items()])
-        exchanges = tuple([(place, exchange.save()) for place, exchange in self._exchanges.items()])
+        exchanges = tuple([(key, exchange.save()) for key, exchange in self._exchanges.items()])
         cpus = tuple([cpu.save() for cpu in self._cpus.values()])
         attempts = (self._serial, tuple(self._attempts.items()))
         return (
@@ -419,8 +419,8 @@ class Network:
         self._exchanges.clear()
         for pair, link in links:
             self.link(*pair).load(link)
-        for place, exchange in exchanges:
-            self.exchange(*place).load(exchange)
+        for key, exchange in exchanges:
+            self.exchange(*key).load(exchange)
         self._cpus = {state[0][0]: Cpu.loaded(self.kernel, state) for state in cpus}
         owners = {node: cpu for cpu in self._cpus.values() for node in cpu.nodes}
         for process in self.processes.values():
@@ -451,27 +451,27 @@ class Flight(NamedTuple):
 
 def flights(network: Network, source: int, target: int) -> Iterator[Flight]:
     """Yield all messages from one live process to another; those of former incarnations are left out."""
-    there, here = network.processes[source], network.processes[target]
+    sender, receiver = network.processes[source], network.processes[target]
     for at_us, _order, kind, node, payload in network.kernel.waiting():
-        if kind == MESSAGE and node == target and payload and _alive(payload, there, here):
+        if kind == MESSAGE and node == target and payload and _alive(payload, sender, receiver):
             yield Flight("wire", at_us, payload[3])
     link = network.outgoing(source).get(target)
     if link is not None:
         for held in link.held:
-            if _alive(held.payload, there, here):
+            if _alive(held.payload, sender, receiver):
                 yield Flight("cut", -1, held.payload[3])
         for queued in network.troubles.queued(link):
-            if _alive(queued.payload, there, here):
+            if _alive(queued.payload, sender, receiver):
                 yield Flight("line", -1, queued.payload[3])
-    for kind, payload in here.held:
+    for kind, payload in receiver.held:
         if kind == MESSAGE and payload[0] == source:
             yield Flight("paused", -1, payload[3])
-    for kind, node, payload, _free in () if here.cpu is None else here.cpu.queue:
+    for kind, node, payload, _free in () if receiver.cpu is None else receiver.cpu.queue:
         if kind == MESSAGE and node == target and payload[0] == source:
             yield Flight("cpu", -1, payload[3])
 
 
 def _alive(payload: Payload, source: Process, target: Process) -> bool:
     """Whether both ends are still in the incarnations in which it was sent."""
-    lives: tuple[int, int, int] = payload[:3]
-    return lives == (source.id, source.incarnation, target.incarnation)
+    incarnations: tuple[int, int, int] = payload[:3]
+    return incarnations == (source.id, source.incarnation, target.incarnation)

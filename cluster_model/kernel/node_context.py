@@ -80,9 +80,9 @@ class NodeContext:
         """
         network = self._network
         if network.troubles.any:
-            there, back = network.link(self.node_id, target), network.link(target, self.node_id)
-            asks, answers = (there.wire, back.wire) if exchange is None else exchange.wires
-            network.troubles.abandon(there, back, asks, answers)
+            forward, reverse = network.link(self.node_id, target), network.link(target, self.node_id)
+            asks, answers = (forward.wire, reverse.wire) if exchange is None else exchange.wires
+            network.troubles.abandon(forward, reverse, asks, answers)
 
     def timer(self, delay: int, *timer: Any) -> None:
         """Schedule a call of ``on_timer(timer)`` after ``delay``; it dies with the process."""

@@ -83,9 +83,9 @@ class Streams:
 
     def load(self, saved: tuple[int, tuple[tuple[str, int], ...]]) -> None:
         """Restore a saved seed and positions; streams first used later start anew."""
-        seed, places = saved
+        seed, saved_positions = saved
         self.reseed(seed)
-        positions = dict(places)
+        positions = dict(saved_positions)
         for name, stream in self._streams.items():
             stream.position = positions.pop(name, 0)
         for name, position in positions.items():

@@ -55,20 +55,20 @@ class Clocks:
     def skew(self, node: int, fault: int, ahead_us: int) -> None:
         """Set a node's clock ahead, or behind, by a fault; 0 removes it."""
         clock = self.of(node)
-        others = tuple([each for each in clock.skews if each[0] != fault])
-        clock.skews = (*others, (fault, ahead_us)) if ahead_us else others
+        other_skews = tuple([each for each in clock.skews if each[0] != fault])
+        clock.skews = (*other_skews, (fault, ahead_us)) if ahead_us else other_skews
         by = sum(ahead for _fault, ahead in clock.skews) - clock.ahead_us
         clock.ahead_us += by
         if by and not self.differ:
-            self._tell_difference()
+            self._notify_difference()
         if by:
-            _tell(self._processes[node], by)
+            _notify(self._processes[node], by)
 
-    def _tell_difference(self) -> None:
+    def _notify_difference(self) -> None:
         self.differ = True
         for node, process in self._processes.items():
             self.of(node).differ = True
-            _tell(process, 0)
+            _notify(process, 0)
 
     def save(self) -> tuple[Any, ...]:
         """Return all state; empty while no clock was ever set."""
@@ -84,6 +84,6 @@ class Clocks:
             clock.differ = self.differ
 
 
-def _tell(process: Process, by: int) -> None:
+def _notify(process: Process, by: int) -> None:
     if isinstance(process.node, Clocked):
         process.node.clock_stepped(by, runs=process.state in (ProcessState.RUNNING, ProcessState.PAUSED))

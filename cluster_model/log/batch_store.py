@@ -18,7 +18,7 @@ from cluster_model.protocol.records import ABORT, PLAIN, Batch
 if TYPE_CHECKING:
     from cluster_model.log.record_keys import KeyModel
 
-_Manner = tuple[str, int, int, int, int, int, int, int]
+_SharedFields = tuple[str, int, int, int, int, int, int, int]
 """(client, producer id, acks, codec, producer epoch, origin, kind, coordinator epoch) of most batches."""
 
 _LONG_AGO: Final = -(1 << 62)
@@ -28,9 +28,9 @@ class Lineage:
     """Batches of one log branch, dense in offsets from ``start``, stored in columns."""
 
     __slots__ = (
-        "_appended", "_bases", "_manner_of", "_manners", "_names", "_newest", "_newest_so_far", "_payloads",
-        "_places", "_sequences", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id", "length",
-        "start", "topic_id", "transactional",
+        "_appended", "_bases", "_field_indexes", "_names", "_newest", "_newest_so_far", "_payloads", "_sequences",
+        "_shared_fields", "_shared_index", "_stamps", "_written", "_written_so_far", "broker", "end", "epoch", "id",
+        "length", "start", "topic_id", "transactional",
     )  # fmt: skip
 
     def __init__(self, lineage_id: int, broker: int, epoch: int, start: int, topic_id: int = 0) -> None:
@@ -52,10 +52,10 @@ class Lineage:
         self._appended = array("q")
         self._stamps = array("q")
         self._sequences = array("q")
-        self._places = array("L")
+        self._field_indexes = array("L")
         """Each batch's index into the manners."""
-        self._manners: list[_Manner] = []
-        self._manner_of: dict[_Manner, int] = {}
+        self._shared_fields: list[_SharedFields] = []
+        self._shared_index: dict[_SharedFields, int] = {}
         self._names: dict[int, tuple[str, ...]] = {}
         """Batch index → record names; few batches have any."""
         self._payloads: dict[int, bytes] = {}
@@ -84,13 +84,13 @@ class Lineage:
         self._appended.append(appended_us)
         self._stamps.append(timestamp_us)
         self._sequences.append(sequence)
-        manner = (client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch)
-        place = self._manner_of.get(manner)
-        if place is None:
+        shared = (client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch)
+        index = self._shared_index.get(shared)
+        if index is None:
             self.transactional = self.transactional or kind != PLAIN
-            place = self._manner_of[manner] = len(self._manners)
-            self._manners.append(manner)
-        self._places.append(place)
+            index = self._shared_index[shared] = len(self._shared_fields)
+            self._shared_fields.append(shared)
+        self._field_indexes.append(index)
 
     def keep(self, payload: bytes) -> None:
         """Store the bytes of the last batch."""
@@ -104,7 +104,7 @@ class Lineage:
         """Use another branch's columns, read-only."""
         self._bases, self._written, self._newest = whole._bases, whole._written, whole._newest
         self._appended, self._stamps, self._sequences = whole._appended, whole._stamps, whole._sequences
-        self._places, self._manners, self._names = whole._places, whole._manners, whole._names
+        self._field_indexes, self._shared_fields, self._names = whole._field_indexes, whole._shared_fields, whole._names
         self._payloads = whole._payloads
         self.transactional = whole.transactional
 
@@ -117,8 +117,8 @@ class Lineage:
         self._appended, self._stamps, self._sequences = (
             self._appended[:length], self._stamps[:length], self._sequences[:length]
         )  # fmt: skip
-        self._places, self._manners = self._places[:length], self._manners.copy()
-        self._manner_of = {manner: place for place, manner in enumerate(self._manners)}
+        self._field_indexes, self._shared_fields = self._field_indexes[:length], self._shared_fields.copy()
+        self._shared_index = {shared: position for position, shared in enumerate(self._shared_fields)}
         self._names = {index: name for index, name in self._names.items() if index < length}
         self._payloads = {index: payload for index, payload in self._payloads.items() if index < length}
 
@@ -135,7 +135,7 @@ class Lineage:
             self.end = self._bases[length]
         self.length = length
         columns = (
-            self._bases, self._written, self._newest, self._appended, self._stamps, self._sequences, self._places
+            self._bases, self._written, self._newest, self._appended, self._stamps, self._sequences, self._field_indexes
         )  # fmt: skip
         for column in columns:
             del column[length:]
@@ -147,7 +147,9 @@ class Lineage:
     def batch(self, index: int) -> Batch:
         """Return a batch by its index, from 0."""
         base = self._bases[index]
-        client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch = self._manners[self._places[index]]
+        client, producer_id, acks, codec, epoch, origin, kind, coordinator_epoch = self._shared_fields[
+            self._field_indexes[index]
+        ]
         return Batch(
             base, self._end_of(index) - base, self._size_of(index), self._appended[index], client, producer_id,
             self._sequences[index], acks, self._names.get(index, ()), self._stamps[index], codec,
@@ -174,17 +176,17 @@ class Lineage:
         for index in range(self.index_at(start), self.index_at(end - 1) + 1):
             base = self._bases[index]
             low, high = max(start, base), min(end, self._end_of(index))
-            manner = self._manners[self._places[index]]
+            shared = self._shared_fields[self._field_indexes[index]]
             first = self._sequences[index]
-            if first < 0 or manner[6] >= ABORT:
+            if first < 0 or shared[6] >= ABORT:
                 continue
             first += low - base
-            if manner[0] == client and number + count == first and offset + count == low:
+            if shared[0] == client and number + count == first and offset + count == low:
                 count += high - low
                 continue
             if count:
                 found.append((offset, client, number, count))
-            offset, client, number, count = low, manner[0], first, high - low
+            offset, client, number, count = low, shared[0], first, high - low
         if count:
             found.append((offset, client, number, count))
         return found
@@ -194,7 +196,7 @@ class Lineage:
         if not self.transactional:
             return False
         first, last = self.index_at(start), self.index_at(end - 1)
-        return all(self._manners[self._places[index]][6] >= ABORT for index in range(first, last + 1))
+        return all(self._shared_fields[self._field_indexes[index]][6] >= ABORT for index in range(first, last + 1))
 
     def index_at(self, offset: int) -> int:
         """Return the index of the batch that holds ``offset``."""
@@ -251,10 +253,10 @@ class Lineage:
         if end <= (bases[first + 1] if first + 1 < self.length else self.end):
             return written[first] - before, stamp, stamp
         last = bisect_right(bases, end - 1) - 1
-        top = self._newest[last]
-        if first and top <= self._newest[first - 1]:
-            top = max(self._stamps[first : last + 1])
-        return written[last] - before, stamp, top
+        newest = self._newest[last]
+        if first and newest <= self._newest[first - 1]:
+            newest = max(self._stamps[first : last + 1])
+        return written[last] - before, stamp, newest
 
 
 class Lineages:
@@ -275,13 +277,13 @@ class Lineages:
 
     def any_transactional(self, extents: Iterable[tuple[int, int]]) -> bool:
         """Whether extents, each (first offset, branch id), may include batches of transactions."""
-        return any(self.by_id[stint].transactional for _start, stint in extents)
+        return any(self.by_id[branch].transactional for _start, branch in extents)
 
     def batches_of(self, extents: tuple[tuple[int, int], ...], end: int) -> Iterator[tuple[Batch, int]]:
         """Yield the batches of extents up to ``end``, each with its end in the extents."""
-        for index, (start, stint) in enumerate(extents):
+        for index, (start, branch) in enumerate(extents):
             last = extents[index + 1][0] if index + 1 < len(extents) else end
-            for batch in self.by_id[stint].between(start, last):
+            for batch in self.by_id[branch].between(start, last):
                 yield batch, min(last, batch.end)
 
     def is_past_of(self, whole: "Lineages") -> bool:
@@ -324,24 +326,24 @@ class Lineages:
 class PastLineage(Lineage):
     """The first ``length`` batches of an original branch, or batches of its own after it diverged."""
 
-    __slots__ = ("_whole",)
+    __slots__ = ("_original",)
 
     def __init__(self, whole: Lineage, length: int) -> None:
         super().__init__(whole.id, whole.broker, whole.epoch, whole.start, whole.topic_id)
-        self._whole: Lineage | None = whole
+        self._original: Lineage | None = whole
         """The original whose columns are shared, None after the divergence."""
         self.share(whole)
         self.stand_at(whole, length)
 
     def append(self, batch: Batch) -> None:
         """Append a batch, which is stored already unless the view diverges here."""
-        whole = self._whole
+        whole = self._original
         if whole is not None:
             if self.length < whole.length and whole.batch(self.length) == batch:
                 self.transactional = whole.transactional
                 self.stand_at(whole, self.length + 1)
                 return
-            self._whole = None
+            self._original = None
             self.unshare()
         super().append(batch)
 
@@ -349,18 +351,18 @@ class PastLineage(Lineage):
 class PastLineages(Lineages):
     """All log branches of a partition at an earlier time."""
 
-    __slots__ = ("_whole",)
+    __slots__ = ("_original",)
 
     def __init__(self, whole: Lineages) -> None:
         super().__init__()
-        self._whole = whole
+        self._original = whole
         self.keys = whole.keys
 
     def begin(self, broker: int, epoch: int, start: int, topic_id: int = 0) -> Lineage:
         """Start a new log branch: the original's next one if it is the same."""
         number = len(self.by_id)
-        if number < len(self._whole.by_id):
-            known = self._whole.by_id[number]
+        if number < len(self._original.by_id):
+            known = self._original.by_id[number]
             if (known.broker, known.epoch, known.start, known.topic_id) == (broker, epoch, start, topic_id):
                 self.by_id.append(PastLineage(known, 0))
                 return self.by_id[-1]
@@ -369,7 +371,7 @@ class PastLineages(Lineages):
 
     def is_past_of(self, whole: Lineages) -> bool:
         """Whether this is a past view of ``whole``."""
-        return self._whole is whole
+        return self._original is whole
 
     def save(self) -> tuple[int, ...]:
         """Return the current lengths."""
@@ -377,5 +379,5 @@ class PastLineages(Lineages):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Return to those lengths of the original, and drop batches of its own."""
-        self._whole.check(saved)
-        self.by_id[:] = [PastLineage(self._whole.by_id[number], length) for number, length in enumerate(saved)]
+        self._original.check(saved)
+        self.by_id[:] = [PastLineage(self._original.by_id[number], length) for number, length in enumerate(saved)]

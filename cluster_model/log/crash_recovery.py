@@ -31,10 +31,10 @@ def lose_power(log: ReplicaLog, keep: int, tail: str) -> int:
     """Return the end of a log after a power loss, by ``tail``, or after ``keep`` records if that is not -1."""
     if keep < 0 and tail == FLUSHED:
         keep = log.recovery_point
-    cut = log.durable_end(keep)
-    if tail == TORN and cut < log.leo:
-        log.torn = _half(log, cut)
-    return cut
+    end = log.durable_end(keep)
+    if tail == TORN and end < log.leo:
+        log.torn = _half(log, end)
+    return end
 
 
 def tear(logs: Iterable[ReplicaLog]) -> None:
@@ -47,10 +47,10 @@ def tear(logs: Iterable[ReplicaLog]) -> None:
 
 def wipe(log: ReplicaLog, now: int) -> None:
     """Delete all files, including renamed ones that are not unlinked yet."""
-    cut = tuple(log.pieces(log.log_start, log.leo))
+    removed = tuple(log.pieces(log.log_start, log.leo))
     log.restart_at(0, now)
     log.unlink()
-    log.cut = cut
+    log.cut = removed
 
 
 def _half(log: ReplicaLog, offset: int) -> int:

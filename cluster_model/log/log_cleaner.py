@@ -44,19 +44,19 @@ def empty_markers(log: ReplicaLog, end: int, now: int, expiry_us: int) -> Bases:
         return {}
     known = _known(log, now, expiry_us)
     first = log.segments.first_base
-    met: dict[int, None] = {}
-    found: Bases = {}
+    has_data: dict[int, None] = {}
+    empty: Bases = {}
     for _lineage, batch, _start, _end in log.batches_between(first, end):
         producer = batch.producer_id
         last = known.get(producer)
         if batch.kind >= ABORT:
             only_markers = last is not None and last.base < 0 and last.epoch == batch.producer_epoch
-            if producer not in met and not only_markers:
-                found[batch.base] = None
-            met.pop(producer, None)
+            if producer not in has_data and not only_markers:
+                empty[batch.base] = None
+            has_data.pop(producer, None)
         elif batch.kind and (not _gone(log, batch) or (last is not None and last.base == batch.base)):
-            met[producer] = None
-    return found
+            has_data[producer] = None
+    return empty
 
 
 def _known(log: ReplicaLog, now: int, expiry_us: int) -> dict[int, _Last]:
@@ -123,16 +123,16 @@ def to_clean(log: ReplicaLog, stable: int, checkpoint: int, now: int) -> ToClean
     sealed = log.segments.sealed
     bound = min(stable, log.segments.base)
     if rules.min_lag_us:
-        young = (one.base for one in _from(sealed, first_dirty) if _newest(one) > now - rules.min_lag_us)
+        young = (segment.base for segment in _from(sealed, first_dirty) if _newest(segment) > now - rules.min_lag_us)
         bound = min(bound, next(young, bound))
     # Whole segments only: the one that holds the first uncleanable offset is not cleaned.
-    cleanable = [one for index, one in enumerate(sealed) if _end_of(log, index) <= bound]
+    cleanable = [segment for index, segment in enumerate(sealed) if _end_of(log, index) <= bound]
     end = _end_of(log, len(cleanable) - 1) if cleanable else first_dirty
-    dirty = [one for one in _from(cleanable, first_dirty) if one.base < end]
-    clean_bytes = sum(one.size for one in cleanable) - sum(one.size for one in dirty)
-    told = [one.first_us for one in _from(sealed, first_dirty) if one.first_us not in UNTOLD]
-    overdue = bool(told) and min(told) < now - rules.max_lag_us
-    found = ToClean(first_dirty, end, clean_bytes, sum(one.size for one in dirty), overdue)
+    dirty = [segment for segment in _from(cleanable, first_dirty) if segment.base < end]
+    clean_bytes = sum(segment.size for segment in cleanable) - sum(segment.size for segment in dirty)
+    timestamps = [segment.first_us for segment in _from(sealed, first_dirty) if segment.first_us not in UNTOLD]
+    overdue = bool(timestamps) and min(timestamps) < now - rules.max_lag_us
+    found = ToClean(first_dirty, end, clean_bytes, sum(segment.size for segment in dirty), overdue)
     if not found.dirty_bytes or end <= first_dirty:
         return None
     dirtier = found.dirty_bytes * _MILLION > rules.min_dirty_ppm * (found.clean_bytes + found.dirty_bytes)
@@ -162,15 +162,15 @@ def clean(
     newest, end = _offset_map(log, work, room)
     count = sum(segment.base < end for segment in log.segments.sealed)
     old = log.segments.sealed[:count]
-    behind = _end_of(log, count - 1)
+    cleaned_end = _end_of(log, count - 1)
     clean_part = [segment for segment in old if segment.base < work.first_dirty]
     oldest_us = clean_part[-1].modified_us - log.rules.tombstone_us if clean_part else -1
-    sweep = _Sweep(log, newest, end, now + ahead_us, empty_markers(log, behind, now, expiry_us), horizons=horizons)
+    sweep = _Sweep(log, newest, end, now + ahead_us, empty_markers(log, cleaned_end, now, expiry_us), horizons=horizons)
     for index, segment in enumerate(old):
         sweep.segment(segment.base, _end_of(log, index), keeps_deletes=segment.modified_us > oldest_us)
     before = log.cleaned or Cleaned()
-    known = tuple(entry for entry in before.horizons if entry[0] >= behind)
-    holes = (*sweep.holes, *before.within(behind, log.leo))
+    known = tuple(entry for entry in before.horizons if entry[0] >= cleaned_end)
+    holes = (*sweep.holes, *before.within(cleaned_end, log.leo))
     cleaned = Cleaned(tuple(union(holes)), (*sweep.horizons, *known))
     swept = Swept(before, tuple([(segment.base, segment.modified_us) for segment in old]))
     log.cleaned = cleaned if cleaned.holes or cleaned.horizons else None
@@ -269,7 +269,7 @@ def _groups(log: ReplicaLog, segments: list[Segment]) -> Iterator[tuple[list[Seg
     """Yield adjacent segments that fit into one, by their old sizes, with their end (``groupSegmentsBySize``)."""
     group: list[Segment] = []
     for index, segment in enumerate(segments):
-        full = sum(one.size for one in group) + segment.size > log.rules.segment_bytes
+        full = sum(segment_in_group.size for segment_in_group in group) + segment.size > log.rules.segment_bytes
         if group and (full or _end_of(log, index) - 1 - group[0].base > INT32_MAX):
             yield group, segment.base
             group = []
@@ -280,11 +280,11 @@ def _groups(log: ReplicaLog, segments: list[Segment]) -> Iterator[tuple[list[Seg
 def _regrouped(log: ReplicaLog, group: tuple[list[Segment], int]) -> Segment:
     """Return one segment with the remaining batches of several; its file has the time of the last one."""
     segments, end = group
-    left = [(batch, size) for _l, batch, size, _s, _e in log.kept_between(segments[0].base, end)]
-    stamps = [batch.timestamp_us for batch, _size in left]
+    remaining = [(batch, size) for _l, batch, size, _s, _e in log.kept_between(segments[0].base, end)]
+    stamps = [batch.timestamp_us for batch, _size in remaining]
     return Segment(
         segments[0].base,
-        sum(size for _batch, size in left),
+        sum(size for _batch, size in remaining),
         stamps[0] if stamps else NO_TIMESTAMP,
         max(stamps, default=NO_TIMESTAMP),
         segments[0].created_us,
@@ -337,8 +337,10 @@ def _too_old(log: ReplicaLog, now: int, ahead_us: int) -> _Predicate:
     rules = log.rules
 
     def goes(segment: Segment, _following: int) -> bool:
-        told = rules.by_timestamp and segment.newest_us not in UNTOLD
-        return (now + ahead_us - segment.newest_us if told else now - segment.modified_us) > rules.retention_us
+        has_timestamps = rules.by_timestamp and segment.newest_us not in UNTOLD
+        return (
+            now + ahead_us - segment.newest_us if has_timestamps else now - segment.modified_us
+        ) > rules.retention_us
 
     return goes
 

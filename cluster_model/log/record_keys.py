@@ -131,10 +131,10 @@ class Pool:
 
 def _shares(keys: KeySet, total: int) -> dict[int, "array[int]"]:
     """Return partition → its keys, both in ascending order."""
-    own, others = (dict(keys.own.keys), keys.own.others) if keys.own is not None else ({}, -1)
+    own, default_partition = (dict(keys.own.keys), keys.own.others) if keys.own is not None else ({}, -1)
     shares: dict[int, array[int]] = {}
     for key in range(keys.distinct):
-        partition = own.get(key, others)
+        partition = own.get(key, default_partition)
         if partition < 0:
             partition = partition_for_key(b"key-%d" % key, total)
         share = shares.get(partition)
@@ -165,20 +165,20 @@ class HotPool(Pool):
 
     def __init__(self, keys: KeySet, total: int) -> None:
         super().__init__(keys, total)
-        homes = {key: partition for partition, share in self._keys.items() for key in share}
+        partition_of = {key: partition for partition, share in self._keys.items() for key in share}
         self._hot: list[tuple[int, int, int, int]] = []
         """(partition, key, share of what the ones before leave, share of all)."""
         left = _PER_MILLION
         for key, share_ppm in keys.hot:
-            self._hot.append((homes[key], key, share_ppm, left * share_ppm // _PER_MILLION))
+            self._hot.append((partition_of[key], key, share_ppm, left * share_ppm // _PER_MILLION))
             left = left * (_PER_MILLION - share_ppm) // _PER_MILLION
         self._rest_ppm = left
 
     def partition(self, draw: int) -> int:
         """Return the partition of the next record, by a uniform 64-bit random number."""
-        for home, _key, share_ppm, _of_all in self._hot:
+        for hot_partition, _key, share_ppm, _of_all in self._hot:
             if draw * _PER_MILLION >> 64 < share_ppm:
-                return home
+                return hot_partition
             draw = mixed(draw)
         return super().partition(draw)
 
@@ -192,12 +192,12 @@ class HotPool(Pool):
 
     def key(self, partition: int, draw: int) -> int:
         """Return the key of a record in a partition, by another random number."""
-        here = [(key, of_all) for home, key, _share, of_all in self._hot if home == partition]
-        if not here:
+        hot_keys = [(key, of_all) for hot_partition, key, _share, of_all in self._hot if hot_partition == partition]
+        if not hot_keys:
             return super().key(partition, draw)
         rest = self._rest_ppm * self._weights[partition].sums[-1] // self._sums[-1]
-        point = draw * (sum(of_all for _key, of_all in here) + rest) >> 64
-        for key, of_all in here:
+        point = draw * (sum(of_all for _key, of_all in hot_keys) + rest) >> 64
+        for key, of_all in hot_keys:
             if point < of_all:
                 return key
             point -= of_all
@@ -285,11 +285,11 @@ def drawn(model: KeyModel, sequence: int, count: int) -> BatchKeys:
     starts = [start for start, _total in totals] + [start for start, _hot in hots]
     cuts = sorted(dict.fromkeys(start for start in starts if sequence < start < end))
     parts: list[BatchKeys] = []
-    for first, behind in pairwise((sequence, *cuts, end)):
+    for first, stop in pairwise((sequence, *cuts, end)):
         total = next((total for start, total in reversed(totals) if start <= first), 0)
         hot = next((hot for start, hot in reversed(hots) if start <= first), ())
         keys = of.keys._replace(hot=hot) if hot else of.keys
-        parts.append(_drawn(model.seed, number, keys, of.tombstones, total, first, behind - first))
+        parts.append(_drawn(model.seed, number, keys, of.tombstones, total, first, stop - first))
     return _joined(parts) if len(parts) > 1 else parts[0]
 
 

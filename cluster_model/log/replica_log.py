@@ -81,14 +81,14 @@ class ReplicaLog:
         it fetched from a stale leader in the meantime.
         """
         extents = self.extents
-        found: list[tuple[int, int]] = []
+        ranges: list[tuple[int, int]] = []
         for index, (first, owner) in enumerate(extents):
             if owner == lineage_id:
                 start = max(first, self.log_start)
                 end = extents[index + 1][0] if index + 1 < len(extents) else self.leo
                 if start < end:
-                    found.append((start, end))
-        return found
+                    ranges.append((start, end))
+        return ranges
 
     def holds(self, lineage_id: int, start: int, end: int) -> bool:
         """Whether this log holds ``[start, end)`` of a log branch; fast for the newest one."""
@@ -244,10 +244,10 @@ class ReplicaLog:
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[int, int, int]]:
         """Yield ``[start, end)`` by log branch: (branch id, start, end) each."""
-        for index, (first, stint) in enumerate(self.extents):
+        for index, (first, branch) in enumerate(self.extents):
             last = self.extents[index + 1][0] if index + 1 < len(self.extents) else self.leo
             if max(first, start) < min(last, end):
-                yield stint, max(first, start), min(last, end)
+                yield branch, max(first, start), min(last, end)
 
     def truncate(self, offset: int, now: int = 0) -> None:
         """Truncate the log to ``offset`` (``UnifiedLog.truncateTo``); at or after the end only the epoch cache."""

@@ -46,15 +46,15 @@ class Segments:
     """Sealed segments, oldest first, and the active one, to which records are appended."""
 
     __slots__ = (
-        "_allowed_us", "_calm_bytes", "_calm_now", "_calm_us", "_entries", "_full", "_indexed_us", "_interval",
-        "_last_end", "_rules", "_salt", "_time_entries", "_unindexed", "base", "created_us", "first_us",
-        "modified_us", "newest_us", "sealed", "size",
+        "_allowed_us", "_entries", "_full", "_indexed_us", "_interval", "_jitter_seed", "_last_end", "_rules",
+        "_safe_bytes", "_safe_timestamp_us", "_safe_until_us", "_time_entries", "_unindexed", "base", "created_us",
+        "first_us", "modified_us", "newest_us", "sealed", "size",
     )  # fmt: skip
 
     def __init__(self, rules: LogRules) -> None:
         self._rules = rules
         self._interval = rules.index_interval
-        self._salt = 0
+        self._jitter_seed = 0
         """Seed of this log's roll jitter."""
         self.sealed: list[Segment] = []
         self._open(0, 0)
@@ -69,15 +69,15 @@ class Segments:
         self._last_end = base + INT32_MAX + 1
         self._fill()
         self._allowed_us = self._rules.roll_us - self._jitter(base) if self._rules.jitter_us else self._rules.roll_us
-        self._reckon_calm()
+        self._update_safe_limits()
 
     def _jitter(self, base: int) -> int:
         """Return how much earlier than ``segment.ms`` a segment rolls (``LogConfig.randomSegmentJitter``)."""
-        return mixed(self._salt + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
+        return mixed(self._jitter_seed + base) * min(self._rules.jitter_us, self._rules.roll_us) >> 64
 
     def draw_from(self, salt: int) -> None:
         """Set the seed of the roll jitter of an empty log."""
-        self._salt = salt
+        self._jitter_seed = salt
         self._open(0, 0)
 
     def configure(self, rules: LogRules) -> None:
@@ -86,7 +86,7 @@ class Segments:
         self._interval = rules.index_interval
         self._allowed_us = rules.roll_us - self._jitter(self.base) if rules.jitter_us else rules.roll_us
         self._fill()
-        self._reckon_calm()
+        self._update_safe_limits()
 
     @property
     def active(self) -> Segment:
@@ -124,8 +124,8 @@ class Segments:
         rules = self._rules
         if self.size > rules.segment_bytes - size:
             return BY_SIZE
-        told = rules.by_timestamp and self.first_us not in UNTOLD
-        if (newest_us - self.first_us if told else now - self.created_us) > self._allowed_us:
+        has_timestamps = rules.by_timestamp and self.first_us not in UNTOLD
+        if (newest_us - self.first_us if has_timestamps else now - self.created_us) > self._allowed_us:
             return BY_TIME
         if self._full:
             return BY_INDEX
@@ -134,11 +134,16 @@ class Segments:
     def admit(self, end: int, size: int, first_us: int, newest_us: int, now: int) -> str:
         """Count an append up to ``end`` by :meth:`book`; if a roll is due, return its rule and count nothing."""
         grown = self.size + size
-        if grown > self._calm_bytes or newest_us > self._calm_us or now > self._calm_now or end > self._last_end:
+        if (
+            grown > self._safe_bytes
+            or newest_us > self._safe_timestamp_us
+            or now > self._safe_until_us
+            or end > self._last_end
+        ):
             rule = self.due(end, size, newest_us, now)
             if not rule:
                 self.book(size, first_us, newest_us, now)
-                self._reckon_calm()
+                self._update_safe_limits()
             return rule
         if newest_us > self.newest_us:
             self.newest_us = newest_us
@@ -149,12 +154,12 @@ class Segments:
         self.modified_us = now
         return ""
 
-    def _reckon_calm(self) -> None:
+    def _update_safe_limits(self) -> None:
         """Compute the limits below which appends cause no roll; a segment's first append is never below them."""
-        self._calm_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
-        told = self._rules.by_timestamp and self.first_us not in UNTOLD
-        self._calm_us = self.first_us + self._allowed_us if told else NEVER
-        self._calm_now = NEVER if told else self.created_us + self._allowed_us
+        self._safe_bytes = -1 if self._full or not self.size else self._rules.segment_bytes
+        has_timestamps = self._rules.by_timestamp and self.first_us not in UNTOLD
+        self._safe_timestamp_us = self.first_us + self._allowed_us if has_timestamps else NEVER
+        self._safe_until_us = NEVER if has_timestamps else self.created_us + self._allowed_us
 
     def _index(self) -> None:
         """Add the index entries of an append after enough bytes."""
@@ -172,7 +177,7 @@ class Segments:
             or self._time_entries >= rules.index_bytes // TIME_ENTRY - 1
         )
         if self._full:
-            self._calm_bytes = -1
+            self._safe_bytes = -1
 
     def book(self, size: int, first_us: int, newest_us: int, now: int) -> None:
         """Count an append in the active segment (``LogSegment.append``), with its index entries."""
@@ -194,9 +199,9 @@ class Segments:
 
     def drop_first(self, count: int) -> int:
         """Delete the oldest sealed segments; returns their bytes."""
-        gone = sum(segment.size for segment in self.sealed[:count])
+        dropped_bytes = sum(segment.size for segment in self.sealed[:count])
         del self.sealed[:count]
-        return gone
+        return dropped_bytes
 
     def restart_at(self, base: int, now: int) -> None:
         """Delete everything and restart at ``base`` (``truncateFullyAndStartAt``)."""
@@ -215,7 +220,7 @@ class Segments:
             base, created = last.base, last.created_us
         self._open(base, now)
         self.created_us = created
-        self._reckon_calm()
+        self._update_safe_limits()
         return base
 
     def reaching(self, offset: int) -> Iterator[Segment]:
@@ -232,7 +237,7 @@ class Segments:
         ]
         self.created_us -= by
         self.modified_us -= by
-        self._reckon_calm()
+        self._update_safe_limits()
 
     def save(self) -> tuple[Any, ...]:
         """Return all state as nested tuples."""
@@ -247,4 +252,4 @@ class Segments:
         self.base, self.size, self.first_us, self.newest_us, self.created_us, self.modified_us = active
         self._entries, self._time_entries, self._unindexed, self._indexed_us = indexes
         self._fill()
-        self._reckon_calm()
+        self._update_safe_limits()

@@ -66,20 +66,20 @@ class Properties:
                     self._members(state, own, true_isr, STRONG_ISR, found)
                     self._members(state, own, local.isr, WEAK_ISR, found)
             elif local.leader != NOBODY:
-                its = state[local.leader]
-                leader = things[its]
+                leader_number = state[local.leader]
+                leader = things[leader_number]
                 follows = leader.leader == local.leader and leader.epoch == local.epoch
-                if follows and not self._agree(own, its) and LOG_MATCHING not in found:
+                if follows and not self._agree(own, leader_number) and LOG_MATCHING not in found:
                     found.append(LOG_MATCHING)
         return found
 
     def _members(self, state: State, own: int, isr: tuple[int, ...], name: str, found: list[str]) -> None:
         for member in isr:
-            its = state[member]
-            same = self._below.get((own, its))
+            member_number = state[member]
+            same = self._below.get((own, member_number))
             if same is None:
-                local, other = self._moves.locals.things[own], self._moves.locals.things[its]
-                same = self._below[own, its] = local.log[: local.hw] == other.log[: local.hw]
+                local, other = self._moves.locals.things[own], self._moves.locals.things[member_number]
+                same = self._below[own, member_number] = local.log[: local.hw] == other.log[: local.hw]
             if not same and name not in found:
                 found.append(name)
 
@@ -123,7 +123,7 @@ class Symmetry:
     def __init__(self, moves: Moves) -> None:
         self._moves = moves
         self._brokers = moves.bounds.replicas
-        self._signs: Interner[object] = Interner()
+        self._signature_ids: Interner[object] = Interner()
         self._own: dict[tuple[int, int], int] = {}
         self._in_held: dict[tuple[int, int], int] = {}
         self._locals: dict[tuple[Renaming, int], int] = {}
@@ -134,16 +134,20 @@ class Symmetry:
         """Return the representative of a state."""
         held = state[self._brokers]
         own, in_held = self._own, self._in_held
-        signs = []
+        signatures = []
         for broker in range(self._brokers):
             number = state[broker]
-            one, two = own.get((broker, number)), in_held.get((broker, held))
-            if one is None:
-                one = own[broker, number] = self._signs.of(_sign(broker, self._moves.locals.things[number]))
-            if two is None:
-                two = in_held[broker, held] = self._signs.of(_sign_in(broker, self._moves.held.things[held]))
-            signs.append((one << 32) + two)
-        key = tuple(signs)
+            local_signature, controller_signature = own.get((broker, number)), in_held.get((broker, held))
+            if local_signature is None:
+                local_signature = own[broker, number] = self._signature_ids.of(
+                    _signature(broker, self._moves.locals.things[number])
+                )
+            if controller_signature is None:
+                controller_signature = in_held[broker, held] = self._signature_ids.of(
+                    _controller_signature(broker, self._moves.held.things[held])
+                )
+            signatures.append((local_signature << 32) + controller_signature)
+        key = tuple(signatures)
         orders = self._orders.get(key)
         if orders is None:
             orders = self._orders[key] = tuple(_orders(key))
@@ -169,13 +173,13 @@ class Symmetry:
         return tuple(renamed)
 
 
-def _sign(broker: int, local: Local) -> object:
+def _signature(broker: int, local: Local) -> object:
     leads = local.leader == broker
     role = (local.leader < 0, leads, len(local.isr), broker in local.isr, local.start)
     return (local.log, local.hw, local.epoch, role, local.epochs)
 
 
-def _sign_in(broker: int, held: Held) -> object:
+def _controller_signature(broker: int, held: Held) -> object:
     decisions, isr = held
     return (tuple([(each.leader == broker, broker in each.isr) for each in decisions]), broker in isr)
 
@@ -183,12 +187,12 @@ def _sign_in(broker: int, held: Held) -> object:
 def _orders(signs: tuple[int, ...]) -> list[Renaming]:
     """Return every renaming that sorts brokers by signature."""
     ordered = sorted(range(len(signs)), key=signs.__getitem__)
-    ties = [list(group) for _sign, group in groupby(ordered, key=signs.__getitem__)]
+    ties = [list(group) for _signature, group in groupby(ordered, key=signs.__getitem__)]
     found = []
     for choice in product(*(permutations(tie) for tie in ties)):
         new = [0] * len(signs)
-        for place, broker in enumerate([each for tie in choice for each in tie]):
-            new[broker] = place
+        for position, broker in enumerate([each for tie in choice for each in tie]):
+            new[broker] = position
         found.append(tuple(new))
     return found
 
@@ -275,11 +279,11 @@ class StateSpaceSearch:
         start = self._stands_for(self._moves.start())
         self._before = {self._key(start): None}
         front = [start]
-        self._look(start, explored)
+        self._check(start, explored)
         while front:
             if (most and len(self._before) >= most) or (stop_on_first and explored.broken):
                 break
-            front = self._outwards(front, explored)
+            front = self._expand(front, explored)
             explored.depth += bool(front)
             explored.distinct = len(self._before)
             explored.frontier = len(front)
@@ -289,7 +293,7 @@ class StateSpaceSearch:
             explored.pairs = explored.distinct * (explored.distinct - 1) // 2
         return explored
 
-    def _outwards(self, front: list[State], explored: Explored) -> list[State]:
+    def _expand(self, front: list[State], explored: Explored) -> list[State]:
         """Return the new states one step after every state of the front."""
         before, after, symmetry = self._before, self._moves.after, self._symmetry
         plain = symmetry is None and not self._fingerprints
@@ -300,16 +304,16 @@ class StateSpaceSearch:
             explored.generated += len(steps)
             if not steps and self._properties.stuck(state):
                 self._note(STUCK, state, explored)
-            for _step, met in steps:
-                new = met if symmetry is None else symmetry.stands_for(met)
-                its = new if plain else self._key(new)
-                if its not in before:
-                    before[its] = key
+            for _step, successor in steps:
+                new = successor if symmetry is None else symmetry.stands_for(successor)
+                new_key = new if plain else self._key(new)
+                if new_key not in before:
+                    before[new_key] = key
                     found.append(new)
-                    self._look(new, explored)
+                    self._check(new, explored)
         return found
 
-    def _look(self, state: State, explored: Explored) -> None:
+    def _check(self, state: State, explored: Explored) -> None:
         for name in self._properties.broken(state):
             self._note(name, state, explored)
 

@@ -121,7 +121,7 @@ class Actors:
         shared = Lineages() if lineages is None else lineages
         metadata.live = dict.fromkeys(self.ids, 0)
         replica = Replica(
-            broker, PARTITION, self.ids, self.profile, self._config, self._topic, shared, metadata, _unheard
+            broker, PARTITION, self.ids, self.profile, self._config, self._topic, shared, metadata, _ignore_event
         )
         replica.by_hand = True
         if local.leader == broker:
@@ -150,7 +150,7 @@ class Actors:
         return PartitionState(PARTITION, decision.leader, epoch, decision.isr, epoch, self.ids)
 
 
-def _unheard(_event: Event) -> None:
+def _ignore_event(_event: Event) -> None:
     """Ignore an event."""
 
 
@@ -185,54 +185,54 @@ def settle(replica: Replica, source: Replica) -> bool:
     if not replica.profile.kip_320:
         return True
     while True:
-        asked = following.question()
-        if check_epoch(source, asked.current_leader_epoch) is not KafkaError.NONE or source.leadership is None:
+        fetch_request = following.question()
+        if check_epoch(source, fetch_request.current_leader_epoch) is not KafkaError.NONE or source.leadership is None:
             return False
-        data = _served(replica, source, asked)
+        data = _served(replica, source, fetch_request)
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-            return _sought(replica, source, asked, data)
+            return _truncate_to_leader(replica, source, fetch_request, data)
         if data.error or data.diverging is None:
             return not data.error
-        following.answer(_NOW, asked, data)
+        following.answer(_NOW, fetch_request, data)
 
 
 def fetch(replica: Replica, source: Replica) -> bool:
     """Fetch one record, or truncate to the leader's log end if that is shorter; False if rejected."""
     following = replica.following
     assert following is not None
-    asked = following.question()
-    data = _served(replica, source, asked)
+    fetch_request = following.question()
+    data = _served(replica, source, fetch_request)
     if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-        return _sought(replica, source, asked, data)
+        return _truncate_to_leader(replica, source, fetch_request, data)
     if data.error:
         return False
-    following.answer(_NOW, asked, data)
+    following.answer(_NOW, fetch_request, data)
     return True
 
 
-def _served(replica: Replica, source: Replica, asked: FetchPartition) -> FetchData:
-    request = FetchRequest(0, replica.broker, -1, 0, _UNLIMITED, (asked,))
-    data = serve_fetch(source, request, asked, _NOW, (), book=False)
+def _served(replica: Replica, source: Replica, fetch_request: FetchPartition) -> FetchData:
+    request = FetchRequest(0, replica.broker, -1, 0, _UNLIMITED, (fetch_request,))
+    data = serve_fetch(source, request, fetch_request, _NOW, (), book=False)
     if data.records.end - data.records.start > 1:
-        data = data._replace(records=source.log.read(asked.offset, asked.offset + 1, _UNLIMITED))
+        data = data._replace(records=source.log.read(fetch_request.offset, fetch_request.offset + 1, _UNLIMITED))
     return data
 
 
-def _sought(replica: Replica, source: Replica, asked: FetchPartition, refused: FetchData) -> bool:
+def _truncate_to_leader(replica: Replica, source: Replica, fetch_request: FetchPartition, refused: FetchData) -> bool:
     """Handle an out-of-range fetch: request the leader's log end, and truncate to it."""
     following = replica.following
     assert following is not None
-    following.answer(_NOW, asked, refused)
-    request = ListOffsetsRequest(0, PARTITION, LATEST, asked.current_leader_epoch, replica.broker)
-    error, offset, _stamp = list_offset(source, check_epoch(source, asked.current_leader_epoch), request, _NOW)
+    following.answer(_NOW, fetch_request, refused)
+    request = ListOffsetsRequest(0, PARTITION, LATEST, fetch_request.current_leader_epoch, replica.broker)
+    error, offset, _stamp = list_offset(source, check_epoch(source, fetch_request.current_leader_epoch), request, _NOW)
     following.offset_answer(_NOW, error, offset)
     return not error
 
 
-def book(source: Replica, follower: int, asked: FetchPartition) -> bool:
+def book(source: Replica, follower: int, fetch_request: FetchPartition) -> bool:
     """Count a follower's fetch at a leader, if the leader accepts it; returns whether it does."""
-    request = FetchRequest(0, follower, -1, 0, _UNLIMITED, (asked,))
-    data = serve_fetch(source, request, asked, _NOW, (), book=True)
+    request = FetchRequest(0, follower, -1, 0, _UNLIMITED, (fetch_request,))
+    data = serve_fetch(source, request, fetch_request, _NOW, (), book=True)
     return not data.error and data.diverging is None
 
 
@@ -295,7 +295,7 @@ class Steps:
             return None
         if other is not None and not settle(replica, self._actors.put(leader, other)):
             return None
-        return self._stands(replica, local)
+        return self._follower_state(replica, local)
 
     def restart(self, broker: int, local: Local, hw: int, newest: int) -> Local:
         """Restart the process with its checkpointed HW; of all decisions it can then apply only the newest."""
@@ -315,13 +315,13 @@ class Steps:
         if end > len(local.log):
             log, epochs = (*local.log, leader.log[end - 1]), self._actors.epochs(replica)
             return local._replace(log=log, hw=replica.hw, epochs=epochs)
-        return self._stands(replica, local) if end < len(local.log) else None
+        return self._follower_state(replica, local) if end < len(local.log) else None
 
     def counted(self, broker: int, local: Local, follower: int, other: Local) -> int:
         """Return the follower's offset as the leader knows it, as far as the next HW needs it."""
-        return self._heard(self._actors.put(broker, local), local, follower, other, local.hw + 1)
+        return self._count_fetch(self._actors.put(broker, local), local, follower, other, local.hw + 1)
 
-    def _heard(self, replica: Replica, local: Local, follower: int, other: Local, most: int) -> int:
+    def _count_fetch(self, replica: Replica, local: Local, follower: int, other: Local, most: int) -> int:
         if other.leader != replica.broker:
             return REFUSED
         offset = min(len(other.log), most)
@@ -344,7 +344,7 @@ class Steps:
         """Remove a member from the ISR that has not fetched for too long, if that makes it out of sync."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
-        self._heard(replica, local, follower, other, len(other.log))
+        self._count_fetch(replica, local, follower, other, len(other.log))
         leadership.write_off((follower,))
         leadership.shrink(_STEP_TIME_US)
         if leadership.pending is None:
@@ -355,7 +355,7 @@ class Steps:
         """Add a member to the ISR, by the rule of the version."""
         replica = self._actors.put(broker, local)
         leadership = leading(replica)
-        if self._heard(replica, local, follower, other, len(other.log)) == REFUSED:
+        if self._count_fetch(replica, local, follower, other, len(other.log)) == REFUSED:
             return None
         if self._as_module and local.hw < local.start:
             return None
@@ -363,7 +363,7 @@ class Steps:
             return None
         return local._replace(isr=tuple(sorted((*local.isr, follower))))
 
-    def _stands(self, replica: Replica, before: Local) -> Local:
+    def _follower_state(self, replica: Replica, before: Local) -> Local:
         """Return a follower's state after a step that appended no record."""
         left, epochs = before.log[: replica.log.leo], self._actors.epochs(replica)
         return Local(left, replica.hw, replica.leader_epoch, replica.leader, (), epochs=epochs)

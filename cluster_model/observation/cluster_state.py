@@ -79,8 +79,10 @@ class World:
         """Return the leader's replica, else one that may represent it; None while no broker has created any."""
         record = self.record(partition)
         leader = self.true_leader(partition)
-        there = self.replicas[partition]
-        return leader or next((there[broker] for broker in (*record.isr, *record.assignment) if broker in there), None)
+        replicas = self.replicas[partition]
+        return leader or next(
+            (replicas[broker] for broker in (*record.isr, *record.assignment) if broker in replicas), None
+        )
 
     def is_stale(self, partition: str, broker: int) -> bool:
         """Whether a broker's replica belongs to a partition that has been deleted, and perhaps recreated."""

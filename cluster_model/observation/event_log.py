@@ -18,20 +18,20 @@ A session and the playbook made of it therefore have the same digest.
 
 ASKED: Final = frozenset({"admin_requested", "admin_answered"})
 """Event kinds with a requester, a step or an operator; the digest excludes their field ``by``."""
-_TOLD: Final = NARRATION | ASKED
+_SPECIAL_KINDS: Final = NARRATION | ASKED
 
 Observer = Callable[[Any], None]
 
 
-def _untold(event: Event) -> bytes:
+def _encode_without_requester(event: Event) -> bytes:
     """Return the bytes of an event that count for the digest, without its requester."""
     if event.kind in NARRATION:
         return b""
-    told = tuple(["" if name == "by" else getattr(event, name) for name in event.fields()])
-    return marshal.dumps((event.kind, told), _ENCODING)
+    values = tuple(["" if name == "by" else getattr(event, name) for name in event.fields()])
+    return marshal.dumps((event.kind, values), _ENCODING)
 
 
-def _nobody(_event: TraceEvent) -> None:
+def _ignore(_event: TraceEvent) -> None:
     """Ignore an event, as there is no observer."""
 
 
@@ -47,7 +47,7 @@ class Trace:
         self._before = 0
         """Number of drained events."""
         self._listeners: dict[type[TraceEvent], Observer] = {}
-        self._observe: Observer = _nobody
+        self._observe: Observer = _ignore
         self.emit = self._emitter()
         """Adds an event: a stored function, because it is called several times for every batch."""
 
@@ -89,7 +89,9 @@ class Trace:
         fresh = self._events[self._folded :] if self._folded else self._events
         if fresh:
             encoded = [
-                marshal.dumps((event.kind, event.values()), _ENCODING) if event.kind not in _TOLD else _untold(event)
+                marshal.dumps((event.kind, event.values()), _ENCODING)
+                if event.kind not in _SPECIAL_KINDS
+                else _encode_without_requester(event)
                 for event in fresh
             ]
             self._digest.update(b"".join(encoded))

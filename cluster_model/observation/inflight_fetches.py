@@ -89,8 +89,8 @@ def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
     fetcher = next((each for each in running if each.has(partition)), None)
     if fetcher is None or fetcher._dead:
         return FetchWire(follower, -1, "none")
-    asked = next((each for each in fetcher._asked if each.partition == partition), None)
-    blank = FetchWire(follower, fetcher.leader, "none", offset=-1 if asked is None else asked.offset)
+    requested = next((each for each in fetcher._asked if each.partition == partition), None)
+    blank = FetchWire(follower, fetcher.leader, "none", offset=-1 if requested is None else requested.offset)
     if not fetcher._outstanding:
         again_us = fetcher._delayed.get(partition, -1)
         return replace(blank, state="pauses" if again_us >= 0 else "none", until_us=again_us)
@@ -101,20 +101,20 @@ def _wire(cluster: Wired, partition: str, follower: int) -> FetchWire:
     if phase is not None:
         if phase.parked:
             return replace(blank, state="waits", until_us=phase.deadline)
-        return replace(blank, state="reply", until_us=phase.answered) if phase.answering else _sent(blank)
+        return replace(blank, state="reply", until_us=phase.answered) if phase.answering else _in_flight_request(blank)
     return _awake(cluster, partition, fetcher, blank)
 
 
-def _sent(blank: FetchWire) -> FetchWire:
+def _in_flight_request(blank: FetchWire) -> FetchWire:
     """Return the next request of an idle exchange; its arrival is not drawn yet."""
     return replace(blank, state="request")
 
 
 def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank: FetchWire) -> FetchWire:
     number, leader, follower = fetcher._outstanding, fetcher.leader, blank.follower
-    there = _newest(flights(cluster.network, follower, leader), number)
-    back = _newest(flights(cluster.network, leader, follower), number)
-    found = back or there
+    request = _newest(flights(cluster.network, follower, leader), number)
+    response = _newest(flights(cluster.network, leader, follower), number)
+    found = response or request
     if found is not None:
         wire = replace(blank, state=_state(found), until_us=found.arrives_us, question=_QUESTIONS[type(found.message)])
         if not isinstance(found.message, FetchRequest | FetchResponse):
@@ -129,8 +129,8 @@ def _awake(cluster: Wired, partition: str, fetcher: ReplicaFetcherThread, blank:
 
 def _newest(under_way: Iterable[Flight], number: int) -> Flight | None:
     """Return the message of this number; of duplicates the one that arrives first."""
-    ours = [each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation == number]
-    return min(ours, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
+    matching = [each for each in under_way if type(each.message) in _QUESTIONS and each.message.correlation == number]
+    return min(matching, key=lambda each: (_ORDER.index(each.place), each.arrives_us), default=None)
 
 
 def _state(found: Flight) -> WireState:

@@ -33,10 +33,10 @@ def stale(world: World, broker: int) -> int:
     if not world.is_up(broker):
         return 0
     known = world.known(broker)
-    return sum(_is_behind(known.get(name), record.state) for name, record in world.records.items())
+    return sum(_is_outdated(known.get(name), record.state) for name, record in world.records.items())
 
 
-def _is_behind(known: PartitionState | None, decided: PartitionState) -> bool:
+def _is_outdated(known: PartitionState | None, decided: PartitionState) -> bool:
     if known is decided:
         return False
     if known is None:
@@ -53,12 +53,12 @@ def outdated(world: World) -> dict[str, list[BeliefView]]:
         known = world.known(broker)
         for name, record in world.records.items():
             state = known.get(name)
-            if state is not record.state and _is_behind(state, record.state):
-                found.setdefault(name, []).append(_belief(broker, state))
+            if state is not record.state and _is_outdated(state, record.state):
+                found.setdefault(name, []).append(_cached_view(broker, state))
     return found
 
 
-def _belief(broker: int, state: PartitionState | None) -> BeliefView:
+def _cached_view(broker: int, state: PartitionState | None) -> BeliefView:
     if state is None:
         return BeliefView(broker, NOBODY, _NOTHING, _NOTHING, ())
     return BeliefView(broker, state.leader, state.leader_epoch, state.partition_epoch, state.isr)
