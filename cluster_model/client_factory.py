@@ -65,7 +65,8 @@ class ClientContext(NamedTuple):
             ModelError: no such topic.
         """
         if not self.partitions_of(topic):
-            raise ModelError(f"no topic {topic!r}", code="no_topic")
+            topics = dict.fromkeys(name.rpartition("-")[0] for name in self.parts.committed.records)
+            raise ModelError(f"no topic {topic!r}; there are {', '.join(topics) or 'none'}", code="no_topic")
 
 
 def make_producer(context: ClientContext, node: int, spec: ProducerSpec) -> Producer:

@@ -173,7 +173,7 @@ def watch_over(cluster: "Cluster") -> Liveness:
 
 
 class StopReason(Enum):
-    """Reason why :meth:`Cluster.run` returned."""
+    """Reason why :meth:`Cluster.run` returned: time reached, event limit reached, or condition met."""
 
     TIME = "time"
     EVENTS = "events"

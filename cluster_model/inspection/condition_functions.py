@@ -126,7 +126,9 @@ class Query:
 
     def _known_broker(self, broker: int) -> int:
         if broker not in self._world.brokers:
-            raise ModelError(f"no broker {broker}", code="no_broker")
+            raise ModelError(
+                f"no broker {broker}; there are {', '.join(map(str, self._world.brokers))}", code="no_broker"
+            )
         return broker
 
     def _replica(self, partition: str, broker: int | None) -> Replica | None:
@@ -193,7 +195,7 @@ class Query:
         """Whether a broker's process is running or paused."""
         known = {member for record in self._world.records.values() for member in record.assignment}
         if broker not in known and not self._world.is_up(broker):
-            raise ModelError(f"no broker {broker}", code="no_broker")
+            raise ModelError(f"no broker {broker}; there are {', '.join(map(str, sorted(known)))}", code="no_broker")
         return self._world.is_up(broker)
 
     def lag(self, group: str, partition: str | None = None) -> int:

@@ -283,7 +283,7 @@ class Held(NamedTuple):
 
 
 class Link:
-    """One direction between two processes."""
+    """One direction between two processes, with the wires of all their connections."""
 
     __slots__ = (
         "_jitter", "_latency", "_seed", "again_us", "cuts", "held", "lag", "name", "ready", "source", "target",

@@ -46,7 +46,7 @@ class Asker(Protocol):
 
 
 class Answerer(Protocol):
-    """Responding side of an exchange."""
+    """Responding side of an exchange; it may delay its responses."""
 
     def nothing(self, number: int) -> Any:
         """Return the empty response to request ``number``."""

@@ -441,7 +441,7 @@ Place = Literal["wire", "cut", "line", "paused", "cpu"]
 
 
 class Flight(NamedTuple):
-    """One message in flight."""
+    """A message in flight from one live process to another."""
 
     place: Place
     arrives_us: int

@@ -25,7 +25,7 @@ class Clocked(Protocol):
 
 
 class WallClock:
-    """Wall clock of one machine."""
+    """Wall clock of one machine, relative to virtual time."""
 
     __slots__ = ("ahead_us", "differ", "skews")
 
@@ -39,7 +39,7 @@ class WallClock:
 
 
 class Clocks:
-    """Wall clocks of all machines."""
+    """Wall clocks of all machines, by node id."""
 
     __slots__ = ("_clocks", "_processes", "differ")
 

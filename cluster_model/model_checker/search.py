@@ -231,7 +231,7 @@ class Counterexample:
 
 @dataclass(slots=True)
 class Explored:
-    """Result of a search."""
+    """Result of a search: numbers of states, depth, and violated properties."""
 
     distinct: int = 0
     generated: int = 0

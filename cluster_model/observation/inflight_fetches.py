@@ -65,7 +65,7 @@ class FetchWire:
 
 
 class Wired(Protocol):
-    """A cluster on a network."""
+    """A cluster with brokers on a simulated network."""
 
     network: Network
     brokers: dict[int, Broker]

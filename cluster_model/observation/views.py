@@ -244,7 +244,7 @@ class LedgerView:
 
 @dataclass(frozen=True, slots=True)
 class FaultView:
-    """An active fault."""
+    """An active fault with its target and duration."""
 
     id: int
     name: str
@@ -257,7 +257,7 @@ class FaultView:
 
 @dataclass(frozen=True, slots=True)
 class OperationView:
-    """An administrator operation under way."""
+    """An administrator operation under way, with its progress."""
 
     id: int
     name: str

@@ -36,7 +36,7 @@ Failing = tuple[str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Application:
-    """How a group's application handles records; ``processing_us`` is the time for each record.
+    """A group's application and its handling of records; ``processing_us`` is the time for each record.
 
     ``commit`` is one of :data:`COMMIT_MODES`. The handler fails for the last of every ``fails`` offsets of a partition
     (0: never), whichever member reads it. It is retried ``retries`` times, each after ``pause_us``, without a poll
@@ -219,7 +219,7 @@ RIVAL: Final = ".rival"
 
 
 class TransactionPlan(NamedTuple):
-    """When an application ends its transactions; without ``records`` and ``every_us``, every 100 ms."""
+    """Length and outcome of an application's transactions; by default each lasts 100 ms."""
 
     records: int = 0
     """Number of records in a transaction; 0: any."""

@@ -11,7 +11,7 @@ from typing import Final
 
 
 class LatencyHistogram:
-    """Number of records by latency."""
+    """Exact distribution of latencies: the number of records for each latency."""
 
     __slots__ = ("_counts", "_values", "records")
 

@@ -40,7 +40,7 @@ class DiskFailure(NamedTuple):
 
 
 class Disk:
-    """State of one broker's disk."""
+    """State of one broker's disk: active faults, and whether its process ended because of them."""
 
     __slots__ = ("again", "broken", "halted", "slow")
 
