@@ -17,49 +17,49 @@ P = "notes-0"
 TIMEOUT = 5 * SECOND
 
 
-class Clerk:
+class RecordingCoordinator:
     """A hosted coordinator that records its notifications."""
 
     def __init__(self, topic: str) -> None:
         self.topic = topic
         self.handlers: Handlers = {}
-        self.told: list[tuple[Any, ...]] = []
+        self.notifications: list[tuple[Any, ...]] = []
 
     def started(self) -> None:
-        self.told.append(("started",))
+        self.notifications.append(("started",))
 
     def stopped(self) -> None:
-        self.told.append(("stopped",))
+        self.notifications.append(("stopped",))
 
     def on_timer(self, timer: Payload) -> bool:
         if timer[0] != self.topic:
             return False
-        self.told.append(timer)
+        self.notifications.append(timer)
         return True
 
     def on_disconnect(self, peer: int) -> None:
-        self.told.append(("disconnected", peer))
+        self.notifications.append(("disconnected", peer))
 
     def leads(self, partition: str, leader_epoch: int) -> None:
-        self.told.append(("leads", partition, leader_epoch))
+        self.notifications.append(("leads", partition, leader_epoch))
 
     def resigned(self, partition: str) -> None:
-        self.told.append(("resigned", partition))
+        self.notifications.append(("resigned", partition))
 
     def deleted(self, partition: str) -> None:
-        self.told.append(("deleted", partition))
+        self.notifications.append(("deleted", partition))
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        self.told.append(("appended", token, error, base))
+        self.notifications.append(("appended", token, error, base))
 
     def save(self) -> tuple[Any, ...]:
-        return tuple(self.told)
+        return tuple(self.notifications)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        self.told = list(saved)
+        self.notifications = list(saved)
 
 
-class House:
+class CoordinatorCluster:
     """Three brokers with two recording coordinators each; the first one leads the only partition of ``notes``."""
 
     def __init__(self, kafka: str = "3.9", brokers: int = 3, **config: ConfigValue) -> None:
@@ -67,13 +67,13 @@ class House:
         given: dict[str, ConfigValue] = {name.replace("_", "."): value for name, value in config.items()}
         topics = (TopicSpec("notes", placement=(ids,), config=given), TopicSpec("other", placement=(ids,)))
         self.cluster = Cluster(ClusterSpec(kafka, "kraft", tuple(BrokerSpec(each) for each in ids), topics), 3)
-        self.clerks = {number: Clerk("notes") for number in ids}
-        for number, clerk in self.clerks.items():
-            self.cluster.brokers[number].host(Clerk("diary"))
-            self.cluster.brokers[number].host(clerk)
+        self.coordinators = {number: RecordingCoordinator("notes") for number in ids}
+        for number, coordinator in self.coordinators.items():
+            self.cluster.brokers[number].host(RecordingCoordinator("diary"))
+            self.cluster.brokers[number].host(coordinator)
         self.cluster.run(SECOND)
-        for clerk in self.clerks.values():
-            clerk.told.clear()
+        for coordinator in self.coordinators.values():
+            coordinator.notifications.clear()
 
     def append(self, token: int, *names: str, broker: int = 1) -> None:
         self.cluster.brokers[broker].tenants.append("notes", P, names, token, TIMEOUT)
@@ -84,78 +84,81 @@ class House:
         return self.appended()
 
     def appended(self, broker: int = 1) -> list[tuple[Any, ...]]:
-        return [each[1:] for each in self.clerks[broker].told if each[0] == "appended"]
+        return [each[1:] for each in self.coordinators[broker].notifications if each[0] == "appended"]
 
     def records(self, broker: int = 1) -> list[tuple[int, str]]:
         return list(self.cluster.brokers[broker].tenants.read(P))
 
 
 def test_an_append_is_over_when_every_replica_has_it() -> None:
-    house = House()
-    house.append(7, "a=1", "b=2")
-    house.append(8, "a=3")
-    assert house.appended() == []
-    assert house.run(0.1) == [(7, KafkaError.NONE, 0), (8, KafkaError.NONE, 2)]
-    assert house.records() == house.records(2) == [(0, "a=1"), (1, "b=2"), (2, "a=3")]
+    hosting = CoordinatorCluster()
+    hosting.append(7, "a=1", "b=2")
+    hosting.append(8, "a=3")
+    assert hosting.appended() == []
+    assert hosting.run(0.1) == [(7, KafkaError.NONE, 0), (8, KafkaError.NONE, 2)]
+    assert hosting.records() == hosting.records(2) == [(0, "a=1"), (1, "b=2"), (2, "a=3")]
 
 
 def test_a_leader_that_is_alone_is_told_at_once() -> None:
-    house = House(brokers=1)
-    house.append(7, "a=1")
-    assert house.appended() == [(7, KafkaError.NONE, 0)]
+    hosting = CoordinatorCluster(brokers=1)
+    hosting.append(7, "a=1")
+    assert hosting.appended() == [(7, KafkaError.NONE, 0)]
 
 
 @pytest.mark.parametrize("broker", [1, 2])
 def test_who_does_not_lead_is_told_at_once(broker: int) -> None:
-    house = House()
+    hosting = CoordinatorCluster()
     if broker == 1:
-        house.cluster.brokers[1].stop_replica(P, delete=True)
-    house.append(7, "a=1", broker=broker)
-    assert house.appended(broker) == [(7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)]
-    assert not house.cluster.brokers[broker].tenants.write(P, ("a=1",))
+        hosting.cluster.brokers[1].stop_replica(P, delete=True)
+    hosting.append(7, "a=1", broker=broker)
+    assert hosting.appended(broker) == [(7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1)]
+    assert not hosting.cluster.brokers[broker].tenants.write(P, ("a=1",))
 
 
 def test_with_too_few_in_sync_nothing_is_written() -> None:
-    house = House(min_insync_replicas=3)
-    house.cluster.crash(3)
-    house.run(15)
-    house.append(7, "a=1")
-    assert house.appended() == [(7, KafkaError.NOT_ENOUGH_REPLICAS, -1)]
-    assert house.records() == []
+    hosting = CoordinatorCluster(min_insync_replicas=3)
+    hosting.cluster.crash(3)
+    hosting.run(15)
+    hosting.append(7, "a=1")
+    assert hosting.appended() == [(7, KafkaError.NOT_ENOUGH_REPLICAS, -1)]
+    assert hosting.records() == []
     # An append that waits for no replica does not need them.
-    assert house.cluster.brokers[1].tenants.write(P, ("a=",))
-    assert house.records() == [(0, "a=")]
+    assert hosting.cluster.brokers[1].tenants.write(P, ("a=",))
+    assert hosting.records() == [(0, "a=")]
 
 
 def test_an_append_that_is_not_replicated_in_time_may_be_there_all_the_same() -> None:
-    house = House()
-    house.cluster.pause(2)
-    house.cluster.pause(3)
-    house.append(7, "a=1")
-    assert house.run(4.9) == []
-    assert house.run(0.2) == [(7, KafkaError.REQUEST_TIMED_OUT, -1)]
-    house.cluster.resume(2)
-    house.cluster.resume(3)
-    house.run(5)
-    assert house.records(2) == [(0, "a=1")]
+    hosting = CoordinatorCluster()
+    hosting.cluster.pause(2)
+    hosting.cluster.pause(3)
+    hosting.append(7, "a=1")
+    assert hosting.run(4.9) == []
+    assert hosting.run(0.2) == [(7, KafkaError.REQUEST_TIMED_OUT, -1)]
+    hosting.cluster.resume(2)
+    hosting.cluster.resume(3)
+    hosting.run(5)
+    assert hosting.records(2) == [(0, "a=1")]
 
 
 def test_a_leader_that_is_replaced_fails_its_appends_before_it_tells_of_it() -> None:
-    house = House()
-    house.cluster.pause(2)
-    house.cluster.pause(3)
-    house.append(7, "a=1")
-    known = house.cluster.committed.records[P].state
+    hosting = CoordinatorCluster()
+    hosting.cluster.pause(2)
+    hosting.cluster.pause(3)
+    hosting.append(7, "a=1")
+    known = hosting.cluster.committed.records[P].state
     state = PartitionState(P, 2, known.leader_epoch + 1, (1, 2, 3), known.partition_epoch + 1, (1, 2, 3))
-    broker = house.cluster.brokers[1]
+    broker = hosting.cluster.brokers[1]
     broker.take(_decisions(state, broker.metadata.live))
-    assert house.clerks[1].told == [("appended", 7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1), ("resigned", P)]
+    assert hosting.coordinators[1].notifications == [
+        ("appended", 7, KafkaError.NOT_LEADER_OR_FOLLOWER, -1),
+        ("resigned", P),
+    ]
     again = state._replace(leader=1, leader_epoch=state.leader_epoch + 1, partition_epoch=state.partition_epoch + 1)
     broker.take(_decisions(again, broker.metadata.live))
-    assert house.clerks[1].told[2:] == [("leads", P, again.leader_epoch)]
+    assert hosting.coordinators[1].notifications[2:] == [("leads", P, again.leader_epoch)]
     gone = again._replace(leader=NOBODY, leader_epoch=again.leader_epoch + 1)
     broker.take(_decisions(gone, broker.metadata.live))
-    assert house.clerks[1].told[3:] == [("resigned", P)]
+    assert hosting.coordinators[1].notifications[3:] == [("resigned", P)]
 
 
 def _decisions(state: PartitionState, live: dict[int, int]) -> MetadataUpdate:
@@ -163,44 +166,44 @@ def _decisions(state: PartitionState, live: dict[int, int]) -> MetadataUpdate:
 
 
 def test_only_the_topics_own_tenant_is_told_of_its_leaders() -> None:
-    house = House()
-    house.cluster.crash(1)
-    house.run(15)
-    assert ("leads", P, 1) in house.clerks[2].told
-    assert not [each for each in house.clerks[2].told if "other-0" in each]
-    assert ("stopped",) in house.clerks[1].told
-    house.cluster.restart(1)
-    house.run(5)
-    assert ("started",) in house.clerks[1].told
-    assert ("resigned", P) in house.clerks[1].told
+    hosting = CoordinatorCluster()
+    hosting.cluster.crash(1)
+    hosting.run(15)
+    assert ("leads", P, 1) in hosting.coordinators[2].notifications
+    assert not [each for each in hosting.coordinators[2].notifications if "other-0" in each]
+    assert ("stopped",) in hosting.coordinators[1].notifications
+    hosting.cluster.restart(1)
+    hosting.run(5)
+    assert ("started",) in hosting.coordinators[1].notifications
+    assert ("resigned", P) in hosting.coordinators[1].notifications
 
 
 def test_what_the_cleaner_took_is_not_read() -> None:
-    house = House(cleanup_policy="compact", segment_bytes=200, min_cleanable_dirty_ratio="0.01")
+    hosting = CoordinatorCluster(cleanup_policy="compact", segment_bytes=200, min_cleanable_dirty_ratio="0.01")
     for number in range(12):
-        house.append(number, f"a={number}", f"b{number}=1")
-        house.run(0.1)
-    house.run(40)
-    records = house.records()
+        hosting.append(number, f"a={number}", f"b{number}=1")
+        hosting.run(0.1)
+    hosting.run(40)
+    records = hosting.records()
     assert "a=0" not in [text for _offset, text in records]
     assert [text for _offset, text in records if text.startswith("b")] == [f"b{number}=1" for number in range(12)]
     assert records[-2:] == [(22, "a=11"), (23, "b11=1")]
 
 
 def test_a_keyframe_holds_who_waits() -> None:
-    house = House()
-    house.append(7, "a=1")
-    keyframe = house.cluster.save()
-    assert house.run(0.1) == [(7, KafkaError.NONE, 0)]
-    house.cluster.load(keyframe)
-    assert house.appended() == []
-    assert house.run(0.1) == [(7, KafkaError.NONE, 0)]
+    hosting = CoordinatorCluster()
+    hosting.append(7, "a=1")
+    keyframe = hosting.cluster.save()
+    assert hosting.run(0.1) == [(7, KafkaError.NONE, 0)]
+    hosting.cluster.load(keyframe)
+    assert hosting.appended() == []
+    assert hosting.run(0.1) == [(7, KafkaError.NONE, 0)]
 
 
 def test_timers_disconnections_and_deleted_partitions_reach_every_tenant() -> None:
-    house = House()
-    broker = house.cluster.brokers[1]
+    hosting = CoordinatorCluster()
+    broker = hosting.cluster.brokers[1]
     broker.on_timer(("notes", 5))
     broker.on_disconnect(3)
     broker.forget("other-0")
-    assert house.clerks[1].told == [("notes", 5), ("disconnected", 3), ("deleted", "other-0")]
+    assert hosting.coordinators[1].notifications == [("notes", 5), ("disconnected", 3), ("deleted", "other-0")]

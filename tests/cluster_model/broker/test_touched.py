@@ -15,10 +15,10 @@ from tests.support.breadth import EVENING
 
 pytestmark = pytest.mark.slow
 
-TELLING = (0, 2, 3, 7, 10, 11, 12, 13)
+SEEDS = (0, 2, 3, 7, 10, 11, 12, 13)
 """Seeds of short runs with many checkpoints, snapshots and ISR shrinks."""
 LEADERSHIP = 15
-REMOTES = 4
+REMOTES_INDEX = 4
 """Index of the remotes in the saved state of replicas and leaderships."""
 
 
@@ -27,7 +27,9 @@ def without_times(saved: tuple[Any, ...]) -> tuple[Any, ...]:
     if saved[LEADERSHIP] is None:
         return saved
     led = list(saved[LEADERSHIP])
-    led[REMOTES] = tuple((broker, state if state[-1] < 0 else state[:2] + state[4:]) for broker, state in led[REMOTES])
+    led[REMOTES_INDEX] = tuple(
+        (broker, state if state[-1] < 0 else state[:2] + state[4:]) for broker, state in led[REMOTES_INDEX]
+    )
     return (*saved[:LEADERSHIP], tuple(led), *saved[LEADERSHIP + 1 :])
 
 
@@ -78,7 +80,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
 
 def test_nobody_is_forgotten(watched: dict[str, int]) -> None:
-    for seed in range(16) if EVENING else TELLING:
+    for seed in range(16) if EVENING else SEEDS:
         random = Random(seed)
         spec = drawn_spec(random)
         cluster = Cluster.build(spec, seed)

@@ -45,7 +45,7 @@ Attempt = tuple[int, int, int]
 """(time, source, target)"""
 
 
-class Watched:
+class WatchedCluster:
     """A cluster with a record of its connection attempts and messages."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, cluster: Cluster) -> None:
@@ -95,14 +95,16 @@ class Watched:
         self.cluster.cut(other, one, CUT)
 
 
-Build = Callable[..., Watched]
+Build = Callable[..., WatchedCluster]
 
 
 @pytest.fixture
 def build(monkeypatch: pytest.MonkeyPatch) -> Build:
     """Build clusters with three brokers and one partition of each leader, in both modes."""
 
-    def made(kafka: str, mode: str, placement: tuple[tuple[int, ...], ...] = ((1, 2, 3),), **config: Any) -> Watched:
+    def made(
+        kafka: str, mode: str, placement: tuple[tuple[int, ...], ...] = ((1, 2, 3),), **config: Any
+    ) -> WatchedCluster:
         spec = ClusterSpec(
             kafka,
             mode,
@@ -113,7 +115,7 @@ def build(monkeypatch: pytest.MonkeyPatch) -> Build:
             NetworkSpec(LATENCY, 0),
             {name.replace("_", "."): value for name, value in config.items()},
         )
-        return Watched(monkeypatch, Cluster.build(spec, 3))
+        return WatchedCluster(monkeypatch, Cluster.build(spec, 3))
 
     return made
 
@@ -309,7 +311,7 @@ def test_markers_wait_for_a_connection_and_verifications_for_versions_too(monkey
     """Broker 2 coordinates; broker 1 has restarted, and leads a partition of the transactions again."""
     plan = replace(producer("p", "tx", TransactionPlan(5)), interval_us=50 * MS)
     made = replace(spec("3.9", [plan], {"broker.session.timeout.ms": 3_000}), network=NetworkSpec(LATENCY, 0))
-    watched = Watched(monkeypatch, Cluster.build(made, 11))
+    watched = WatchedCluster(monkeypatch, Cluster.build(made, 11))
     watched.run(2 * SECOND)
     assert watched.got(1, WriteTxnMarkersRequest, source=2)
     assert watched.attempts == []
@@ -331,7 +333,7 @@ def test_markers_wait_for_a_connection_and_verifications_for_versions_too(monkey
 # --- purposes beside each other ---------------------------------------------------------------------------------------
 
 
-class Others:
+class RecordingNode:
     """A process that records its messages, and responds to ApiVersions."""
 
     def __init__(self, network: Network, node: int) -> None:
@@ -361,7 +363,7 @@ class Process:
         self.failed: list[tuple[int, int]] = []
         for number, kind in enumerate(self.kinds):
             kind.failed = lambda peer, number=number: self.failed.append((number, peer))
-        self.other = Others(self.network, 2)
+        self.other = RecordingNode(self.network, 2)
         self.network.add(1, "broker 1", self)
         self.network.add(2, "broker 2", self.other)
 

@@ -31,28 +31,28 @@ ALL = 1_000_000
 SIZE = 1_000
 
 
-class Ask(NamedTuple):
+class Request(NamedTuple):
     """A request of some size."""
 
     name: Any
     size: int = SIZE
 
 
-class Word(NamedTuple):
+class StrictResponse(NamedTuple):
     """A response that must not arrive twice."""
 
     name: Any
     size: int = SIZE
 
 
-class Echo(NamedTuple):
+class PlainResponse(NamedTuple):
     """A response that may arrive twice."""
 
     name: Any
     size: int = SIZE
 
 
-KINDS = {Ask: REQUEST, Word: STRICT_ANSWER, Echo: ANSWER}
+KINDS = {Request: REQUEST, StrictResponse: STRICT_ANSWER, PlainResponse: ANSWER}
 
 
 def _size(message: Any) -> int:
@@ -85,8 +85,8 @@ def got(world: World, node: int) -> list[tuple[int, Any]]:
 
 def open_connection(world: World, one: int = A, other: int = B) -> None:
     """Let both sides send a message, and advance the time by a second."""
-    world.send(one, other, Ask("hello"))
-    world.send(other, one, Word("hello"))
+    world.send(one, other, Request("hello"))
+    world.send(other, one, StrictResponse("hello"))
     world.run(world.network.kernel.now + SECOND)
     for node in world.nodes.values():
         node.seen.clear()
@@ -98,8 +98,8 @@ def open_connection(world: World, one: int = A, other: int = B) -> None:
 def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_one_before(world: World) -> None:
     shape(world, A, B, 1, rate=10_000)
     for name in "abc":
-        world.send(A, B, Ask(name, 500))
-    world.send(B, A, Ask("back", 500))
+        world.send(A, B, Request(name, 500))
+    world.send(B, A, Request("back", 500))
     world.run(SECOND)
     assert got(world, B) == [(50 * MS * n + LATENCY, name) for n, name in enumerate("abc", 1)]
     assert got(world, A) == [(LATENCY, "back")]
@@ -108,18 +108,18 @@ def test_a_message_takes_its_bytes_on_top_of_the_latency_and_queues_behind_the_o
 def test_of_two_limits_on_a_link_the_lower_holds(world: World) -> None:
     shape(world, A, B, 1, rate=10_000)
     shape(world, A, B, 2, rate=2_500)
-    world.send(A, B, Ask("x", 500))
+    world.send(A, B, Request("x", 500))
     world.run(SECOND)
     assert got(world, B) == [(200 * MS + LATENCY, "x")]
     world.network.troubles.lift(2)
-    world.send(A, B, Ask("y", 500))
+    world.send(A, B, Request("y", 500))
     world.run(2 * SECOND)
     assert got(world, B)[1:] == [(SECOND + 50 * MS + LATENCY, "y")]
 
 
 def test_a_new_limit_holds_for_the_rest_of_what_is_under_way(world: World) -> None:
     shape(world, A, B, 1, rate=1_000)
-    world.send(A, B, Ask("x", 1_000))
+    world.send(A, B, Request("x", 1_000))
     world.run(400 * MS)
     shape(world, A, B, 1, rate=6_000)
     world.run(SECOND)
@@ -129,8 +129,8 @@ def test_a_new_limit_holds_for_the_rest_of_what_is_under_way(world: World) -> No
 def test_all_wires_of_a_link_share_its_limit(world: World) -> None:
     shape(world, A, B, 1, rate=1_000)
     exchange = world.network.exchange(A, B, 0)
-    world.send(A, B, Ask("shared wire", 500))
-    exchange.ask(1, Ask("exchange", 500), idle=False)
+    world.send(A, B, Request("shared wire", 500))
+    exchange.ask(1, Request("exchange", 500), idle=False)
     world.run(5 * SECOND)
     assert got(world, B) == [(500 * MS + LATENCY, "shared wire"), (SECOND + LATENCY, "exchange")]
 
@@ -139,11 +139,11 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(wo
     shape(world, A, B, 1, rate=1_000)
     shape(world, A, B, 2, rate=2_000, cards=OUT)
     for name in "abc":
-        world.send(A, B, Ask(name, 1_000))
+        world.send(A, B, Request(name, 1_000))
     world.run(1_200 * MS)
     world.network.troubles.lift(1)
     world.network.troubles.lift(2)
-    world.send(A, B, Ask("d"))
+    world.send(A, B, Request("d"))
     world.run(2 * SECOND)
     assert got(world, B) == [(1_200 * MS + LATENCY, name) for name in "abcd"]
     assert world.network.link(A, B).trouble is None
@@ -153,7 +153,7 @@ def test_what_waits_for_its_turn_is_sent_at_once_in_order_when_the_limit_goes(wo
 def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(world: World) -> None:
     shape(world, A, B, 1, rate=1_000, cards=OUT | INTO)
     for name in "abc":
-        world.send(A, B, Ask(name, 1_000))
+        world.send(A, B, Request(name, 1_000))
     world.run(1_500 * MS)
     world.network.troubles.lift(1)
     world.run(2 * SECOND)
@@ -163,14 +163,14 @@ def test_what_is_further_on_its_way_goes_first_when_a_card_is_free(world: World)
 def test_a_cut_takes_what_waits_for_its_turn_and_mending_sends_it_again_in_order(world: World) -> None:
     shape(world, A, B, 1, rate=1_000)
     for name in "ab":
-        world.send(A, B, Ask(name, 1_000))
+        world.send(A, B, Request(name, 1_000))
     world.run(500 * MS)
     world.network.cut(A, B, 7)
-    world.send(A, B, Ask("c", 1_000))
+    world.send(A, B, Request("c", 1_000))
     world.run(5 * SECOND)
     assert got(world, B) == []
     world.network.mend(A, B, 7)
-    world.send(A, B, Ask("d", 1_000))
+    world.send(A, B, Request("d", 1_000))
     world.run(20 * SECOND)
     first = 6 * SECOND + RETRANSMIT_US + LATENCY
     assert got(world, B) == [
@@ -184,7 +184,7 @@ def test_the_system_of_a_killed_process_still_sends_what_waits_and_a_dead_machin
 ) -> None:
     shape(world, A, B, 1, rate=1_000)
     for name in "ab":
-        world.send(A, B, Ask(name, 1_000))
+        world.send(A, B, Request(name, 1_000))
     world.run(SECOND + 1)
     getattr(world.network, stop)(A)
     world.run(9 * SECOND)
@@ -202,7 +202,7 @@ def delays(count: int, size: int, loss: int, seed: int = 3) -> list[int]:
     for number in range(count):
         at = number * 60 * SECOND
         world.run(at)
-        world.send(A, B, Ask(number, size))
+        world.send(A, B, Request(number, size))
     world.run(count * 60 * SECOND)
     for at, number in got(world, B):
         found.append(at - number * 60 * SECOND - LATENCY)
@@ -228,7 +228,7 @@ def test_what_is_behind_a_lost_segment_waits_for_it() -> None:
     shape(world, A, B, 1, loss=300_000)
     for number in range(200):
         world.run(number * 10 * MS)
-        world.send(A, B, Ask(number, 100))
+        world.send(A, B, Request(number, 100))
     world.run(60 * SECOND)
     assert [name for _at, name in got(world, B)] == list(range(200))
     times = [at for at, _name in got(world, B)]
@@ -239,17 +239,17 @@ def test_what_is_behind_a_lost_segment_waits_for_it() -> None:
 def test_a_connection_that_loses_everything_is_reset_and_both_ends_are_told(world: World) -> None:
     open_connection(world)
     shape(world, A, B, 1, loss=ALL)
-    world.send(A, B, Ask("lost"))
+    world.send(A, B, Request("lost"))
     world.run(20 * SECOND)
-    world.send(A, B, Ask("behind it"))
-    world.send(B, A, Word("passes"))
+    world.send(A, B, Request("behind it"))
+    world.send(B, A, StrictResponse("passes"))
     world.run(SECOND + GIVEN_UP_US - 1)
     assert got(world, A) == [(20 * SECOND + LATENCY, "passes")]
     world.network.troubles.lift(1)
     world.run(90 * SECOND)
     assert got(world, A)[1:] == [(SECOND + GIVEN_UP_US, "reset")]
     assert got(world, B) == [(SECOND + GIVEN_UP_US, "reset")]
-    world.send(A, B, Ask("new connection"))
+    world.send(A, B, Request("new connection"))
     world.run(91 * SECOND)
     assert got(world, B)[1:] == [(90 * SECOND + LATENCY, "new connection")]
 
@@ -258,7 +258,7 @@ def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(wor
     open_connection(world)
     shape(world, A, B, 1, loss=ALL)
     shape(world, A, B, 2, loss=ALL)
-    world.send(A, B, Ask("lost"))
+    world.send(A, B, Request("lost"))
     world.run(3 * SECOND)
     world.network.troubles.lift(1)
     world.run(4 * SECOND)
@@ -271,26 +271,26 @@ def test_a_connection_with_a_hole_breaks_soon_after_nothing_is_lost_any_more(wor
 def test_who_closes_a_doomed_connection_itself_has_a_new_one(world: World) -> None:
     open_connection(world)
     shape(world, A, B, 1, loss=ALL)
-    world.send(A, B, Ask("lost"))
+    world.send(A, B, Request("lost"))
     world.run(5 * SECOND)
     world.network.troubles.lift(1)
     NodeContext(world.network, A).abandon(B)
     world.run(6 * SECOND)
     assert got(world, A) == got(world, B) == [(5 * SECOND, "reset")]
-    world.send(A, B, Ask("passes"))
+    world.send(A, B, Request("passes"))
     world.run(90 * SECOND)
     assert got(world, B)[1:] == [(6 * SECOND + LATENCY, "passes")]
     assert len(got(world, A)) == 1
 
 
 def test_draws_of_losses_are_of_a_stream_of_their_own_and_only_while_something_is_lost(world: World) -> None:
-    world.send(A, B, Ask("x"))
+    world.send(A, B, Request("x"))
     assert world.network.troubles.save()[-1] == ()
     shape(world, A, B, 1, loss=1)
-    world.send(A, B, Ask("x", 3 * MSS))
+    world.send(A, B, Request("x", 3 * MSS))
     assert world.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
     world.network.troubles.lift(1)
-    world.send(A, B, Ask("x"))
+    world.send(A, B, Request("x"))
     assert world.network.troubles.save()[-1] == (("loss:link:node 1>node 2", 3),)
 
 
@@ -306,19 +306,19 @@ def test_chances_of_several_faults_are_independent() -> None:
 
 def test_only_answers_are_late_and_they_keep_their_order(world: World) -> None:
     shape(world, B, A, 1, answer_us=300 * MS)
-    for message in (Word("answer 1"), Ask("question"), Word("answer 2")):
+    for message in (StrictResponse("answer 1"), Request("question"), StrictResponse("answer 2")):
         world.send(B, A, message)
     world.run(100 * MS)
     world.network.troubles.lift(1)
-    world.send(B, A, Word("answer 3"))
-    world.send(B, A, Ask("question 2"))
+    world.send(B, A, StrictResponse("answer 3"))
+    world.send(B, A, Request("question 2"))
     world.run(SECOND)
     late = 300 * MS + LATENCY
     assert got(world, A) == [
         (LATENCY, "question"), (100 * MS + LATENCY, "question 2"), (late, "answer 1"), (late, "answer 2"),
         (late, "answer 3"),
     ]  # fmt: skip
-    world.send(B, A, Word("answer 4"))
+    world.send(B, A, StrictResponse("answer 4"))
     world.run(2 * SECOND)
     assert got(world, A)[-1] == (SECOND + LATENCY, "answer 4")
     assert world.network.link(B, A).trouble is None
@@ -330,7 +330,7 @@ def test_two_faults_hold_answers_up_together_and_jitter_is_drawn() -> None:
     shape(world, B, A, 2, answer_us=50 * MS, answer_jitter_us=40 * MS)
     for number in range(100):
         world.run(number * SECOND)
-        world.send(B, A, Word(number))
+        world.send(B, A, StrictResponse(number))
     world.run(200 * SECOND)
     extra = [at - number * SECOND - LATENCY for at, number in got(world, A)]
     assert len(extra) == 100
@@ -341,11 +341,11 @@ def test_two_faults_hold_answers_up_together_and_jitter_is_drawn() -> None:
 def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(world: World) -> None:
     open_connection(world)
     shape(world, B, A, 1, repeats=ALL)
-    world.send(B, A, Word("answer"))
-    world.send(B, A, Ask("no answer"))
+    world.send(B, A, StrictResponse("answer"))
+    world.send(B, A, Request("no answer"))
     world.run(SECOND + LATENCY)
     assert [name for _at, name in got(world, A)] == ["answer", "no answer"]
-    world.send(A, B, Ask("on its way"))
+    world.send(A, B, Request("on its way"))
     world.run(2 * SECOND)
     assert got(world, A)[2:] == got(world, B) == [(SECOND + LATENCY + 1, "reset")]
 
@@ -353,17 +353,17 @@ def test_an_answer_that_comes_twice_makes_its_receiver_close_the_connection(worl
 def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_does_not(world: World) -> None:
     open_connection(world)
     shape(world, B, A, 1, repeats=ALL)
-    world.send(B, A, Word("answer"))
+    world.send(B, A, StrictResponse("answer"))
     world.network.pause(A)
     world.run(5 * SECOND)
     assert got(world, A) == []
     world.network.resume(A)
     world.run(6 * SECOND)
     assert got(world, A) == [(5 * SECOND, "answer"), (5 * SECOND, "reset")]
-    world.send(B, A, Word("answer"))
+    world.send(B, A, StrictResponse("answer"))
     world.network.crash(A)
     world.network.restart(A)
-    world.send(A, B, Ask("of a new life"))
+    world.send(A, B, Request("of a new life"))
     world.run(7 * SECOND)
     assert len(got(world, A)) == 2
 
@@ -371,7 +371,7 @@ def test_a_paused_receiver_closes_the_connection_when_it_goes_on_and_a_new_life_
 def test_who_knows_what_to_do_with_a_second_answer_gets_it(world: World) -> None:
     shape(world, B, A, 1, repeats=ALL)
     for name in "ab":
-        world.send(B, A, Echo(name))
+        world.send(B, A, PlainResponse(name))
     world.run(SECOND)
     assert [name for _at, name in got(world, A)] == ["a", "a", "b", "b"]
     assert got(world, B) == []
@@ -383,13 +383,13 @@ def test_who_knows_what_to_do_with_a_second_answer_gets_it(world: World) -> None
 def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(world: World) -> None:
     open_connection(world)
     exchange = world.network.exchange(A, B, 0)
-    world.send(A, B, Ask("there"))
-    world.send(B, A, Word("back"))
-    world.send(A, C, Ask("to another"))
-    exchange.ask(1, Ask("exchange"), idle=False)
+    world.send(A, B, Request("there"))
+    world.send(B, A, StrictResponse("back"))
+    world.send(A, C, Request("to another"))
+    exchange.ask(1, Request("exchange"), idle=False)
     world.run(SECOND + LATENCY // 2)
     assert world.network.troubles.sever(A, B)
-    world.send(A, B, Ask("new"))
+    world.send(A, B, Request("new"))
     world.run(2 * SECOND)
     now = SECOND + LATENCY // 2
     assert got(world, A) == [(now, "reset")]
@@ -400,10 +400,10 @@ def test_a_reset_ends_what_is_on_its_way_and_tells_both_ends_once(world: World) 
 def test_a_new_connection_does_not_wait_for_what_was_on_the_old_one(world: World) -> None:
     open_connection(world)
     world.network.slow_down(A, B, ((1, 9 * SECOND, 0),))
-    world.send(A, B, Ask("slow"))
+    world.send(A, B, Request("slow"))
     world.network.slow_down(A, B, ())
     world.network.troubles.sever(A, B)
-    world.send(A, B, Ask("new"))
+    world.send(A, B, Request("new"))
     world.run(20 * SECOND)
     assert got(world, B) == [(SECOND, "reset"), (SECOND + LATENCY, "new")]
 
@@ -420,9 +420,9 @@ def test_without_a_connection_there_is_nothing_to_reset(world: World) -> None:
 def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(world: World) -> None:
     open_connection(world)
     shape(world, B, A, 1, rate=1_000)
-    world.send(B, A, Ask("waits", 5_000))
+    world.send(B, A, Request("waits", 5_000))
     world.network.cut(A, B, 7)
-    world.send(A, B, Ask("held"))
+    world.send(A, B, Request("held"))
     world.run(2 * SECOND)
     world.network.troubles.sever(A, B)
     world.network.mend(A, B, 7)
@@ -434,9 +434,9 @@ def test_what_is_held_by_a_cut_or_waits_for_its_turn_ends_with_the_connection(wo
 def test_a_paused_process_handles_what_it_had_received_before_it_hears_of_the_reset(world: World) -> None:
     open_connection(world)
     world.network.pause(B)
-    world.send(A, B, Ask("received"))
+    world.send(A, B, Request("received"))
     world.run(2 * SECOND)
-    world.send(A, B, Ask("on its way"))
+    world.send(A, B, Request("on its way"))
     world.network.troubles.sever(A, B)
     world.run(3 * SECOND)
     world.network.resume(B)
@@ -455,16 +455,16 @@ def test_the_news_of_a_crash_is_late_and_requests_into_the_dead_connection_are_n
     world.network.crash(B)
     world.run(start + SECOND)
     world.network.restart(B)
-    world.send(A, B, Ask("into the old connection"))
-    world.send(A, B, Word("answer"))  # It returns on the connection of the request.
-    world.send(C, B, Ask("first"))
+    world.send(A, B, Request("into the old connection"))
+    world.send(A, B, StrictResponse("answer"))  # It returns on the connection of the request.
+    world.send(C, B, Request("first"))
     world.run(start + 10 * SECOND - 1)
     assert got(world, A) == []
     assert got(world, C) == [(start + LATENCY, "reset")]
     assert [name for _at, name in got(world, B)] == ["answer", "first"]
     world.run(start + 11 * SECOND)
     assert got(world, A) == [(start + 10 * SECOND, "reset")]
-    world.send(A, B, Ask("second"))
+    world.send(A, B, Request("second"))
     world.run(start + 12 * SECOND)
     assert got(world, B)[-1] == (start + 11 * SECOND + LATENCY, "second")
 
@@ -476,7 +476,7 @@ def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(world: World) -> 
     world.network.restart(B)
     world.run(5 * SECOND)
     NodeContext(world.network, A).abandon(B)
-    world.send(A, B, Ask("new connection"))
+    world.send(A, B, Request("new connection"))
     world.run(30 * SECOND)
     assert got(world, A) == []
     assert got(world, B) == [(5 * SECOND + LATENCY, "new connection")]
@@ -485,10 +485,10 @@ def test_who_finds_out_by_its_own_timeout_is_not_told_any_more(world: World) -> 
 def test_what_is_sent_to_a_process_that_is_down_brings_no_second_news(world: World) -> None:
     open_connection(world)
     shape(world, B, A, 1, close_us=10 * SECOND)
-    world.send(A, B, Ask("on its way"))
+    world.send(A, B, Request("on its way"))
     world.network.crash(B)
     world.run(5 * SECOND)
-    world.send(A, B, Ask("later"))
+    world.send(A, B, Request("later"))
     world.run(60 * SECOND)
     assert got(world, A) == [(11 * SECOND, "reset")]
 
@@ -511,7 +511,7 @@ def test_news_of_an_old_life_does_not_reach_a_new_one(world: World) -> None:
     world.network.crash(A)
     world.network.restart(A)
     world.network.restart(B)
-    world.send(A, B, Ask("new"))
+    world.send(A, B, Request("new"))
     world.run(30 * SECOND)
     assert got(world, A) == []
     assert [name for _at, name in got(world, B)] == ["new"]
@@ -530,8 +530,8 @@ def trouble(world: World) -> None:
 
 def talk(world: World, rounds: int) -> None:
     for number in range(rounds):
-        world.send(A, B, Ask(number, 700))
-        world.send(B, A, Word(number))
+        world.send(A, B, Request(number, 700))
+        world.send(B, A, StrictResponse(number))
         world.run(world.network.kernel.now + 130 * MS)
 
 
@@ -597,7 +597,7 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
         if verb == "send":
             for _time in range(fault):
                 number += 1
-                kind = Word if number % 3 == 0 else Ask
+                kind = StrictResponse if number % 3 == 0 else Request
                 world.send(source, target, kind(number, 100 * fault * fault * fault))
                 sent.setdefault((source, target, kind.__name__), []).append((network.kernel.now, number))
         elif verb == "shape":
@@ -637,7 +637,7 @@ def test_every_message_arrives_once_and_in_order_or_its_connection_broke_and_bot
     for node in (A, B, C):
         for peer in (A, B, C):
             if node != peer:
-                world.send(node, peer, Ask((node, peer)))
+                world.send(node, peer, Request((node, peer)))
     world.run(world.network.kernel.now + 10 * SECOND)
     for node in (A, B, C):
         heard = [detail[1].name for _at, what, detail in world.seen(node)[-4:] if what == "message"]
