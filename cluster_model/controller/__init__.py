@@ -1,6 +1,6 @@
-"""The control plane: who leads which partition, and how brokers learn of it.
+"""The control plane: partition leadership, and how brokers learn of it.
 
-committed_state: the decided state of partitions and topics, and metadata that a fault holds back.
+committed_state: the committed state of partitions and topics, and metadata updates that a fault delays.
 cluster_parts: disks, topics and replicas of a new cluster, and the interface of its control plane.
 immediate_controller: a controller that decides at once, for the hand-stepped cluster.
 

@@ -1,4 +1,4 @@
-"""The parts that a cluster is put together from, and the interface of the control plane among them."""
+"""Parts that a cluster is built from, and the interface of its control plane."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ from cluster_model.spec.cluster_spec import RIVAL, ClusterSpec, ProducerSpec, To
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Brokers' disks and the controller's state, before anybody has been told anything."""
+    """Brokers' disks and the controller's state of a new cluster, before any broker has metadata."""
 
     profile: Profile
     config: BrokerConfig
@@ -35,11 +35,11 @@ class Parts:
     lineages: dict[str, Lineages]
     registry: TopicRegistry
     keys: dict[str, ProducerKeys]
-    """Producer → the keys of its records, of those that have any."""
+    """Keys of the records of each producer that writes keyed records, by producer name."""
 
 
 def placement_of(topic: TopicSpec, spec: ClusterSpec, streams: Streams) -> tuple[tuple[int, ...], ...]:
-    """Assignment of each partition: as given, else spread as Kafka's controller of that mode does.
+    """Return the replica assignment of each partition: as given, else spread as Kafka's controller of that mode does.
 
     Raises:
         ModelError: more replicas than brokers, or an unknown broker.
@@ -75,7 +75,7 @@ def build_parts(
     live: Mapping[int, int],
     whole: Mapping[str, Lineages] | None = None,
 ) -> Parts:
-    """Create every topic's partitions and replicas; with ``whole``, their batches are looked up in those logs.
+    """Create the partitions and replicas of every topic; with ``whole``, batches are looked up in those logs.
 
     Raises:
         ModelError: the spec contradicts itself, or has a configuration that its release lacks.
@@ -91,25 +91,27 @@ def build_parts(
     metadata = {broker.id: BrokerMetadata() for broker in spec.brokers}
     settings = TopicSettings(profile, spec.config, spec.writeback_us)
 
-    of_producers = {name: _keys_of(each) for each in spec.producers if each.keys for name in _processes_of(each)}
+    producer_keys = {
+        name: _keys_of(producer) for producer in spec.producers if producer.keys for name in _processes_of(producer)
+    }
 
     def keys(topic: str, partition: str) -> dict[str, KeyModel]:
-        number = int(partition.rpartition("-")[2])
+        index = int(partition.rpartition("-")[2])
         return {
-            name: key_model(name, topic, number, of_producers[name])
-            for each in spec.producers
-            if each.topic == topic and each.keys
-            for name in _processes_of(each)
+            name: key_model(name, topic, index, producer_keys[name])
+            for producer in spec.producers
+            if producer.topic == topic and producer.keys
+            for name in _processes_of(producer)
         }
 
     registry = TopicRegistry(profile, config, settings, committed, metadata, emit, keys, streams.seed, whole)
     for topic in spec.topics:
         registry.begin(topic.name, placement_of(topic, spec, streams), topic.config, live)
-    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry, of_producers)
+    return Parts(profile, config, committed, metadata, registry.replicas, registry.lineages, registry, producer_keys)
 
 
 def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
-    """What one broker knows of topics' settings at the first instant: everything."""
+    """Return the topic settings that a broker knows at the start of the cluster: all of them."""
     settings = TopicSettings(profile, spec.config, spec.writeback_us)
     for topic in spec.topics:
         settings.configure(topic.name, topic.config)
@@ -117,7 +119,7 @@ def settings_of(spec: ClusterSpec, profile: Profile) -> TopicSettings:
 
 
 def _processes_of(producer: ProducerSpec) -> tuple[str, ...]:
-    """The names that a producer's records go by: a transactional one may have a second process for a while."""
+    """Client names that a producer's records carry: a transactional producer may have a duplicate instance."""
     return (producer.name, producer.name + RIVAL) if producer.config.get("transactional.id") else (producer.name,)
 
 
@@ -125,16 +127,17 @@ def _keys_of(producer: ProducerSpec) -> ProducerKeys:
     return ProducerKeys(KeySet(producer.keys, producer.skew, producer.partitioner), producer.tombstones)
 
 
-# The interface of a control plane: its nodes, every broker's way to them, and the view of its members.
+# The interface of a control plane: its own servers, each broker's part in it, and the view of its members.
 
 
-# The view of one member of the control plane, as screens and conditions see it.
+# The view of one member of the control plane, as the TUI and playbook conditions read it.
 
 
 ControllerRole = Literal["active", "leader", "follower", "candidate", "looking", "standby", "zombie", "down"]
-"""``active``: acts as controller; ``zombie``: acts as one though there is a newer; ``standby``: waits to be one.
+"""``active``: acts as the controller; ``zombie``: acts as the controller although a newer one exists; ``standby``: can
+become the controller.
 
-``leader``, ``follower``, ``candidate`` and ``looking`` tell where a quorum's member stands that is not the controller.
+``leader``, ``follower``, ``candidate`` and ``looking`` are the states of a quorum member that is not the controller.
 """
 
 
@@ -145,105 +148,106 @@ class ControllerView:
     node: int
     name: str
     role: ControllerRole
-    """As the node itself believes; ``down`` while its process is not there."""
+    """As the node itself believes; ``down`` while its process is not running."""
     epoch: int
-    """The newest epoch that it knows of: of the quorum, or the controller epoch of a ZooKeeper-mode controller."""
+    """The newest epoch that it knows: of the quorum, or the controller epoch of a ZooKeeper-mode controller."""
     end: int
-    """End of its log, -1 where it has none."""
+    """End offset of its log, -1 if it has none."""
     committed: int
-    """What it knows to be committed of that, -1 likewise."""
+    """End of the part of its log that it knows to be committed, -1 if it has no log."""
     faults: tuple[str, ...] = ()
     """Names of the faults active on it."""
 
 
 class Server(Node, Protocol):
-    """A process of its own that belongs to the plane: a controller, a ZooKeeper server."""
+    """A separate process of the control plane: a KRaft controller or a ZooKeeper server."""
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """The process died; its memory is lost."""
 
     def started(self) -> None:
-        """The process runs again."""
+        """The process was started again."""
 
     def shut_down(self) -> None:
-        """SIGTERM: the process ends in order."""
+        """SIGTERM: the process shuts down cleanly."""
 
 
 class Plane(Protocol):
-    """One of them stands behind each cluster. What it tells here is for views and selectors, not for nodes."""
+    """Interface of the control plane of a cluster; its answers are for views and selectors, not for nodes."""
 
     servers: dict[int, tuple[str, Server]]
-    """Node id → name and node of every process that the plane has besides the brokers'."""
+    """Node id → name and node of every process of the control plane that is not a broker."""
 
     def join(self, broker: Broker, port: NodeContext, rack: str) -> Control:
-        """Make a broker's side of it; every broker joins once, before :meth:`begin`."""
+        """Make the control-plane client of a broker; every broker joins once, before :meth:`begin`."""
 
     def begin(self) -> None:
-        """Stand in a formed cluster at its first instant: all registered, all decisions told to every broker."""
+        """Start as a formed cluster: all brokers registered, all metadata known to every broker."""
 
     def controllers(self) -> tuple[int, ...]:
-        """Nodes that are or may become the controller, brokers' among them."""
+        """Nodes that are or can become the controller, including brokers."""
 
     def active(self) -> int:
-        """The node that acts as controller, NOBODY while none does. The newest by epoch, if several believe it."""
+        """The node that acts as the controller, NOBODY if there is none; if several do, the one of the newest epoch."""
 
     def controller_epoch(self) -> int:
         """Epoch of the newest controller."""
 
     def view(self) -> tuple[ControllerView, ...]:
-        """Every node of the plane as it sees itself; in ZooKeeper mode the servers, then the broker that is controller.
+        """Every node of the control plane as it sees itself; in ZooKeeper mode the servers, then the controller.
 
-        ``role`` is ``down`` where the process is not there. A new controller also emits :class:`ControllerChanged`.
+        ``role`` is ``down`` where the process is not running. A new controller also emits :class:`ControllerChanged`.
         """
 
     def is_live(self, broker: int) -> bool:
-        """Whether a broker counts as alive by the committed state: registered, and not fenced."""
+        """Whether a broker is alive by the committed state: registered, and not fenced."""
 
     def is_shutting_down(self, broker: int) -> bool:
         """Whether the controller knows a broker to be in controlled shutdown."""
 
     def broker_epoch(self, broker: int) -> int:
-        """Of a broker's registration as committed, -1 for none."""
+        """The epoch of a broker's committed registration, -1 if it has none."""
 
     def being_deleted(self, topic: str) -> bool:
-        """Whether a topic's deletion is committed, and its partitions are still there."""
+        """Whether a topic's deletion is committed while its partitions still exist."""
 
     def obeyed_epoch(self, broker: int) -> int:
-        """The newest controller epoch that a broker's process has taken up."""
+        """The newest controller epoch that a broker's process has seen."""
 
     def controller_known_to(self, broker: int) -> int:
-        """Whom a running broker takes for the active controller, NOBODY while it knows none."""
+        """The node that a running broker believes to be the active controller, NOBODY while it knows none."""
 
     @property
     def session_us(self) -> int:
-        """Silence after which a broker is given up."""
+        """The session timeout after which a silent broker is fenced, in µs."""
 
     def expire_session(self, broker: int) -> bool:
-        """Give a broker up now, as if it had been silent for its session's time; False where nobody can.
+        """Expire a broker's session now, as if its session timeout had passed; False if no node can do so.
 
-        By the ensemble in ZooKeeper mode, by the active controller in KRaft mode. The broker is told nothing.
+        The ZooKeeper ensemble or the active KRaft controller does it. The broker is not notified.
         """
 
     def depose_controller(self) -> bool:
-        """Take the active controller's office from it, its process being well; False where it has none or nobody can.
+        """Make the active controller, whose process keeps running, lose its role; False if there is none or it cannot.
 
-        In ZooKeeper mode an operator deletes /controller, in KRaft mode the quorum's leader resigns its epoch.
+        In ZooKeeper mode an operator deletes /controller, in KRaft mode the leader of the quorum resigns its epoch.
         """
 
     def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
-        """Let what a broker is told of metadata take effect that late, 0: not until :meth:`pass_metadata`.
+        """Delay the effect of metadata updates on a broker by ``delay_us``; 0: until :meth:`pass_metadata`.
 
-        ``cache_only``: in ZooKeeper mode UpdateMetadata alone, so that it leads and follows as it is told.
+        ``cache_only``: in ZooKeeper mode delay UpdateMetadata alone, so that the broker still becomes leader and
+        follower in time.
         """
 
     def pass_metadata(self, broker: int, fault: int) -> None:
-        """Undo of :meth:`hold_metadata` by that fault."""
+        """Undo :meth:`hold_metadata` of that fault."""
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election."""
+        """Run a leader election that an administrator requests."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the brokers' sides."""
+        """All state but that of the brokers' control-plane clients."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""

@@ -1,11 +1,10 @@
-"""The committed state of all topics and partitions, whatever any broker has learned of it.
+"""The committed state of all topics and partitions, independent of what any broker has learned of it.
 
-Whoever commits a decision says so here, and the truth follows at once; brokers hear of it by messages, in their own
-time, and make or delete their replicas then. So a partition may be there before any of its replicas is, and a replica
-may outlive its partition.
+The node that commits a decision records it here, at once; brokers learn of it later by messages, and create or delete
+their replicas then. So a partition can exist before any of its replicas does, and a replica can outlive its partition.
 
-A partition's lineages stay when it is deleted: a topic created again under its name goes on with new stints, so that
-the records of both are never taken for each other.
+A partition's batch stores are kept when it is deleted: a topic created again under its name adds new log branches, so
+that records of the old and the new topic are never mistaken for each other.
 """
 
 from collections import deque
@@ -37,60 +36,59 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.deterministic_math import number_of
 
-# The committed state of all partitions, whatever any node has learned of it.
-#
-# Whoever commits a decision tells it here (the quorum, the ZooKeeper ensemble, a step by hand), and it becomes
-# events. The checker, the views and the target selectors look here; no node ever does. How decisions come about is in
+# The committed state of all partitions, independent of what any node has learned of it. The node that commits a
+# decision (the quorum, the ZooKeeper ensemble, a manual step) records it here, and it becomes events. The checker, the
+# views and the target selectors read it; no node ever does. The decisions are made in
 # :mod:`cluster_model.controller.rules`.
 
 
 _PLAIN: Final = len(PartitionState._fields) - len(PartitionState._field_defaults)
-"""Fields that every partition needs, name first."""
+"""Number of fields that every partition sets, name first."""
 _NOTHING: Final = tuple(PartitionState._field_defaults.values())
-"""The rest of most partitions."""
+"""Values of the remaining fields for most partitions."""
 
 
 @dataclass(slots=True)
 class CommittedPartition:
-    """A partition as committed. Changed only by :class:`Committed`."""
+    """A partition as committed; changed only by :class:`Committed`."""
 
     state: PartitionState
-    """As it is sent to brokers."""
+    """The state that is sent to brokers."""
     topic: TopicConfig
 
     @property
     def name(self) -> str:
-        """As Kafka prints it: ``orders-0``."""
+        """Name as Kafka prints it: ``orders-0``."""
         return self.state.partition
 
     @property
     def assignment(self) -> tuple[int, ...]:
-        """Its replicas, in order; during a reassignment the old and the new ones."""
+        """Replicas, in order; during a reassignment the old and the new ones."""
         return self.state.replicas
 
     @property
     def leader(self) -> int:
-        """Who leads, -1 for nobody."""
+        """Broker id of the leader, -1 if there is none."""
         return self.state.leader
 
     @property
     def leader_epoch(self) -> int:
-        """Raised with every election."""
+        """Leader epoch; raised with every election."""
         return self.state.leader_epoch
 
     @property
     def partition_epoch(self) -> int:
-        """Raised with every change; in ZooKeeper mode the version of the state node."""
+        """Partition epoch; raised with every change. In ZooKeeper mode the version of the state znode."""
         return self.state.partition_epoch
 
     @property
     def isr(self) -> tuple[int, ...]:
-        """Who is in sync."""
+        """Broker ids of the in-sync replicas."""
         return self.state.isr
 
     @property
     def topic_id(self) -> int:
-        """Which topic of that name."""
+        """Id of the topic; tells apart topics created one after another under one name."""
         return self.state.topic_id
 
     @property
@@ -100,12 +98,12 @@ class CommittedPartition:
 
 
 def first_state(name: str, assignment: tuple[int, ...], live: Container[int], topic_id: int = 0) -> PartitionState:
-    """A partition at its creation: every live replica in the ISR, the first of them leads, epochs 0."""
+    """Return the state of a new partition: every live replica in the ISR, the first of them leader, epochs 0."""
     return created(name, assignment, lambda broker: broker in live)._replace(topic_id=topic_id)
 
 
 class Committed:
-    """All partitions, by name."""
+    """Committed partitions by name, and the events of their changes."""
 
     __slots__ = ("_at_first", "_emit", "_places", "records")
 
@@ -113,43 +111,43 @@ class Committed:
         self.records: dict[str, CommittedPartition] = {}
         self._emit = emit
         self._at_first: list[tuple[str, TopicConfig]] = []
-        """Partitions that there were before anything happened, with their settings: no keyframe has to repeat them."""
+        """Partitions that exist from the start, with their settings: a snapshot does not repeat them."""
         self._places: dict[str, int] = {}
-        """Where they are in that list."""
+        """Partition → its index in that list."""
 
     def create(self, name: str, assignment: tuple[int, ...], topic: TopicConfig, live: Container[int]) -> None:
-        """A partition to begin with: every live replica in the ISR, the first of them leads, epochs 0."""
+        """Add a partition at the start: every live replica in the ISR, the first of them leader, epochs 0."""
         self._places[name] = len(self._at_first)
         self._at_first.append((name, topic))
         self.add(created(name, assignment, lambda broker: broker in live), topic)
 
     def add(self, state: PartitionState, topic: TopicConfig) -> CommittedPartition:
-        """A new partition in a state that was decided; no event."""
+        """Add a new partition in a given state; emits no event."""
         record = self.records[state.partition] = CommittedPartition(state, topic)
         return record
 
     def delete(self, name: str) -> None:
-        """A partition is gone; no event, and nothing if there is none."""
+        """Remove a partition; emits no event, and does nothing if there is no such partition."""
         self.records.pop(name, None)
 
     def configure(self, name: str, topic: TopicConfig) -> None:
-        """A partition's topic has other settings from now on."""
+        """Replace the settings of a partition's topic."""
         self.records[name].topic = topic
 
     def commit(self, change: PartitionChange, now: int) -> bool:
-        """A decision stands: take it up, and tell what it changed.
+        """Apply a committed change and emit events for what differs.
 
-        False, and nothing, if it changes nothing or its partition was deleted.
+        Return False, without any effect, if the change changes nothing or its partition was deleted.
         """
         record = self.records.get(change.state.partition)
         if record is None or record.state == change.state:
             return False
         before, record.state = record.state, change.state
-        self._tell_leader(before, change, now)
-        self._tell_rest(before, change.state, now)
+        self._emit_leader_changes(before, change, now)
+        self._emit_other_changes(before, change.state, now)
         return True
 
-    def _tell_leader(self, before: PartitionState, change: PartitionChange, now: int) -> None:
+    def _emit_leader_changes(self, before: PartitionState, change: PartitionChange, now: int) -> None:
         after = change.state
         epochs = (after.leader_epoch, after.partition_epoch)
         # A leader that stays gets a new epoch by an election, or merely because the ISR shrank.
@@ -164,7 +162,7 @@ class Committed:
             by = LEADER if change.by == LEADER else "controller"
             self._emit(IsrChanged(now, after.partition, after.leader, *epochs, after.isr, before.isr, by))
 
-    def _tell_rest(self, before: PartitionState, after: PartitionState, now: int) -> None:
+    def _emit_other_changes(self, before: PartitionState, after: PartitionState, now: int) -> None:
         name, epochs = after.partition, (after.leader_epoch, after.partition_epoch)
         if (after.elr, after.last_known) != (before.elr, before.last_known):
             self._emit(ElrChanged(now, name, after.leader, *epochs, after.isr, after.elr, after.last_known))
@@ -175,23 +173,23 @@ class Committed:
             self._emit(AssignmentChanged(now, name, after.leader, *epochs, *assigned))
 
     def save(self) -> tuple[Any, ...]:
-        """All state: a small row per partition, with its name and its settings only if it did not begin with them."""
+        """All state: a small row per partition, with its name and settings only if it did not start with them."""
         rows: list[tuple[Any, ...]] = []
         for name, record in self.records.items():
-            state, place = record.state, self._places.get(name, -1)
+            state, index = record.state, self._places.get(name, -1)
             rest = () if state[_PLAIN:] == _NOTHING else tuple(state[_PLAIN:])
-            known = place >= 0 and record.topic is self._at_first[place][1]
-            rows.append((place if known else (name, record.topic), *state[1:_PLAIN], rest))
+            known = index >= 0 and record.topic is self._at_first[index][1]
+            rows.append((index if known else (name, record.topic), *state[1:_PLAIN], rest))
         return tuple(rows)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`: partitions that came since are gone, those that went are back."""
-        standing = dict(self.records)
+        """Undo of :meth:`save`: partitions created since are removed, deleted ones restored."""
+        current = dict(self.records)
         self.records.clear()
         for which, *plain, rest in saved:
             name, topic = self._at_first[which] if isinstance(which, int) else which
             state = PartitionState(name, *plain, *rest)
-            record = standing.get(name)
+            record = current.get(name)
             if record is None:
                 record = CommittedPartition(state, topic)
             record.state, record.topic = state, topic
@@ -200,11 +198,11 @@ class Committed:
 
 Overrides = Mapping[str, ConfigValue]
 Keys = Callable[[str, str], dict[str, KeyModel]]
-"""Topic and partition → the keys of its producers' records."""
+"""Topic and partition → the key model of each producer."""
 
 
 class TopicRegistry:
-    """Omniscient: no protocol code reads it, and a broker gets no more from it than replicas of its own."""
+    """Registry of all topics, partitions and replicas, for observers; a broker only gets its own replicas."""
 
     __slots__ = (
         "_config", "_emit", "_keys", "_last_id", "_metadata", "_profile", "_seed", "_settings", "_whole", "committed",
@@ -223,26 +221,26 @@ class TopicRegistry:
         seed: int,
         whole: Mapping[str, Lineages] | None = None,
     ) -> None:
-        """``settings`` are the topics' true ones; with ``whole``, batches are looked up in those logs."""
+        """``settings`` are the committed ones; with ``whole``, batches are looked up in those logs."""
         self.committed = committed
         self.replicas: dict[str, dict[int, Replica]] = {}
-        """Partition → broker → replica; those of deleted partitions until their broker has heard."""
+        """Partition → broker → replica; a deleted partition's replica stays until its broker has deleted it."""
         self.lineages: dict[str, Lineages] = {}
-        """Of all partitions that there ever were."""
+        """Batch stores of all partitions that ever existed."""
         self._profile = profile
         self._config = config
         self._settings = settings
         self._metadata = metadata
         self._emit = emit
         self.observer = Observer()
-        """Of every replica that is made."""
+        """Observer of every replica that is made."""
         self._keys = keys
         self._seed = seed
         self._whole = whole
         self._last_id = 0
 
     def new_topic_id(self) -> int:
-        """An id that no topic has had."""
+        """Return an id that no topic has had."""
         self._last_id += 1
         return self._last_id
 
@@ -251,25 +249,25 @@ class TopicRegistry:
         return tuple(name for name in self.committed.records if topic_of(name) == topic)
 
     def has_topic(self, topic: str) -> bool:
-        """Whether a topic has partitions; a topic that is being created is found at once."""
+        """Whether a topic has partitions; searched from the newest, so a topic being created is found quickly."""
         return any(topic_of(name) == topic for name in reversed(self.committed.records))
 
     def overrides(self, topic: str) -> Overrides:
-        """What a topic's settings were given as."""
+        """A topic's own configuration values, as given."""
         return self._settings.overrides(topic)
 
-    # -- what has been decided --------------------------------------------------------------------------------------
+    # -- committed changes ----------------------------------------------------------------------------------------
 
     def create(
         self, topic: str, placement: tuple[tuple[int, ...], ...], overrides: Overrides, live: Collection[int], now: int
     ) -> tuple[PartitionState, ...]:
-        """A new topic as any controller first has it; returns what brokers are to be told.
+        """Create a topic as any controller does at first; return the partition states to send to brokers.
 
         Raises:
-            ModelError: there is one of that name.
+            ModelError: a topic of that name exists.
         """
         if self.has_topic(topic):
-            raise ModelError(f"there is a topic {topic!r} already", code="topic_exists")
+            raise ModelError(f"topic {topic!r} already exists", code="topic_exists")
         topic_id = self.new_topic_id()
         states = tuple(
             first_state(f"{topic}-{index}", assignment, live, topic_id) for index, assignment in enumerate(placement)
@@ -280,7 +278,7 @@ class TopicRegistry:
     def add_partitions(
         self, topic: str, placement: tuple[tuple[int, ...], ...], live: Collection[int], now: int
     ) -> tuple[PartitionState, ...]:
-        """More partitions of a topic; returns what brokers are to be told.
+        """Add partitions to a topic; return the partition states to send to brokers.
 
         Raises:
             ModelError: no such topic.
@@ -297,7 +295,7 @@ class TopicRegistry:
         return states
 
     def created(self, states: tuple[PartitionState, ...], overrides: Overrides | None, now: int) -> None:
-        """Partitions were committed; ``overrides`` are their topic's, None where it was there before."""
+        """Record committed partitions; ``overrides`` are their topic's, None if the topic existed before."""
         for state in states:
             self._add(state, overrides)
             needed = self._settings.of(topic_of(state.partition)).effective_min_isr(self._profile, len(state.replicas))
@@ -316,7 +314,7 @@ class TopicRegistry:
     def begin(
         self, topic: str, placement: tuple[tuple[int, ...], ...], overrides: Overrides, live: Collection[int]
     ) -> None:
-        """A topic of the first instant: nothing is said of it, and every broker has its replicas."""
+        """Create a topic that exists from the start: no event, and every broker has its replicas."""
         topic_id = self.new_topic_id()
         for index, assignment in enumerate(placement):
             state = first_state(f"{topic}-{index}", assignment, live, topic_id)
@@ -325,7 +323,7 @@ class TopicRegistry:
                 self.make(broker, state, self._settings.of(topic))
 
     def delete(self, topic: str, now: int) -> tuple[str, ...]:
-        """A topic's deletion was committed; returns the partitions that are gone.
+        """Delete a topic whose deletion was committed; return its former partitions.
 
         Raises:
             ModelError: no such topic.
@@ -334,14 +332,14 @@ class TopicRegistry:
         if not gone:
             raise ModelError(f"no topic {topic!r}", code="no_topic")
         for partition in gone:
-            self._emit(PartitionDeleted(now, partition))  # who judges what was lost asks for its settings
+            self._emit(PartitionDeleted(now, partition))  # the checker still reads its settings
             del self.committed.records[partition]
             self._forget_empty(partition)
         self._settings.forget(topic)
         return gone
 
     def configure(self, topic: str, overrides: Overrides, now: int) -> None:
-        """A topic's settings were committed: all of its overrides, those that stay as they were included.
+        """Replace a topic's committed settings; ``overrides`` holds all of them, including unchanged ones.
 
         Raises:
             ModelError: no such topic, or a cleanup policy that the version lacks.
@@ -354,7 +352,7 @@ class TopicRegistry:
         self._emit(TopicConfigChanged(now, topic, said(overrides)))
 
     def configure_brokers(self, overrides: Overrides) -> None:
-        """The cluster-wide defaults of brokers were committed, topics' defaults among them (KIP-226)."""
+        """Replace the cluster-wide dynamic defaults of brokers, including topics' defaults (KIP-226)."""
         self._settings.reconfigure(overrides)
         self._refresh(tuple(self.committed.records))
 
@@ -362,10 +360,10 @@ class TopicRegistry:
         for partition in partitions:
             self.committed.records[partition].topic = self._settings.of(topic_of(partition))
 
-    # -- what brokers do --------------------------------------------------------------------------------------------
+    # -- replicas on brokers ----------------------------------------------------------------------------------------
 
     def make(self, broker: int, state: PartitionState, topic: TopicConfig) -> Replica:
-        """A broker's new log directory, empty."""
+        """Create an empty replica on a broker: a new log directory."""
         partition = state.partition
         lineages = self._lineages_of(partition)
         replica = Replica(
@@ -378,11 +376,11 @@ class TopicRegistry:
         return replica
 
     def find(self, broker: int, partition: str) -> Replica:
-        """The one that a keyframe speaks of."""
+        """Return the replica that a snapshot refers to."""
         return self.replicas[partition][broker]
 
     def drop(self, broker: int, partition: str) -> None:
-        """A broker deleted its log directory."""
+        """Remove a replica whose broker deleted its log directory."""
         self.replicas[partition].pop(broker, None)
         self._forget_empty(partition)
 
@@ -398,12 +396,12 @@ class TopicRegistry:
             self.lineages[partition] = known
         return known
 
-    # -- keyframes --------------------------------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------------------------------
 
     def save(self) -> tuple[Any, ...]:
-        """Which partitions and replicas there are, and the lengths of the lineages; their states are saved by others.
+        """The partitions and replicas that exist, and the lengths of their batch stores.
 
-        Records are the controller's, logs the brokers'.
+        The states themselves are saved elsewhere: partition records by the control plane, logs by the brokers.
         """
         return (
             self._last_id,
@@ -418,7 +416,7 @@ class TopicRegistry:
         """Undo of :meth:`save`: exactly those partitions and replicas, to be filled by their own ``load``.
 
         Raises:
-            ValueError: the keyframe is not of this history.
+            ValueError: the snapshot does not belong to this history.
         """
         self._last_id, settings, records, replicas, names, lengths = saved
         self._settings.load(settings)
@@ -433,10 +431,10 @@ class TopicRegistry:
         former = dict(self.replicas)
         self.replicas.clear()
         for name, holders in replicas:
-            there = former.get(name, {})
+            existing = former.get(name, {})
             self.replicas[name] = {}
             for broker in holders:
-                replica = there.get(broker)
+                replica = existing.get(broker)
                 if replica is not None and replica.log.lineages is self.lineages[name]:
                     self.replicas[name][broker] = replica
                 else:
@@ -446,7 +444,7 @@ class TopicRegistry:
         known = dict(self.lineages)
         unknown = [name for name in names if name not in (known if self._whole is None else self._whole)]
         if unknown:
-            raise ValueError(f"a keyframe with a partition {unknown[0]}, which there never was")
+            raise ValueError(f"snapshot holds partition {unknown[0]}, which never existed in this cluster")
         self.lineages.clear()
         for name, saved in zip(names, lengths, strict=True):
             ours = known.get(name)
@@ -455,64 +453,63 @@ class TopicRegistry:
             self._lineages_of(name).load(saved)
 
 
-# News that a process has, and takes up late: what a fault holds back of metadata, in order. Sans-IO.
-#
-# Several faults may hold it: their delays add up, and while one of them holds it for good nothing passes.
+# Metadata updates that a process has received and that a fault delays, in order. Sans-IO. Several faults can delay
+# them: their delays add up, and while one of them has no end, no update passes.
 
 
 NEVER: Final = -1
 
 
 class Holdback:
-    """What waits, and how long. It is of no account while no fault holds anything and nothing waits."""
+    """Queue of delayed metadata updates; it has no effect while no fault delays updates and none waits."""
 
     __slots__ = ("_delays", "_waiting")
 
     def __init__(self) -> None:
         self._delays: dict[int, int] = {}
-        """Fault → µs, 0: until it is healed."""
+        """Fault → delay in µs, 0: until the fault is healed."""
         self._waiting: deque[tuple[int, Any]] = deque()
-        """(when it came, what)."""
+        """(time received in µs, update)."""
 
     @property
     def holds(self) -> bool:
-        """Whether what comes now has to wait."""
+        """Whether a new update has to wait."""
         return bool(self._delays)
 
     @property
     def waits(self) -> bool:
-        """Whether anything waits, perhaps only until the process gets to it: what comes now must not overtake it."""
+        """Whether any update waits, perhaps only until the process handles it: a new one must not overtake it."""
         return bool(self._waiting)
 
     def hold(self, fault: int, delay_us: int) -> None:
-        """Have what comes wait that long from its coming on, 0: until :meth:`release`."""
+        """Delay each update by ``delay_us`` from its arrival; 0: until :meth:`release`."""
         self._delays[fault] = delay_us
 
     def release(self, fault: int) -> None:
-        """Undo of :meth:`hold`; what is due by that is told by :meth:`due`."""
+        """Undo :meth:`hold`; :meth:`due` then returns the updates that are due."""
         self._delays.pop(fault, None)
 
     def put(self, what: Any, now: int) -> None:
-        """Keep it until it is due."""
+        """Add an update to the queue."""
         self._waiting.append((now, what))
 
     def next_at(self) -> int:
-        """When the oldest is due, -1 if nothing waits or nobody knows."""
+        """Time at which the oldest update is due in µs, -1 if none waits or a fault has no end."""
         if not self._waiting or not all(self._delays.values()):
             return NEVER
         return self._waiting[0][0] + sum(self._delays.values())
 
     def due(self, now: int) -> Any:
-        """The oldest, if it is due, which then waits no longer; None if nothing is."""
+        """Remove and return the oldest update if it is due, else None."""
         at = self.next_at()
         return self._waiting.popleft()[1] if 0 <= at <= now else None
 
     def clear(self) -> None:
-        """The process died, and all that waited in it; what holds its news stands."""
+        """The process died and lost its waiting updates; the delays remain."""
         self._waiting.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; empty while there is none."""
+        """All state; empty if there is none."""
         if not self._delays and not self._waiting:
             return ()
         return (tuple(self._delays.items()), tuple(self._waiting))

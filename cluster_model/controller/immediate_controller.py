@@ -1,6 +1,6 @@
-"""A controller's decisions where one word is enough: nothing lies between deciding and committing.
+"""A controller whose decisions are committed at once, for manual steps and clusters without a quorum.
 
-For steps by hand, and for a controller that stands alone. It asks the rules of the profile's mode, and commits.
+It applies the rules of the profile's mode (KRaft or ZooKeeper) and commits their results.
 """
 
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ Live = Mapping[int, int]
 
 
 class Decider:
-    """Decides about partitions, and has it committed at once."""
+    """Controller that decides about partitions and commits each decision at once."""
 
     __slots__ = ("committed", "elr", "profile")
 
@@ -27,25 +27,25 @@ class Decider:
         self.committed = committed
         self.profile = profile
         self.elr = elr
-        """Whether KIP-966 is on."""
+        """Whether eligible leader replicas (KIP-966) are enabled."""
 
     def fence(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
-        """A broker is gone (``live`` no longer has it): move its leaderships, take it out of every ISR."""
-        return self._all(lambda record: self._gone(record, broker, live, f"broker {broker} fenced"), now)
+        """A broker was fenced (no longer in ``live``): move its leaderships, and remove it from every ISR."""
+        return self._all(lambda record: self._after_fencing(record, broker, live, f"broker {broker} fenced"), now)
 
     def unfence(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
-        """A broker is back: partitions without a leader may have one now."""
-        return self._all(lambda record: self._back(record, broker, live), now)
+        """A broker was unfenced: elect leaders for partitions that have none."""
+        return self._all(lambda record: self._after_unfencing(record, broker, live), now)
 
     def came_back_short(self, broker: int, live: Live, now: int) -> list[CommittedPartition]:
-        """A broker registers that had not stopped in good order: with KIP-966 nobody counts on its log any more."""
+        """A broker registered after an unclean shutdown: with KIP-966 it leaves every ISR and ELR."""
         if not self.elr:
             return []
 
         def change(record: CommittedPartition) -> PartitionChange | None:
             return kraft_partition_changes.unclean_shutdown(
                 record.state, broker, active=live.__contains__, profile=self.profile, topic=record.topic,
-                by=f"broker {broker} had not stopped in good order", elr=True,
+                by=f"broker {broker} had not shut down cleanly", elr=True,
             )  # fmt: skip
 
         return self._all(change, now)
@@ -58,7 +58,7 @@ class Decider:
     def _commit(self, change: PartitionChange | None, now: int) -> bool:
         return change is not None and self.committed.commit(change, now)
 
-    def _gone(self, record: CommittedPartition, broker: int, live: Live, by: str) -> PartitionChange | None:
+    def _after_fencing(self, record: CommittedPartition, broker: int, live: Live, by: str) -> PartitionChange | None:
         state, topic, profile = record.state, record.topic, self.profile
         if profile.kraft:
             return kraft_partition_changes.broker_gone(
@@ -71,8 +71,8 @@ class Decider:
             )
         return elected or partition_change.remove_from_isr(state, broker, profile=profile, topic=topic, by=by)
 
-    def _back(self, record: CommittedPartition, broker: int, live: Live) -> PartitionChange | None:
-        state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} is back"
+    def _after_unfencing(self, record: CommittedPartition, broker: int, live: Live) -> PartitionChange | None:
+        state, topic, profile, by = record.state, record.topic, self.profile, f"broker {broker} unfenced"
         if profile.kraft:
             return kraft_partition_changes.broker_back(
                 state, broker, active=live.__contains__, profile=profile, topic=topic, by=by, elr=self.elr
@@ -82,7 +82,7 @@ class Decider:
         return partition_change.offline_election(state, live=live.__contains__, profile=profile, topic=topic, by=by)
 
     def alter_partition(self, request: AlterPartitionRequest, live: Live, now: int) -> AlterPartitionResponse:
-        """Judge a leader's proposal, and commit it if it stands."""
+        """Validate a leader's proposed ISR, and commit it if it is valid."""
         record = self.committed.records.get(request.partition)
         if record is None:
             unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
@@ -92,7 +92,8 @@ class Decider:
             change = self._accept(record, request, live)
             self._commit(change, now)
             error = alter_partition.answer_error(change, request)
-        # The answer names the asker's epoch: one that the change itself raised reaches the leader as a decision.
+        # The response carries the requested epoch: an epoch that the change itself raises reaches the leader by
+        # metadata.
         return AlterPartitionResponse(
             request.partition, error, request.leader_epoch, record.isr, record.partition_epoch, request.correlation
         )
@@ -113,7 +114,7 @@ class Decider:
         )
 
     def elect_leaders(self, partition: str, live: Live, now: int, *, unclean: bool) -> KafkaError:
-        """An administrator's election (KIP-460): of the first replica, or of any live one where nobody leads."""
+        """Run an administrator's election (KIP-460): of the preferred replica, or of any live one if ``unclean``."""
         record = self.committed.records[partition]
         state, topic, profile, by = record.state, record.topic, self.profile, "administrator"
         active = live.__contains__
@@ -129,7 +130,7 @@ class Decider:
         return KafkaError.NONE
 
     def elect_by_hand(self, partition: str, leader: int, now: int, *, unclean: bool, live: Live) -> KafkaError:
-        """A hand-stepped election of anyone who may lead, or of any replica when ``unclean``; ISR members must live."""
+        """Elect a given leader in a manual step; any replica if ``unclean``. ISR members must be alive."""
         record = self.committed.records[partition]
         if leader not in record.assignment:
             return KafkaError.INVALID_REQUEST
@@ -142,7 +143,7 @@ class Decider:
     def _elected_by_hand(
         self, record: CommittedPartition, leader: int, live: Live, *, unclean: bool
     ) -> PartitionChange | None:
-        """The rules of the mode, told that nobody but the wanted leader is there to lead."""
+        """Apply the rules of the mode as if the wanted leader were the only live replica."""
         topic, profile, by = record.topic, self.profile, "step"
         isr = tuple(broker for broker in record.isr if broker in live or broker == leader)
         if profile.kraft:
@@ -160,9 +161,9 @@ class Decider:
         )
 
     def drop_by_hand(self, partition: str, broker: int, now: int, *, live: Live) -> KafkaError:
-        """A hand-stepped removal from the ISR, as the controller does for a broker that it has given up."""
+        """Remove a broker from the ISR in a manual step, as the controller does for a broker that it fences."""
         record = self.committed.records[partition]
         changed = broker in record.isr and self._commit(
-            self._gone(record, broker, live, f"broker {broker} dropped"), now
+            self._after_fencing(record, broker, live, f"broker {broker} dropped"), now
         )
         return KafkaError.NONE if changed else KafkaError.INVALID_REQUEST

@@ -206,7 +206,7 @@ class IsrEligibility(Invariant):
         if not profile.kraft or self.ground.plane is None or (len(event.isr) == 1 and not profile.elr):
             return
         for broker in event.isr:
-            if not self._is_active(broker) and not event.by.startswith(f"broker {broker} is back"):
+            if not self._is_active(broker) and not event.by.startswith(f"broker {broker} unfenced"):
                 detail = (
                     f"broker {event.leader} was elected with the ISR {listed(event.isr)}, and broker {broker} is "
                     f"fenced or shutting down"

@@ -1,7 +1,8 @@
-"""A broker's side of KRaft mode: registration, heartbeats, metadata and proposals (``BrokerLifecycleManager``).
+"""A broker's part in KRaft mode: registration, heartbeats, metadata and AlterPartition requests.
 
-Where a broker is a controller too (``process.roles=broker,controller``) its peer is a voter, and the controller lives
-in here: one process, one replay of the log, one fate.
+It stands for Kafka's ``BrokerLifecycleManager``, ``MetadataLoader``, ``AlterPartitionManager`` and
+``ForwardingManager`` in one broker. A broker that is a controller too (``process.roles=broker,controller``) has a voter
+of the quorum and the controller in the same process: they share one replay of the log, and stop together.
 """
 
 from collections.abc import Callable, Mapping
@@ -38,27 +39,26 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitionResponse
 from cluster_model.protocol.versions import Profile
 
-# A broker's lifecycle (``BrokerLifecycleManager``): registration, heartbeats, shutdown.
-#
-# It never fences itself. While no controller answers it serves on in its last known role, and goes on asking.
+# The lifecycle of a broker (``BrokerLifecycleManager``): registration, heartbeats, shutdown. A broker never fences
+# itself: while no controller answers it keeps serving in its last known role, and keeps retrying.
 
 
 CATCHING_UP_US: Final = 10_000
-"""Between heartbeats until the broker has replayed its own registration."""
+"""Interval between heartbeats until the broker has replayed its own registration."""
 SHUTTING_DOWN_US: Final = 50_000
-"""Between heartbeats while the controller moves its leaderships."""
+"""Interval between heartbeats while the controller moves its leaderships."""
 FIRST_BACKOFF_US: Final = 100_000
 MOST_BACKOFF_US: Final = 9_000_000
 JITTER_PERCENT: Final = 2
 SHUTDOWN_TIMEOUT_US: Final = 300_000_000
-"""How long a controlled shutdown waits for the controller (``BrokerServer.shutdown``)."""
+"""Longest wait of a controlled shutdown for the controller (``BrokerServer.shutdown``)."""
 
 NEXT: Final = "lifecycle"
 DEADLINE: Final = "lifecycle deadline"
 
 
 class BrokerState(IntEnum):
-    """``BrokerState`` of Kafka's metrics."""
+    """States of a broker, as ``BrokerState`` in Kafka's metrics."""
 
     NOT_RUNNING = 0
     STARTING = 1
@@ -69,23 +69,23 @@ class BrokerState(IntEnum):
 
 
 class LifecycleOwner(Protocol):
-    """Whose life it is."""
+    """Callbacks of a broker lifecycle to the broker that it belongs to."""
 
     def registered_as(self, epoch: int) -> None:
-        """The controller has accepted the registration."""
+        """The controller accepted the registration."""
 
     def caught_up(self) -> None:
-        """The broker has replayed the log up to its own registration, and may load its logs."""
+        """The broker has replayed the log up to its own registration, and can load its logs."""
 
     def may_halt(self) -> None:
-        """The process may end: nothing depends on it any more, or nobody can be asked."""
+        """The process can end: the controller has moved its leaderships, or cannot be reached."""
 
     def give_up(self) -> None:
-        """The process ends: it could not register in time."""
+        """End the process: it could not register in time."""
 
 
 class BrokerLifecycle:
-    """One broker's."""
+    """Registration, heartbeats and controlled shutdown of one broker (``BrokerLifecycleManager``)."""
 
     __slots__ = (
         "_correlation", "_failures", "_former", "_jitter", "_living", "_metadata_offset", "_port", "_rack",
@@ -103,21 +103,21 @@ class BrokerLifecycle:
         metadata_offset: Callable[[], int],
         living: LifecycleOwner,
     ) -> None:
-        """``metadata_offset`` tells the offset of the last record that the broker has replayed.
+        """``metadata_offset`` returns the offset of the last record that the broker has replayed.
 
-        A process that has not registered after ``registration_us`` of the settings ends itself.
+        A process that is not registered after ``registration_us`` of the settings ends itself.
         """
         self.channel = channel
         self.state = BrokerState.NOT_RUNNING
         self.epoch = -1
         self.previous_epoch = -1
-        """The broker epoch that a clean shutdown left on disk, until the next start has read it; -1 for none."""
+        """Broker epoch that a clean shutdown left on disk, until the next start has read it; -1 for none."""
         self._former = -1
-        """What the start has read there."""
+        """Broker epoch of the previous process that this start read from disk, -1 for none."""
         self.ready = False
-        """Whether its logs are loaded, so that it does not want to be fenced any more."""
+        """Whether its logs are loaded, so that it no longer asks to stay fenced."""
         self.unfenced = False
-        """Whether the controller has told this process once that it is not fenced any more."""
+        """Whether the controller has reported this process unfenced at least once."""
         self._port = port
         self._rack = rack
         self._times = times
@@ -128,44 +128,45 @@ class BrokerLifecycle:
         self._failures = 0
         self._correlation = 0
         self._serial = 0
-        """Of the timer that says when to speak next; all others are of the past."""
+        """Serial number of the timer for the next request; earlier timers are ignored."""
 
     def begin(self, epoch: int) -> None:
-        """Stand in a formed cluster, registered and unfenced."""
+        """Start in a formed cluster, registered and unfenced."""
         self.epoch = epoch
         self.state = BrokerState.RUNNING
         self.ready = self.unfenced = True
-        # Brokers do not beat as one: the first heartbeat comes after a share of the interval.
+        # Heartbeats of brokers are not synchronous: the first one comes after a part of the interval.
         self._after(self._times.heartbeat_us * (8 + self._port.node_id % 8) // 16)
 
     def come_up(self, *, clean: bool) -> None:
-        """The process starts; ``clean``: it found the mark of a clean shutdown, in which the broker epoch stands."""
+        """Start the process; ``clean``: it found the marker of a clean shutdown, which holds the broker epoch."""
         self._former = self.previous_epoch if clean else -1
         self.previous_epoch = -1
 
     def start(self) -> None:
-        """The process has come up: register."""
+        """Register, once the process has started."""
         self.state = BrokerState.STARTING
         self._port.timer(self._settings.registration_us, DEADLINE, int(BrokerState.STARTING))
-        self._speak()
+        self._send_next()
 
     def logs_loaded(self) -> None:
-        """The broker can serve, as soon as it is not fenced any more."""
+        """The logs are loaded: the broker can serve as soon as it is unfenced."""
         self.ready = True
         if self.state is BrokerState.RECOVERY:
-            self._speak()
+            self._send_next()
 
     def shut_down(self) -> None:
-        """SIGTERM: go on serving until the controller has moved what this broker leads.
+        """SIGTERM: continue to serve until the controller has moved the leaderships of this broker.
 
-        With ``controlled.shutdown.enable`` off nobody is told: it leads, for all others, until its session lapses.
+        Without ``controlled.shutdown.enable`` the controller is not notified: the broker remains leader for all others
+        until its session expires.
         """
         if not self._settings.controlled_shutdown:
             self._end()
         elif self.state in (BrokerState.RECOVERY, BrokerState.RUNNING):
             self.state = BrokerState.PENDING_CONTROLLED_SHUTDOWN
             self._port.timer(SHUTDOWN_TIMEOUT_US, DEADLINE, int(self.state))
-            self._speak()
+            self._send_next()
         elif self.state in (BrokerState.NOT_RUNNING, BrokerState.STARTING):
             self._end()
 
@@ -188,18 +189,18 @@ class BrokerLifecycle:
         self._after(backoff - spread + self._jitter.below(2 * spread + 1))
 
     def on_timer(self, timer: tuple[Any, ...]) -> None:
-        """Its timers: time to speak, or a deadline."""
+        """Handle a timer: send the next request, or check a deadline."""
         if timer[0] == NEXT:
             if timer[1] == self._serial:
-                self._speak()
+                self._send_next()
         elif timer[1] == self.state:
             if self.state is BrokerState.STARTING and self.epoch < 0:
                 self._living.give_up()
             elif self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
                 self._end()
 
-    def _speak(self) -> None:
-        """Register, or send a heartbeat; what is still under way is waited for."""
+    def _send_next(self) -> None:
+        """Send a registration or a heartbeat, unless a request is still in flight."""
         self._serial += 1
         if self.channel.busy or self.state in (BrokerState.NOT_RUNNING, BrokerState.SHUTTING_DOWN):
             return
@@ -219,7 +220,7 @@ class BrokerLifecycle:
         )  # fmt: skip
 
     def registration_answered(self, response: BrokerRegistrationResponse) -> None:
-        """Registered, or refused for now."""
+        """Handle the response to a registration: registered, or rejected for now."""
         if self.channel.answered(response) is None:
             return
         if response.error != KafkaError.NONE:
@@ -228,10 +229,10 @@ class BrokerLifecycle:
         self._failures = 0
         self.epoch = response.broker_epoch
         self._living.registered_as(self.epoch)
-        self._speak()
+        self._send_next()
 
     def heartbeat_answered(self, response: BrokerHeartbeatResponse) -> None:
-        """How the controller sees this broker, and what that means for it."""
+        """Handle the response to a heartbeat: the controller's view of this broker, and the next state."""
         request = self.channel.answered(response)
         if request is None:
             return
@@ -259,10 +260,10 @@ class BrokerLifecycle:
         self._after_answer(request, delay)
 
     def _after_answer(self, request: BrokerHeartbeatRequest, delay: int) -> None:
-        """The next heartbeat, at once where this one did not say what the broker wants by now."""
+        """Schedule the next heartbeat; send it at once if the last one did not carry the broker's current wish."""
         stops = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
         if request.want_fence == self.ready or request.want_shut_down != stops:
-            self._speak()
+            self._send_next()
         else:
             self._after(delay)
 
@@ -289,7 +290,7 @@ class BrokerLifecycle:
 
 
 STARTUP_US: Final = 2_000_000
-"""From the start of the process until it registers. Kafka has no figure for it; a small broker takes a few seconds."""
+"""From the start of the process until it registers. Kafka has no such setting; a small broker takes a few seconds."""
 STARTED: Final = "kraft started"
 LOADED: Final = "kraft loaded"
 HEARTBEATS: Final = "heartbeat channel"
@@ -300,11 +301,11 @@ FORWARDED: Final = "forwarding channel"
 PeerOf = Callable[[NodeContext, MetadataListener, ProcessConnections], QuorumPeer]
 ControllerOf = Callable[[NodeContext, QuorumPeer, MetadataImage], QuorumController]
 Told = Callable[[int, tuple[Record, ...]], None]
-"""What the observer is told of a committed batch: its offset and records."""
+"""Observer of committed batches: base offset and records."""
 
 
 class KraftControl:
-    """A broker's."""
+    """Control-plane client of one broker in KRaft mode."""
 
     __slots__ = (
         "_alarm",
@@ -317,9 +318,9 @@ class KraftControl:
         "_lifecycle",
         "_loaded_at",
         "_loader",
+        "_on_batch",
         "_port",
         "_proposals",
-        "_told",
         "controller",
         "handlers",
         "peer",
@@ -339,24 +340,24 @@ class KraftControl:
         jitter: Stream,
         peer_of: PeerOf,
         controller_of: ControllerOf | None,
-        told: Told,
+        on_batch: Told,
     ) -> None:
-        """``peer_of`` makes its member of the quorum, ``controller_of`` its controller, if it is to have one."""
+        """``peer_of`` makes its quorum member, ``controller_of`` its controller (None if it is to have none)."""
         self.registered = False
         self.runs = True
-        """Whether there is a process."""
+        """Whether the process is running."""
         self._broker = broker
         self._port = port
         self._base = base
         self._late_port = profile.late_port
-        self._told = told
+        self._on_batch = on_batch
         self._loaded_at = 0
-        """When the logs of this life are loaded."""
+        """Time at which the logs of this process are loaded."""
         self.peer = peer_of(port, self, broker.connections)
         self.peer.on_left = broker.halt
         self._loader = MetadataLoader(port.node_id, MetadataImage(base), self)
         self._committed = self._loader.image
-        """What the node has of the log; the loader has one of its own while its news are held back."""
+        """Image of all committed records; the loader has one of its own while a fault delays metadata."""
         self._held = Holdback()
         self._alarm = Alarm(port, HELD)
         self.controller = None if controller_of is None else controller_of(port, self.peer, self._committed)
@@ -380,14 +381,15 @@ class KraftControl:
 
     @property
     def broker_epoch(self) -> int:
-        """Of its registration, as it knows it; -1 for none."""
+        """Broker epoch of its registration as the broker knows it, -1 for none."""
         return self._lifecycle.epoch
 
     @property
     def listening(self) -> ListenerState:
-        """Acceptors start when the image is published (``BrokerServer.startup``), since 3.5 when it is unfenced too.
+        """State of the broker's listeners.
 
-        Before 3.5 the port is bound when the process starts, long before (KAFKA-14658).
+        Acceptors start when the image is published (``BrokerServer.startup``), since 3.5 only when the broker is also
+        unfenced. Before 3.5 the port is bound when the process starts, long before (KAFKA-14658).
         """
         lifecycle = self._lifecycle
         if lifecycle.unfenced if self._late_port else lifecycle.ready:
@@ -397,23 +399,23 @@ class KraftControl:
 
     @property
     def image(self) -> MetadataImage:
-        """Metadata as this broker has it."""
+        """The metadata image of this broker."""
         return self._loader.image
 
     @property
     def state(self) -> str:
-        """Where it is in its life, for views."""
+        """Name of its lifecycle state, for views."""
         return self._lifecycle.state.name
 
     def begin(self, epoch: int) -> None:
-        """Stand in a formed cluster at its first instant."""
+        """Start in a formed cluster."""
         self.registered = True
         self._lifecycle.begin(epoch)
         self._loader.begin()
         self._broker.serve()
 
     def _channel(self, name: str, timeout_us: int) -> ControllerChannel:
-        """Requests of one kind to the controller, over a connection of their own."""
+        """Make the channel for requests of one kind to the controller, over a connection of its own."""
         channel = self._broker.connections.open(timeout_us, asks_versions=True)
         requests = ControllerChannel(channel.client, name, self.peer, timeout_us)
         channel.failed = requests.on_disconnect
@@ -422,19 +424,19 @@ class KraftControl:
     # -- the process --------------------------------------------------------------------------------------------------
 
     def told_controller(self) -> int:
-        """The broker itself: it hands requests on (KIP-590)."""
+        """The broker itself: it forwards requests to the controller (KIP-590)."""
         return self._port.node_id
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
-        """By the metadata that it has replayed."""
+        """Dynamic configuration of a broker, by the metadata that it has replayed."""
         return self._loader.image.config("broker", name)
 
     def fenced_brokers(self) -> tuple[int, ...]:
-        """By the metadata that it has replayed (``BrokerRegistration.fenced``)."""
+        """Fenced brokers, by the metadata that it has replayed (``BrokerRegistration.fenced``)."""
         return tuple([known.broker for known in self._loader.image.brokers.values() if known.fenced])
 
     def started(self, after_us: int) -> None:
-        """The process comes up. It serves once the log told it of its own registration, and its logs are loaded."""
+        """The process started. It serves once it has replayed its own registration and its logs are loaded."""
         self.runs = True
         self._loaded_at = self._port.now + after_us
         self._loader.image.reset(self._base)
@@ -463,7 +465,7 @@ class KraftControl:
         self._lifecycle.shut_down()
 
     def on_timer(self, timer: Payload) -> bool:
-        """Its timers, those of its parts, and its controller's."""
+        """Handle a timer of this client, of its parts, or of its controller."""
         name = timer[0]
         if name in (NEXT, DEADLINE):
             self._lifecycle.on_timer(timer)
@@ -489,23 +491,23 @@ class KraftControl:
         return True
 
     def on_disconnect(self, peer: int) -> None:
-        """All its connections are among the broker's, which tell those that they are for."""
+        """Does nothing: its connections are the broker's, which notify their users themselves."""
 
-    # -- the quorum's word --------------------------------------------------------------------------------------------
+    # -- callbacks of the quorum --------------------------------------------------------------------------------------
 
     def on_leader(self, epoch: int) -> None:
-        """The process has become the active controller."""
+        """The quorum member of this process became the leader: activate its controller."""
         if self.controller is not None:
             self.controller.on_leader(epoch)
 
     def on_resigned(self) -> None:
-        """It is no longer."""
+        """The quorum member of this process lost the leadership: deactivate its controller."""
         if self.controller is not None:
             self.controller.on_resigned()
 
     def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
-        """A committed batch."""
-        self._told(base_offset, records)
+        """Apply a committed batch, or queue it while a fault delays metadata."""
+        self._on_batch(base_offset, records)
         if self._loader.image is not self._committed:
             self._committed.replay(base_offset, records)
         if self._held.holds or self._held.waits:
@@ -516,13 +518,13 @@ class KraftControl:
         if self.controller is not None:
             self.controller.on_committed(base_offset + len(records))
 
-    # -- news that come late ------------------------------------------------------------------------------------------
+    # -- delayed metadata ----------------------------------------------------------------------------------------------
 
     def hold_metadata(self, fault: int, delay_us: int) -> None:
-        """Let the loader take up committed records that late, 0: not until :meth:`pass_metadata`.
+        """Delay the loader's replay of committed records by ``delay_us``; 0: until :meth:`pass_metadata`.
 
-        Its member of the quorum goes on, so do heartbeats, which tell how far the broker has got; so does a controller
-        in the same process, which replays the log for itself.
+        Its quorum member is not affected, and neither are heartbeats, which report how far the broker has replayed. A
+        controller in the same process replays the log on its own.
         """
         if self._loader.image is self._committed:
             self._loader.image = MetadataImage(self._base)
@@ -530,7 +532,7 @@ class KraftControl:
         self._held.hold(fault, delay_us)
 
     def pass_metadata(self, fault: int) -> None:
-        """Undo of :meth:`hold_metadata` by that fault; the process takes up what is due when it next runs."""
+        """Undo :meth:`hold_metadata` of that fault; the process replays what is due when it next runs."""
         self._held.release(fault)
         if self._held.waits:
             self._alarm.want(self._port.now)
@@ -538,7 +540,7 @@ class KraftControl:
             self._catch_up()
 
     def _catch_up(self) -> None:
-        """Take up what is due, and be as ever once nothing is held."""
+        """Replay what is due; drop the separate image once nothing is delayed."""
         while (batch := self._held.due(self._port.now)) is not None:
             self._loader.replay(*batch)
         if self._held.holds:
@@ -548,7 +550,7 @@ class KraftControl:
         else:
             self._loader.image = self._committed
 
-    # -- the lifecycle's word -----------------------------------------------------------------------------------------
+    # -- callbacks of the lifecycle ---------------------------------------------------------------------------------
 
     def registered_as(self, epoch: int) -> None:
         """The controller accepted the registration."""
@@ -556,11 +558,11 @@ class KraftControl:
         self._broker.registered_anew()
 
     def caught_up(self) -> None:
-        """The broker knows what the log says of itself: now it loads its logs."""
+        """The broker has replayed its own registration: it now loads its logs."""
         self._port.timer(max(0, self._loaded_at - self._port.now), LOADED)
 
     def may_halt(self) -> None:
-        """The process ends in order; if it is a controller too, that ends first (``KafkaRaftServer.shutdown``)."""
+        """Shut the process down; if it is a controller too, that stops first (``KafkaRaftServer.shutdown``)."""
         self._lifecycle.previous_epoch = self._lifecycle.epoch
         if self.controller is None:
             self._broker.halt()
@@ -568,36 +570,36 @@ class KraftControl:
             self.peer.leave()
 
     def give_up(self) -> None:
-        """The process could not register in time."""
-        self._port.exit("could not register with the controllers")
+        """End the process, which could not register in time."""
+        self._port.exit("could not register with the controller in time")
 
-    # -- news for the broker ------------------------------------------------------------------------------------------
+    # -- callbacks of the loader ---------------------------------------------------------------------------------------
 
     def take(self, decisions: MetadataUpdate) -> None:
-        """Lead, follow and know what was decided."""
+        """Apply metadata changes: leadership, followers and the metadata cache."""
         self._broker.take(decisions)
 
     def forget(self, partition: str) -> None:
-        """A partition is gone, and the replica with it."""
+        """Remove a deleted partition and its replica."""
         self._broker.forget(partition)
         self._broker.stop_replica(partition, delete=True)
 
     def clean_up(self, assigned: Mapping[str, int]) -> None:
-        """Logs that are left of former partitions go."""
+        """Delete logs of partitions that are no longer assigned to the broker."""
         self._broker.delete_strays(assigned)
 
     def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
-        """A topic's own configurations."""
+        """Apply a topic's own configuration."""
         self._broker.configure_topic(topic, overrides)
 
     def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
-        """The broker's dynamic configurations; what it cannot take it goes without."""
+        """Apply the broker's dynamic configuration; values that it cannot apply are skipped."""
         self._broker.update_config(overrides)
 
-    # -- proposals ----------------------------------------------------------------------------------------------------
+    # -- ISR changes ---------------------------------------------------------------------------------------------------
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """A leader wants another ISR."""
+        """Request a change of the ISR that a leader proposes."""
         self._proposals.propose(proposal)
 
     def _isr_answered(self, response: AlterPartitionResponse) -> None:
@@ -614,7 +616,7 @@ class KraftControl:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's and the plane's."""
+        """Undo of :meth:`save`, to be called after those of the network and the control plane."""
         (
             self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
             alarm, held,

@@ -1,6 +1,6 @@
-"""Registrations, heartbeats and levels of features at the active controller (``ClusterControlManager``). Sans-IO.
+"""Broker registrations, heartbeats and feature levels at the active controller (``ClusterControlManager``). Sans-IO.
 
-A broker may lead and be in an ISR only while it is registered, not fenced, and not shutting down.
+A broker can lead and be in an ISR only while it is registered, not fenced, and not shutting down.
 """
 
 from collections.abc import Mapping
@@ -43,32 +43,31 @@ from cluster_model.protocol.features import (
 )
 from cluster_model.protocol.versions import ELR_FEATURE, Profile
 
-# Sessions of brokers as the active controller keeps them, in its memory alone (``BrokerHeartbeatManager``). Sans-IO.
-#
-# A new active controller knows of no contact, so it counts every broker that the log does not have fenced as heard of
-# in this moment: a failover of the controller gives each another whole session.
+# Sessions of brokers, which the active controller keeps in memory only (``BrokerHeartbeatManager``). Sans-IO. A new
+# active controller has no last contact of any broker, so it counts every broker that is not fenced in the log as just
+# contacted: a controller failover gives each broker another full session.
 
 
 NEVER: Final = -1
 
 
 class BrokerSession:
-    """A broker's contact with the controller."""
+    """Last contact of a broker with the controller, and how far it has replayed the log."""
 
     __slots__ = ("contact", "fenced", "metadata_offset", "shutdown_offset")
 
     def __init__(self, contact: int, *, fenced: bool) -> None:
         self.contact = contact
-        """When it was last heard of."""
+        """Time of its last heartbeat or registration in µs."""
         self.fenced = fenced
         self.metadata_offset = NEVER
-        """How far it has replayed the log, by its own word."""
+        """Offset up to which it reports to have replayed the log."""
         self.shutdown_offset = NEVER
-        """End of the log when its controlled shutdown began."""
+        """End offset of the log when its controlled shutdown began."""
 
 
 class HeartbeatManager:
-    """All sessions of one active controller."""
+    """Sessions of all brokers at one active controller (``BrokerHeartbeatManager``)."""
 
     __slots__ = ("_session_us", "sessions")
 
@@ -77,20 +76,20 @@ class HeartbeatManager:
         self._session_us = session_us
 
     def activate(self, brokers: dict[int, Registration], now: int) -> None:
-        """Begin with what the log knows; everybody counts as heard of now."""
+        """Start with the brokers in the log; each counts as contacted now."""
         self.sessions = {broker: BrokerSession(now, fenced=known.fenced) for broker, known in brokers.items()}
 
     def clear(self) -> None:
-        """No longer the active controller."""
+        """Forget all sessions: no longer the active controller."""
         self.sessions = {}
 
     def valid(self, broker: int, now: int) -> bool:
-        """Whether a broker has a session that has not run out; a fenced one has none."""
+        """Whether a broker has a session that has not expired; a fenced broker has none."""
         session = self.sessions.get(broker)
         return session is not None and not session.fenced and now < session.contact + self._session_us
 
     def touch(self, broker: int, now: int, *, fenced: bool, metadata_offset: int = NEVER) -> None:
-        """Heard of a broker; ``fenced`` is how it stands from here on."""
+        """Record a contact of a broker, and whether it is fenced from now on."""
         session = self.sessions.get(broker)
         if session is None:
             session = self.sessions[broker] = BrokerSession(now, fenced=fenced)
@@ -101,29 +100,29 @@ class HeartbeatManager:
             session.shutdown_offset = NEVER
 
     def fence(self, broker: int) -> None:
-        """A broker is fenced; it has no session from here on."""
+        """End the session of a broker that was fenced."""
         session = self.sessions.get(broker)
         if session is not None:
             session.fenced = True
             session.shutdown_offset = NEVER
 
     def remove(self, broker: int) -> None:
-        """A broker is unregistered."""
+        """Remove a broker that was unregistered."""
         self.sessions.pop(broker, None)
 
     def shutting_down(self, broker: int, end: int) -> None:
-        """A broker's controlled shutdown is under way; the first call tells at which end of the log it began."""
+        """Record that a controlled shutdown is in progress; the first call sets the log end at which it began."""
         session = self.sessions[broker]
         if session.shutdown_offset == NEVER:
             session.shutdown_offset = end
 
     def next_deadline(self) -> int:
-        """When the next session runs out, -1 with none."""
+        """Time at which the next session expires in µs, -1 if there is none."""
         contacts = [session.contact for session in self.sessions.values() if not session.fenced]
         return min(contacts) + self._session_us if contacts else NEVER
 
     def stale(self, now: int) -> int:
-        """The broker whose session ran out first, -1 with none: one is fenced at a time."""
+        """The broker whose session expired first, -1 if none did: brokers are fenced one at a time."""
         late = [
             (session.contact, broker)
             for broker, session in self.sessions.items()
@@ -132,9 +131,9 @@ class HeartbeatManager:
         return min(late)[1] if late else NEVER
 
     def next_state(self, known: Registration, request: BrokerHeartbeatRequest, *, leads: bool) -> BrokerControlState:
-        """What a broker becomes by its heartbeat; ``leads``: some partition.
+        """Return the state that a heartbeat brings a broker to; ``leads``: whether it leads any partition.
 
-        A controller that has only just taken over lets a controlled shutdown begin anew.
+        A new active controller restarts a controlled shutdown that began under its predecessor.
         """
         session = self.sessions[known.broker]
         state = (
@@ -144,9 +143,7 @@ class HeartbeatManager:
         )  # fmt: skip
         begun = state is not BrokerControlState.CONTROLLED_SHUTDOWN or session.shutdown_offset != NEVER
         active = [
-            other.metadata_offset
-            for other in self.sessions.values()
-            if not other.fenced and other.shutdown_offset == NEVER
+            peer.metadata_offset for peer in self.sessions.values() if not peer.fenced and peer.shutdown_offset == NEVER
         ]
         return next_state(
             state,
@@ -175,7 +172,7 @@ class HeartbeatManager:
 
 
 class ClusterControl:
-    """Decisions about brokers over one image."""
+    """Decides about registrations and the fencing of brokers, from one metadata image."""
 
     __slots__ = ("_image", "_profile", "_replication", "heartbeats")
 
@@ -190,10 +187,10 @@ class ClusterControl:
     def register(
         self, request: BrokerRegistrationRequest, end: int, now: int
     ) -> tuple[list[Record], BrokerRegistrationResponse]:
-        """A process says that it is a broker; ``end`` is the offset of the next record.
+        """Register a broker's process; ``end`` is the offset of the next record.
 
-        While the old session of another process is valid it is refused: a broker that comes back fast has to wait until
-        its former life is given up.
+        The registration is rejected while the session of another process of that broker is valid: a broker that
+        restarts fast has to wait until its former session expires.
         """
         number, broker = request.correlation, request.broker
         known = self._image.brokers.get(broker)
@@ -201,28 +198,28 @@ class ClusterControl:
         if other and self.heartbeats.valid(broker, now):
             return [], BrokerRegistrationResponse(number, KafkaError.DUPLICATE_BROKER_REGISTRATION, -1)
         if known is not None and not other:
-            again = RegisterBrokerRecord(
+            renewed = RegisterBrokerRecord(
                 broker, known.incarnation, known.epoch, request.rack, known.fenced, known.in_controlled_shutdown
             )
             self.heartbeats.touch(broker, now, fenced=known.fenced)
-            return [again], BrokerRegistrationResponse(number, KafkaError.NONE, known.epoch)
-        records: list[Record] = [] if known is None else self._former_life_over(known, request)
+            return [renewed], BrokerRegistrationResponse(number, KafkaError.NONE, known.epoch)
+        records: list[Record] = [] if known is None else self._end_former_session(known, request)
         epoch = end + len(records)
         records.append(RegisterBrokerRecord(broker, request.incarnation, epoch, request.rack))
         self.heartbeats.touch(broker, now, fenced=True)
         return records, BrokerRegistrationResponse(number, KafkaError.NONE, epoch)
 
-    def _former_life_over(self, known: Registration, request: BrokerRegistrationRequest) -> list[Record]:
-        """With KIP-966 a process that cannot show the epoch of a clean shutdown has stopped uncleanly."""
+    def _end_former_session(self, known: Registration, request: BrokerRegistrationRequest) -> list[Record]:
+        """Fence the former process; with KIP-966 a wrong clean-shutdown epoch means an unclean shutdown."""
         broker = known.broker
         if self._profile.elr and request.previous_epoch != known.epoch:
-            return self._replication.forgotten(broker, f"broker {broker} had not stopped cleanly")
-        return [] if known.fenced else self._replication.gone(broker, f"broker {broker} registered anew")
+            return self._replication.forgotten(broker, f"broker {broker} had not shut down cleanly")
+        return [] if known.fenced else self._replication.gone(broker, f"broker {broker} registered again")
 
     def heartbeat(
         self, request: BrokerHeartbeatRequest, end: int, now: int
     ) -> tuple[list[Record], BrokerHeartbeatResponse]:
-        """A broker lives; what it wants to be may change what it is."""
+        """Handle a broker's heartbeat: renew its session, and change its state as it requests."""
         number, broker = request.correlation, request.broker
         known = self._image.brokers.get(broker)
         if known is None:
@@ -252,7 +249,7 @@ class ClusterControl:
         if state is BrokerControlState.UNFENCED:
             if not known.fenced:
                 return []
-            back = self._replication.back(broker, f"broker {broker} is back")
+            back = self._replication.back(broker, f"broker {broker} unfenced")
             return [*back, BrokerRegistrationChangeRecord(broker, epoch, UNFENCE)]
         if state is BrokerControlState.CONTROLLED_SHUTDOWN:
             if known.in_controlled_shutdown:
@@ -261,7 +258,7 @@ class ClusterControl:
             return [BrokerRegistrationChangeRecord(broker, epoch, in_controlled_shutdown=True), *gone]
         if known.fenced:
             return []
-        why = "shut down" if state is BrokerControlState.SHUTDOWN_NOW else "asked to be fenced"
+        why = "shut down" if state is BrokerControlState.SHUTDOWN_NOW else "requested to be fenced"
         return self._fencing(known, why)
 
     def _fencing(self, known: Registration, why: str) -> list[Record]:
@@ -269,11 +266,11 @@ class ClusterControl:
         return [*gone, BrokerRegistrationChangeRecord(known.broker, known.epoch, FENCE, why=why)]
 
     def fence_stale(self, now: int) -> list[Record]:
-        """Fence the one broker whose session ran out first; nothing if none did."""
+        """Fence the one broker whose session expired first, if there is one."""
         return self.expire(self.heartbeats.stale(now))
 
     def expire(self, broker: int) -> list[Record]:
-        """A broker's session is over: fence it; nothing for one that is not known, or fenced already."""
+        """End a broker's session and fence it; does nothing for one that is unknown or already fenced."""
         known = self._image.brokers.get(broker)
         if known is None:
             return []
@@ -283,7 +280,7 @@ class ClusterControl:
         return self._fencing(known, "session timed out")
 
     def unregister(self, broker: int) -> tuple[KafkaError, list[Record]]:
-        """Forget a broker for good."""
+        """Unregister a broker permanently."""
         known = self._image.brokers.get(broker)
         if known is None:
             return KafkaError.BROKER_ID_NOT_REGISTERED, []
@@ -293,17 +290,16 @@ class ClusterControl:
         return KafkaError.NONE, [*records, UnregisterBrokerRecord(broker, known.epoch)]
 
 
-# Levels of features at the active controller (``FeatureControlManager``). Sans-IO.
-#
-# Levels are those that the cluster was formed with: what Kafka refuses is refused here by the same error, and a change
-# that Kafka would make is FEATURE_UPDATE_FAILED, for the rules of a running cluster stay what they are.
+# Feature levels at the active controller (``FeatureControlManager``). Sans-IO. Levels are fixed when the cluster is
+# formed: what Kafka rejects is rejected here with the same error, and a change that Kafka would make fails with
+# FEATURE_UPDATE_FAILED, because the rules of a running cluster do not change.
 
 
-_FIXED: Final = "levels of features are those that the cluster was formed with"
+_FIXED: Final = "feature levels are fixed when the cluster is formed"
 
 
 class FeatureControl:
-    """Decisions about the features of one cluster."""
+    """Validates updates of feature levels of one cluster."""
 
     __slots__ = ("_features", "_whole")
 
@@ -312,15 +308,15 @@ class FeatureControl:
         self._whole = profile.atomic_feature_updates
 
     def update(self, request: UpdateFeaturesRequest) -> UpdateFeaturesResponse:
-        """The result of each update; the last one of a feature counts."""
+        """Return the result of each update; the last update of a feature counts."""
         updates = {update.feature: update for update in request.updates}
         proposed = {name: feature.level for name, feature in self._features.items()}
         proposed.update({name: update.level for name, update in updates.items()})
         results = []
         for name, update in sorted(updates.items()):
-            refused = self._refused(update, proposed)
-            if refused:
-                results.append(AdminError(name, KafkaError.INVALID_UPDATE_VERSION, refused))
+            reason = self._reject_reason(update, proposed)
+            if reason:
+                results.append(AdminError(name, KafkaError.INVALID_UPDATE_VERSION, reason))
             elif not request.validate_only and update.level != self._features[name].level:
                 results.append(AdminError(name, KafkaError.FEATURE_UPDATE_FAILED, _FIXED))
             else:
@@ -331,8 +327,8 @@ class FeatureControl:
             return UpdateFeaturesResponse(number, failed[0].error, f"{failed[0].name}: {failed[0].message}", ())
         return UpdateFeaturesResponse(number, KafkaError.NONE, "", tuple(results))
 
-    def _refused(self, update: FeatureUpdate, proposed: Mapping[str, int]) -> str:
-        """Why Kafka refuses an update, empty if it does not (``FeatureControlManager.updateFeature``)."""
+    def _reject_reason(self, update: FeatureUpdate, proposed: Mapping[str, int]) -> str:
+        """Why Kafka rejects an update, empty if it does not (``FeatureControlManager.updateFeature``)."""
         level = update.level
         if update.type not in tuple(UpgradeType):
             return f"found upgrade type {update.type}, allowed are 1 to 3"
@@ -342,19 +338,19 @@ class FeatureControl:
         if not feature.lowest <= level <= feature.highest:
             return f"found level {level}, supported are {feature.lowest} to {feature.highest}"
         if level < feature.level and update.type == UpgradeType.UPGRADE:
-            return f"found level {level}, which is a downgrade from {feature.level}, by an upgrade"
+            return f"found a downgrade from level {feature.level} to {level}, allowed by upgrade type 2 or 3 only"
         if level > feature.level and update.type != UpgradeType.UPGRADE:
-            return f"found level {level}, which is an upgrade from {feature.level}, by a downgrade"
+            return f"found an upgrade from level {feature.level} to {level}, allowed by upgrade type 1 only"
         if update.feature == METADATA_FEATURE:
-            return _metadata_refused(level, feature)
+            return _metadata_reject_reason(level, feature)
         if update.feature == ELR_FEATURE and level and proposed[METADATA_FEATURE] < ELR_NEEDS:
-            return f"found {METADATA_FEATURE} {proposed[METADATA_FEATURE]}, needed is {ELR_NEEDS}"
+            return f"found {METADATA_FEATURE} {proposed[METADATA_FEATURE]}, allowed from {ELR_NEEDS}"
         return ""
 
 
-def _metadata_refused(level: int, feature: Feature) -> str:
+def _metadata_reject_reason(level: int, feature: Feature) -> str:
     """``updateMetadataVersion``: no downgrade over a level that changed the records, safe or not (KAFKA-13896)."""
     if level < LOWEST_BOOTSTRAP_LEVEL:
-        return f"found level {level}, allowed from {LOWEST_BOOTSTRAP_LEVEL} on"
-    lost = [each for each in CHANGED_METADATA if level < each <= feature.level]
-    return f"found level {level}, and level {lost[0]} has changed the metadata since" if lost else ""
+        return f"found level {level}, allowed from {LOWEST_BOOTSTRAP_LEVEL}"
+    crossed = [changed for changed in CHANGED_METADATA if level < changed <= feature.level]
+    return f"found level {level}, but level {crossed[0]} changed the metadata records" if crossed else ""

@@ -1,4 +1,4 @@
-"""The control plane of a KRaft cluster: its controllers, every broker's side, and what is committed."""
+"""The control plane of a KRaft cluster: controllers, control-plane clients of brokers, and committed state."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -42,13 +42,13 @@ from cluster_model.protocol.events import BrokerFenced, BrokerRegistered, Contro
 from cluster_model.protocol.messages import NOBODY, ApiVersionsRequest, ApiVersionsResponse, PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
 
-# A dedicated controller: a process of its own with a voter of the quorum (``process.roles=controller``).
+# A dedicated controller: a separate process with a voter of the quorum (``process.roles=controller``).
 
 
 class ControllerNode:
-    """The node."""
+    """A controller process that is not a broker: a quorum voter with a QuorumController."""
 
-    __slots__ = ("_base", "_handlers", "_told", "connections", "controller", "image", "peer", "runs")
+    __slots__ = ("_base", "_handlers", "_on_batch", "connections", "controller", "image", "peer", "runs")
 
     def __init__(
         self,
@@ -56,26 +56,26 @@ class ControllerNode:
         base: Base,
         peer_of: PeerOf,
         controller_of: ControllerOf,
-        told: Told,
+        on_batch: Told,
         connections: ProcessConnections,
     ) -> None:
         self.runs = True
-        """Whether there is a process."""
+        """Whether the process is running."""
         self._base = base
-        self._told = told
+        self._on_batch = on_batch
         self.image = MetadataImage(base)
-        """As committed, as far as this node knows."""
+        """Image of the records that this node knows to be committed."""
         self.connections = connections
-        """To other controllers."""
+        """Connections to other controllers."""
         self.peer = peer_of(port, self, connections)
         self.peer.on_left = lambda: port.exit("shutdown")
         self.controller = controller_of(port, self.peer, self.image)
 
-        def tell_versions(source: int, request: ApiVersionsRequest) -> None:
+        def send_versions(source: int, request: ApiVersionsRequest) -> None:
             port.send(source, ApiVersionsResponse(request.correlation))
 
         self._handlers: Handlers = {
-            **self.controller.handlers, **connections.handlers, ApiVersionsRequest: tell_versions
+            **self.controller.handlers, **connections.handlers, ApiVersionsRequest: send_versions
         }  # fmt: skip
 
     def receive(self, source: int, message: Any) -> None:
@@ -95,21 +95,21 @@ class ControllerNode:
         self.connections.disconnected(peer)
 
     def on_leader(self, epoch: int) -> None:
-        """The node has become the active controller."""
+        """The node became the leader of the quorum: activate the controller."""
         self.controller.on_leader(epoch)
 
     def on_resigned(self) -> None:
-        """It is no longer."""
+        """The node lost the leadership: deactivate the controller."""
         self.controller.on_resigned()
 
     def on_committed(self, base_offset: int, _epoch: int, records: tuple[Record, ...]) -> None:
-        """A committed batch."""
-        self._told(base_offset, records)
+        """Apply a committed batch."""
+        self._on_batch(base_offset, records)
         self.image.replay(base_offset, records)
         self.controller.on_committed(base_offset + len(records))
 
     def started(self) -> None:
-        """The process runs again, and replays the log as far as the quorum lets it."""
+        """The process was restarted; it replays the log up to the high watermark that the quorum reports."""
         self.runs = True
         self.image.reset(self._base)
         self.peer.started()
@@ -130,7 +130,7 @@ class ControllerNode:
         return (self.runs, self.peer.save(), self.image.save(), self.controller.save(), self.connections.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's."""
+        """Undo of :meth:`save`, to be called after that of the network."""
         self.runs, peer, image, controller, connections = saved
         self.connections.load(connections)
         self.peer.load(peer)
@@ -138,11 +138,11 @@ class ControllerNode:
         self.controller.load(controller)
 
 
-# What a KRaft cluster has committed, for omniscient observers: as soon as a quorum node sees it.
+# The committed state of a KRaft cluster, for observers: up to date as soon as any quorum node sees a commit.
 
 
 class KraftStatePublisher:
-    """Follows the log's committed records; the first node to see them tells it."""
+    """Publishes committed metadata records to the registry and as events, once, when the first node sees them."""
 
     __slots__ = ("_emit", "_now", "_registry", "image")
 
@@ -155,7 +155,7 @@ class KraftStatePublisher:
         self._emit = emit
 
     def told(self, base_offset: int, records: tuple[Record, ...]) -> None:
-        """A node has seen a batch committed; only the first one brings news."""
+        """Publish a batch that a node has seen committed; repeats by later nodes are ignored."""
         if base_offset < self.image.until:
             return
         for offset, record in enumerate(records, base_offset):
@@ -193,8 +193,8 @@ class KraftStatePublisher:
         self._registry.created((state,), dict(self.image.config("topic", topic)) if first else None, now)
 
     def _configured(self, record: ConfigRecord, records: tuple[Record, ...]) -> None:
-        """Settings are told of once for a batch, by its last record of a resource; a new topic's with its creation."""
-        same = [other for other in records if isinstance(other, ConfigRecord) and other[:2] == record[:2]]
+        """Publish changed settings once per batch, at the last record of a resource."""
+        same = [each for each in records if isinstance(each, ConfigRecord) and each[:2] == record[:2]]
         if same[-1] is not record:
             return
         if record.type == "topic":
@@ -215,9 +215,9 @@ _ROLES: Final[dict[Role, ControllerRole]] = {
 
 
 def base_of(spec: ClusterSpec, parts: Parts) -> Base:
-    """What the log of the formed cluster begins with: all brokers registered, all topics there.
+    """Return the initial content of the log of a formed cluster: all brokers registered, all topics created.
 
-    It stands for the records up to offset 0, so that is the broker epoch of every registration.
+    It stands for the records up to offset 0, which is therefore the broker epoch of every registration.
     """
     states = tuple(record.state for record in parts.committed.records.values())
     ids = {state.partition.rpartition("-")[0]: state.topic_id for state in states}
@@ -230,7 +230,7 @@ def base_of(spec: ClusterSpec, parts: Parts) -> Base:
 
 
 class KraftPlane:
-    """One cluster's."""
+    """Control plane of one KRaft cluster."""
 
     def __init__(
         self,
@@ -264,11 +264,11 @@ class KraftPlane:
         }
 
     def read_out_of(self, other: "KraftPlane") -> None:
-        """Keyframes of another cluster are going to be loaded: what they leave out of the log is in its store."""
+        """Prepare to load snapshots of another cluster: batches that they leave out are in its log store."""
         self._store.whole = other._store
 
     def _peer(self, port: NodeContext, listener: MetadataListener, connections: ProcessConnections) -> QuorumPeer:
-        """A member of the quorum, and its connections (``KafkaRaftManager.buildNetworkClient``)."""
+        """Make a quorum member and its connections (``KafkaRaftManager.buildNetworkClient``)."""
         stream = self._streams.named(f"raft:{port.node_id}")
         channel = connections.open(self._quorum.request_timeout_us, asks_versions=True)
         peer = QuorumPeer(port, self._spec.voters, self._store, self._quorum, stream, listener, channel.client)
@@ -285,7 +285,7 @@ class KraftPlane:
         )  # fmt: skip
 
     def _began(self, node: int, epoch: int) -> None:
-        """Whoever forms the cluster is no news."""
+        """Emit that a controller became active; the first epoch, in which the cluster forms, is no event."""
         if epoch > 1:
             broker = node if node in self._controls else NOBODY
             self._emit(ControllerChanged(self._clock.now, self._name(node), broker, epoch))
@@ -294,7 +294,7 @@ class KraftPlane:
         return f"broker {node}" if node in self._controls else f"controller {node}"
 
     def join(self, broker: Broker, port: NodeContext, rack: str) -> KraftControl:
-        """A broker's side, a controller in it where the broker is one."""
+        """Make the control-plane client of a broker, with a controller in it if the broker is one."""
         control = KraftControl(
             broker,
             port,
@@ -312,22 +312,22 @@ class KraftPlane:
         return control
 
     def begin(self) -> None:
-        """The first voter leads epoch 1, and everybody knows everything."""
+        """Start as a formed cluster: the first voter leads epoch 1, and every node has all metadata."""
         peers = (*(node.peer for node in self._nodes.values()), *(control.peer for control in self._controls.values()))
         form_quorum(peers, self._spec.voters[0], ())
         for control in self._controls.values():
             control.begin(0)
 
     def _controllers(self) -> dict[int, QuorumController]:
-        """By node id."""
-        found = {number: node.controller for number, node in self._nodes.items()}
+        """Controllers by node id."""
+        controllers = {number: node.controller for number, node in self._nodes.items()}
         for broker, control in self._controls.items():
             if control.controller is not None:
-                found[broker] = control.controller
-        return found
+                controllers[broker] = control.controller
+        return controllers
 
     def controllers(self) -> tuple[int, ...]:
-        """The voters."""
+        """Node ids of the voters."""
         return self._spec.voters
 
     def _newest(self) -> QuorumController | None:
@@ -335,19 +335,19 @@ class KraftPlane:
         return max(active, key=lambda controller: controller.epoch, default=None)
 
     def active(self) -> int:
-        """The voter that leads and acts on it, the one with the newest epoch if an older one has not noticed yet."""
+        """The active controller; if an older one has not noticed its successor yet, the one of the newest epoch."""
         newest = self._newest()
         return NOBODY if newest is None else newest.node
 
     def controller_epoch(self) -> int:
-        """The newest epoch in which anybody has become the active controller."""
+        """The newest epoch in which a node became the active controller."""
         newest = self._newest()
         return max(self._store.stints) if newest is None else newest.epoch
 
     def view(self) -> tuple[ControllerView, ...]:
-        """The voters."""
+        """The voters as each sees itself."""
         newest = self._newest()
-        found: list[ControllerView] = []
+        views: list[ControllerView] = []
         for number in self._spec.voters:
             member = self._nodes[number] if number in self._nodes else self._controls[number]
             role = _ROLES[member.peer.node.role]
@@ -357,37 +357,37 @@ class KraftPlane:
             elif controller is not None and controller.active:
                 role = "active" if controller is newest else "zombie"
             peer = member.peer
-            found.append(
+            views.append(
                 ControllerView(number, self._name(number), role, peer.epoch, peer.end, peer.high_watermark)
             )  # fmt: skip
-        return tuple(found)
+        return tuple(views)
 
     def is_live(self, broker: int) -> bool:
-        """Whether a broker is registered and not fenced, by what is committed."""
+        """Whether a broker is registered and not fenced, by the committed state."""
         known = self._truth.image.brokers.get(broker)
         return known is not None and not known.fenced
 
     def is_shutting_down(self, broker: int) -> bool:
-        """Whether that is committed of a broker's registration."""
+        """Whether a broker's registration is committed as in controlled shutdown."""
         known = self._truth.image.brokers.get(broker)
         return known is not None and known.in_controlled_shutdown
 
     def broker_epoch(self, broker: int) -> int:
-        """The offset of its registration's record."""
+        """Offset of the record of a broker's registration, NOBODY if it has none."""
         known = self._truth.image.brokers.get(broker)
         return NOBODY if known is None else known.epoch
 
     def being_deleted(self, topic: str) -> bool:
-        """Never: the record that removes a topic removes its partitions."""
+        """Never true: the record that removes a topic removes its partitions."""
         del topic
         return False
 
     def obeyed_epoch(self, broker: int) -> int:
-        """The quorum's epoch, as the broker's own member of it knows."""
+        """The quorum epoch that the broker's own quorum member knows."""
         return self._controls[broker].peer.epoch
 
     def controller_known_to(self, broker: int) -> int:
-        """The quorum's leader, as the broker's own member of it knows."""
+        """The quorum leader that the broker's own quorum member knows."""
         return self._controls[broker].peer.leader
 
     @property
@@ -396,12 +396,12 @@ class KraftPlane:
         return self._settings.session_us
 
     def expire_session(self, broker: int) -> bool:
-        """The active controller fences it as if its heartbeats were late; the next one unfences it."""
+        """Fence a broker at the active controller as if its heartbeats were late; its next heartbeat unfences it."""
         newest = self._newest()
         return newest is not None and newest.expire_session(broker)
 
     def depose_controller(self) -> bool:
-        """``KafkaRaftClient.resign``: it says so to the other voters, and may be elected again."""
+        """Make the leader resign (``KafkaRaftClient.resign``): it notifies the voters, and can be elected again."""
         newest = self._newest()
         if newest is None:
             return False
@@ -410,7 +410,7 @@ class KraftPlane:
         return True
 
     def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
-        """Of the log's committed records; a broker's cache and its roles are of one piece here."""
+        """Delay committed records at a broker; in KRaft mode its cache and its roles cannot be delayed separately."""
         del cache_only
         self._controls[broker].hold_metadata(fault, delay_us)
 
@@ -419,18 +419,18 @@ class KraftPlane:
         self._controls[broker].pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election, asked of the active controller without a message on the way."""
+        """Run an administrator's election at the active controller, without a network message."""
         newest = self._newest()
         if newest is None:
             return KafkaError.NOT_CONTROLLER
         return newest.ask_election(partition, unclean=unclean)
 
     def save(self) -> tuple[Any, ...]:
-        """The log's lengths, what is committed, and the controllers of their own."""
+        """Lengths of the log, the committed image, and the dedicated controllers."""
         return (self._store.save(), self._truth.image.save(), tuple(node.save() for node in self._nodes.values()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's and the streams'."""
+        """Undo of :meth:`save`, to be called after those of the network and the random streams."""
         store, truth, nodes = saved
         self._store.load(store)
         self._truth.image.load(truth)

@@ -1,8 +1,8 @@
-"""A broker's requests to the active controller: ISR changes, forwarded requests (``NodeToControllerChannelManager``).
+"""A broker's requests to the active controller (``NodeToControllerChannelManager``): ISR changes, forwarding.
 
-Requests wait in a queue, one is under way at a time. While no controller is known they wait; a broken connection, an
-answer NOT_CONTROLLER or none in time closes the connection and brings the same request to whoever is the controller by
-then. The quorum's own traffic says who that is.
+Requests queue, and one is in flight at a time. They wait while no controller is known. A broken connection, a
+NOT_CONTROLLER response or a timeout closes the connection, and the same request is sent again to the active controller
+of that time, which the quorum's own traffic reveals.
 """
 
 from collections.abc import Callable
@@ -17,13 +17,13 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse
 
 POLL_US: Final = 100_000
-"""How often a request that waits looks whether a controller is known by now (``InterBrokerSendThread``)."""
+"""Interval at which a waiting request checks whether a controller is known (``InterBrokerSendThread``)."""
 RECONNECT_US: Final = 50_000
-"""Pause before another try (``reconnect.backoff.ms``)."""
+"""Pause before a retry (``reconnect.backoff.ms``)."""
 
 
 class RequestInFlight(NamedTuple):
-    """A request that was sent, to whom, and when it will have taken too long."""
+    """A request that was sent, its target node, and the time at which it times out in µs."""
 
     target: int
     request: Any
@@ -31,12 +31,12 @@ class RequestInFlight(NamedTuple):
 
 
 class ControllerChannel:
-    """One of them; the broker has several, as each lets one request pass at a time."""
+    """Queue of requests to the active controller, one in flight at a time; a broker has one per kind of request."""
 
     __slots__ = ("_alarm", "_log", "_name", "_port", "_queue", "_ready_at", "_timeout_us", "flying")
 
     def __init__(self, port: NodeContext, name: str, log: MetadataLog, timeout_us: int) -> None:
-        """``name`` is that of its timer; a request is given up after ``timeout_us`` without an answer, and repeated."""
+        """``name`` names its timer; a request without a response for ``timeout_us`` is sent again."""
         self._port = port
         self._name = name
         self._log = log
@@ -48,11 +48,11 @@ class ControllerChannel:
 
     @property
     def busy(self) -> bool:
-        """Whether a request is under way or waits."""
+        """Whether a request is in flight or waiting."""
         return self.flying is not None or bool(self._queue)
 
     def send(self, request: Any) -> None:
-        """Have a request sent; it has a ``correlation`` that no other one of this channel has."""
+        """Queue a request; its ``correlation`` is unique in this channel."""
         self._queue.append(request)
         self._pump()
 
@@ -72,25 +72,25 @@ class ControllerChannel:
             self._alarm.want(now + self._timeout_us)
 
     def answered(self, response: Any) -> Any | None:
-        """An answer came: the request it belongs to; None if it is to be asked again, or is not asked any more."""
+        """Return the request that a response belongs to; None if it is to be retried, or is unknown by now."""
         flying = self.flying
         if flying is None or flying.request.correlation != response.correlation:
             return None
         self.flying = None
         if response.error == KafkaError.NOT_CONTROLLER:
             self._port.abandon(flying.target)
-            self._again(flying.request)
+            self._retry(flying.request)
             return None
         self._pump()
         return flying.request
 
-    def _again(self, request: Any) -> None:
+    def _retry(self, request: Any) -> None:
         self._queue.insert(0, request)
         self._ready_at = self._port.now + RECONNECT_US
         self._pump()
 
     def on_timer(self) -> None:
-        """Its timer rang: perhaps a request took too long, or one that waits can go."""
+        """Handle its timer: time out the request in flight, or send a waiting one."""
         if not self._alarm.rang():
             return
         flying = self.flying
@@ -99,19 +99,19 @@ class ControllerChannel:
         elif flying.deadline <= self._port.now:
             self.flying = None
             self._port.abandon(flying.target)
-            self._again(flying.request)
+            self._retry(flying.request)
         else:
             self._alarm.want(flying.deadline)
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke; what was asked through it is asked again."""
+        """A connection broke: retry the request that was sent over it."""
         flying = self.flying
         if flying is not None and flying.target == peer:
             self.flying = None
-            self._again(flying.request)
+            self._retry(flying.request)
 
     def clear(self) -> None:
-        """Nothing is asked any more."""
+        """Drop all requests."""
         self._queue.clear()
         self.flying = None
 
@@ -132,19 +132,18 @@ class ControllerChannel:
         self._alarm.load(alarm)
 
 
-# ISR changes proposed by the leaders on one broker (``AlterPartitionManager``, KIP-497).
-#
-# One request is under way at a time, with everything that waits; what comes meanwhile goes with the next. No proposal
-# is given up: it is repeated until it is answered.
+# ISR changes proposed by the leaders on one broker (``AlterPartitionManager``, KIP-497). One request is in flight at a
+# time and carries all waiting proposals; later ones go into the next. Proposals do not expire: each is repeated until
+# it is answered.
 
 
 RETRY_US: Final = 50_000
-"""Pause after an answer that refused everything."""
+"""Pause after a response that rejected the whole request."""
 AGAIN: Final = "alter partition again"
 
 
 class AlterPartitionManager:
-    """One broker's."""
+    """Sends the ISR changes that the leaders on one broker propose (``AlterPartitionManager``)."""
 
     __slots__ = ("_broker_epoch", "_correlation", "_flying", "_port", "_take", "_waiting", "channel")
 
@@ -155,23 +154,23 @@ class AlterPartitionManager:
         broker_epoch: Callable[[], int],
         take: Callable[[AlterPartitionResponse], None],
     ) -> None:
-        """``take`` gets the answers for partitions."""
+        """``take`` receives the response of each partition."""
         self._port = port
         self.channel = channel
         self._broker_epoch = broker_epoch
         self._take = take
         self._waiting: dict[str, AlterPartitionRequest] = {}
-        """Proposals without an answer, those under way included; a newer one takes the place of the older."""
+        """Unanswered proposals, including those in flight; a newer one of a partition replaces an older one."""
         self._correlation = 0
         self._flying = False
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """A leader wants another ISR."""
+        """Queue the ISR change that a leader proposes."""
         self._waiting[proposal.partition] = proposal
         self.propagate()
 
     def propagate(self) -> None:
-        """Send what waits, unless a request is under way."""
+        """Send the waiting proposals, unless a request is in flight."""
         if self._flying or not self._waiting:
             return
         self._flying = True
@@ -181,28 +180,28 @@ class AlterPartitionManager:
         self.channel.send(AlterPartitionBatchRequest(self._correlation, self._port.node_id, epoch, partitions))
 
     def answered(self, response: AlterPartitionBatchResponse) -> None:
-        """Hand the answers out; whatever was not answered is asked again."""
+        """Deliver the results of partitions to their leaders; proposals without a result are sent again."""
         request = self.channel.answered(response)
         if request is None:
             return
         if response.error != KafkaError.NONE:
             self._port.timer(RETRY_US, AGAIN, self._correlation)
             return
-        # Every leadership numbers its proposals anew: a later one with the same number may wait by now.
-        asked = {proposal.partition: proposal.leader_epoch for proposal in request.partitions}
+        # Each leader epoch numbers its proposals anew: a later one with the same number may be waiting by now.
+        sent_epochs = {proposal.partition: proposal.leader_epoch for proposal in request.partitions}
         for answer in response.partitions:
             waiting = self._waiting.get(answer.partition)
             if waiting is not None and (waiting.leader_epoch, waiting.correlation) == (
-                asked.get(answer.partition), answer.correlation,
+                sent_epochs.get(answer.partition), answer.correlation,
             ):  # fmt: skip
                 del self._waiting[answer.partition]
                 self._take(answer)
-        # Only now: what the answers made leaders propose anew goes together, and nothing that was answered goes again.
+        # Not earlier: new proposals caused by these results go into one request, and no answered one is sent again.
         self._flying = False
         self.propagate()
 
     def on_timer(self, timer: tuple[Any, ...]) -> None:
-        """The pause after a refusal is over."""
+        """Send again after the pause that follows a rejection."""
         if self._flying and timer[1] == self._correlation and not self.channel.busy:
             self._flying = False
             self.propagate()
@@ -224,13 +223,13 @@ class AlterPartitionManager:
         self.channel.load(channel)
 
 
-# Administrators' requests forwarded to the active controller (``ForwardingManager``).
+# Requests of administrators, forwarded to the active controller (``ForwardingManager``, KIP-590).
 
 
 class Forwarding:
-    """One broker's."""
+    """Forwards the admin requests that one broker receives (``ForwardingManager``)."""
 
-    __slots__ = ("_asking", "_correlation", "_port", "channel")
+    __slots__ = ("_correlation", "_port", "_sources", "channel")
 
     REQUESTS: Final = REQUESTS
 
@@ -238,33 +237,33 @@ class Forwarding:
         self.channel = channel
         self._port = port
         self._correlation = 0
-        self._asking: dict[int, int] = {}
-        """Number of an envelope → who waits for what comes back in it."""
+        self._sources: dict[int, int] = {}
+        """Correlation of an envelope → node that waits for its response."""
 
     def forward(self, source: int, request: Any) -> None:
-        """Hand a request on."""
+        """Forward a request in an envelope."""
         self._correlation += 1
-        self._asking[self._correlation] = source
+        self._sources[self._correlation] = source
         self.channel.send(EnvelopeRequest(self._correlation, request))
 
     def answered(self, response: EnvelopeResponse) -> None:
-        """Bring an answer back."""
+        """Return the response in an envelope to the node that sent the request."""
         if self.channel.answered(response) is not None:
-            source = self._asking.pop(response.correlation, None)
+            source = self._sources.pop(response.correlation, None)
             if source is not None and response.response is not None:
                 self._port.send(source, response.response)
 
     def stopped(self) -> None:
         """The process died."""
-        self._asking.clear()
+        self._sources.clear()
         self.channel.stopped()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._correlation, tuple(self._asking.items()), self.channel.save())
+        return (self._correlation, tuple(self._sources.items()), self.channel.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._correlation, asking, channel = saved
-        self._asking = dict(asking)
+        self._correlation, sources, channel = saved
+        self._sources = dict(sources)
         self.channel.load(channel)

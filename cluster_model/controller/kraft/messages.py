@@ -1,6 +1,6 @@
-"""What brokers and the active controller of a KRaft quorum say to each other, by Kafka's names.
+"""Messages between brokers and the active controller of a KRaft cluster, by Kafka's names.
 
-``correlation`` numbers a broker's requests on one connection; the answer repeats it.
+``correlation`` numbers a broker's requests on one connection; the response repeats it.
 """
 
 from typing import NamedTuple
@@ -9,10 +9,10 @@ from cluster_model.protocol.messages import AlterPartitionRequest, AlterPartitio
 
 
 class BrokerRegistrationRequest(NamedTuple):
-    """A process that just started says that it is broker ``broker``, and its ``broker.rack`` (empty for none).
+    """Registration of a newly started process as broker ``broker``, with its ``broker.rack`` (empty for none).
 
-    ``incarnation`` is drawn anew by every process. ``previous_epoch`` is the broker epoch that a clean shutdown left on
-    disk, -1 for none (KIP-966).
+    ``incarnation`` is generated anew by every process. ``previous_epoch`` is the broker epoch that a clean shutdown
+    left on disk, -1 for none (KIP-966).
     """
 
     correlation: int
@@ -23,7 +23,7 @@ class BrokerRegistrationRequest(NamedTuple):
 
 
 class BrokerRegistrationResponse(NamedTuple):
-    """``broker_epoch`` names this registration from here on; -1 with an error."""
+    """Result of a registration; ``broker_epoch`` identifies it from now on, -1 with an error."""
 
     correlation: int
     error: int
@@ -31,7 +31,7 @@ class BrokerRegistrationResponse(NamedTuple):
 
 
 class BrokerHeartbeatRequest(NamedTuple):
-    """A broker lives, has replayed the metadata log up to ``metadata_offset``, and says what it wants to be."""
+    """Heartbeat of a broker: how far it has replayed the metadata log, and the state that it requests."""
 
     correlation: int
     broker: int
@@ -42,7 +42,7 @@ class BrokerHeartbeatRequest(NamedTuple):
 
 
 class BrokerHeartbeatResponse(NamedTuple):
-    """How the controller sees it: whether it has heard of its own registration, is fenced, may stop now."""
+    """The controller's view of a broker: whether it has replayed its registration, is fenced, and can shut down."""
 
     correlation: int
     error: int
@@ -52,7 +52,7 @@ class BrokerHeartbeatResponse(NamedTuple):
 
 
 class AlterPartitionBatchRequest(NamedTuple):
-    """All that the leaders on one broker propose at a time: one AlterPartition of Kafka, which has many partitions."""
+    """All ISR changes that the leaders on one broker propose at a time: Kafka's AlterPartition with many partitions."""
 
     correlation: int
     broker: int
@@ -61,7 +61,7 @@ class AlterPartitionBatchRequest(NamedTuple):
 
 
 class AlterPartitionBatchResponse(NamedTuple):
-    """``error`` refuses all of it; else an answer to each, in the order asked."""
+    """Results in the order of the request; ``error`` rejects the whole request."""
 
     correlation: int
     error: int

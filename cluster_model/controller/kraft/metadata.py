@@ -1,7 +1,7 @@
 """Records of the metadata log, the image that they make, and its loader (``MetadataImage``, ``MetadataLoader``).
 
-The same class serves the brokers, who replay what is committed, and the active controller, whose own image runs ahead
-by what it has decided and the quorum has yet to take. The same records give the same image, down to the order in it.
+The same class serves the brokers, which replay committed records, and the active controller, whose own image also holds
+records that are not committed yet. The same records give the same image, including its order.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,21 +11,20 @@ from cluster_model.broker.control_plane_client import MetadataUpdate
 from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
-# Records of the metadata log by Kafka's names (``common/metadata/*.json``): what the controller decided, in order.
-#
-# Each holds what the rules use. A change of a partition carries the whole new state, not only the fields that change:
-# it comes to the same, and says at a glance what was decided. ``by`` and ``clean`` are for the observer; nobody who
-# follows the protocol looks at them.
+# Records of the metadata log by Kafka's names (``common/metadata/*.json``), in the order in which the controller
+# decided them. Each holds the fields that the rules use. A partition change carries the whole new state, not only the
+# changed fields: the effect is the same, and it is easier to read. ``by`` and ``clean`` are for observers; protocol
+# code does not read them.
 
 
 UNCHANGED: Final = 0
 FENCE: Final = 1
 UNFENCE: Final = -1
-"""``fenced`` of a :class:`BrokerRegistrationChangeRecord`."""
+"""Values of ``fenced`` in a :class:`BrokerRegistrationChangeRecord`."""
 
 
 class RegisterBrokerRecord(NamedTuple):
-    """A process registered as a broker. ``epoch`` is this record's own offset, unless it registers once more."""
+    """Registration of a process as a broker; ``epoch`` is the offset of the record, unless it registers once more."""
 
     broker: int
     incarnation: int
@@ -36,7 +35,7 @@ class RegisterBrokerRecord(NamedTuple):
 
 
 class BrokerRegistrationChangeRecord(NamedTuple):
-    """A registered broker is fenced, unfenced, or begins its controlled shutdown."""
+    """A registered broker is fenced, unfenced, or starts its controlled shutdown."""
 
     broker: int
     epoch: int
@@ -46,28 +45,28 @@ class BrokerRegistrationChangeRecord(NamedTuple):
 
 
 class UnregisterBrokerRecord(NamedTuple):
-    """A broker is forgotten."""
+    """A broker is unregistered."""
 
     broker: int
     epoch: int
 
 
 class TopicRecord(NamedTuple):
-    """A topic exists; ``topic_id`` tells it from another that had its name."""
+    """A topic exists; ``topic_id`` distinguishes it from earlier topics of that name."""
 
     name: str
     topic_id: int
 
 
 class PartitionRecord(NamedTuple):
-    """A partition exists."""
+    """A partition exists, in its first state."""
 
     state: PartitionState
     by: str = "created"
 
 
 class PartitionChangeRecord(NamedTuple):
-    """A partition's leader, ISR or replicas are others."""
+    """A new state of a partition: leader, ISR or replicas changed."""
 
     state: PartitionState
     by: str
@@ -75,28 +74,28 @@ class PartitionChangeRecord(NamedTuple):
 
 
 class RemoveTopicRecord(NamedTuple):
-    """A topic is gone, and all its partitions with it."""
+    """A topic is deleted together with all its partitions."""
 
     name: str
     topic_id: int
 
 
 class ConfigRecord(NamedTuple):
-    """A configuration of a resource is ``value`` from here on, or the default again with None."""
+    """A configuration value of a resource; None restores the default."""
 
     type: str
     """``topic`` or ``broker``."""
     name: str
-    """The topic, or the broker's id; empty for all brokers."""
+    """The topic, or the broker id; empty for all brokers."""
     key: str
     value: ConfigValue | None
 
 
 class ClearElrRecord(NamedTuple):
-    """Nobody is an eligible leader replica any more, nor a last known leader: of a topic, or of all (KIP-966)."""
+    """Empties the ELR and the last known leader of a topic's partitions, or of all partitions (KIP-966)."""
 
     topic: str = ""
-    """Empty for all."""
+    """Name of the topic, empty for all."""
 
 
 Record = (
@@ -113,19 +112,19 @@ Record = (
 
 
 def topic_of(partition: str) -> str:
-    """The topic of a partition as Kafka prints it: ``orders-0`` is of ``orders``."""
+    """Return the topic of a partition as Kafka prints it: ``orders-0`` is of ``orders``."""
     return partition.rpartition("-")[0]
 
 
 FIRST: Final = 1
-"""Offset of the first record behind those that a formed cluster begins with: they count as one."""
+"""Offset of the first record after those that a formed cluster starts with, which count as one."""
 
 Resource = tuple[str, str]
-"""Type and name of what has configurations."""
+"""Type and name of something that has configurations."""
 
 
 class Registration(NamedTuple):
-    """A broker as registered (``BrokerRegistration``)."""
+    """A registered broker (``BrokerRegistration``)."""
 
     broker: int
     epoch: int
@@ -136,38 +135,38 @@ class Registration(NamedTuple):
 
     @property
     def active(self) -> bool:
-        """Whether it may lead and be in an ISR."""
+        """Whether it can lead and be in an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
 
 
 class Base(NamedTuple):
-    """What a formed cluster's log begins with, instead of thousands of records."""
+    """Initial content of a formed cluster's log, in place of thousands of records."""
 
     brokers: tuple[Registration, ...]
     topics: tuple[tuple[str, int], ...]
-    """Name and id."""
+    """Topic name and id."""
     partitions: tuple[PartitionState, ...]
     configs: tuple[tuple[Resource, tuple[tuple[str, ConfigValue], ...]], ...] = ()
 
 
 class MetadataImage:
-    """One node's."""
+    """Metadata of one node: brokers, topics, partitions and configurations (``MetadataImage``)."""
 
     __slots__ = ("_saved", "brokers", "configs", "partitions", "topics", "until")
 
     def __init__(self, base: Base) -> None:
         self.brokers: dict[int, Registration] = {}
         self.topics: dict[str, int] = {}
-        """Name → id."""
+        """Topic name → id."""
         self.partitions: dict[str, PartitionState] = {}
         self.configs: dict[Resource, dict[str, ConfigValue]] = {}
         self.until = FIRST
-        """Offset of the first record that has not been replayed."""
+        """Offset of the first record that is not replayed."""
         self._saved: tuple[Any, ...] | None = None
         self.reset(base)
 
     def reset(self, base: Base) -> None:
-        """Be as at the beginning of the log."""
+        """Go back to the start of the log."""
         self.brokers = {known.broker: known for known in base.brokers}
         self.topics = dict(base.topics)
         self.partitions = {state.partition: state for state in base.partitions}
@@ -176,11 +175,11 @@ class MetadataImage:
         self._saved = None
 
     def copy_of(self, other: "MetadataImage") -> None:
-        """Be as another image is now."""
+        """Become a copy of another image."""
         self.load(other.save())
 
     def replay(self, base_offset: int, records: Iterable[Record]) -> None:
-        """Take up records that follow; the first stands at ``base_offset``."""
+        """Apply the next records; the first has offset ``base_offset``."""
         offset = base_offset
         for record in records:
             self._apply(record)
@@ -231,14 +230,14 @@ class MetadataImage:
             del self.configs[record.type, record.name]
 
     def _clear_elr(self, topic: str) -> None:
-        """A change like any other: it raises the partition epoch, and the leader epoch only where it sets a leader."""
+        """Clear ELRs as a regular change, which raises the partition epoch but not the leader epoch."""
         for name in self.with_elr(topic):
             state = self.partitions[name]
             epoch = state.partition_epoch + 1
             self.partitions[name] = state._replace(elr=(), last_known=NOBODY, partition_epoch=epoch)
 
     def with_elr(self, topic: str) -> tuple[str, ...]:
-        """Partitions of a topic, of all with an empty name, that have an ELR or a last known leader."""
+        """Partitions of a topic (empty: of all topics) that have an ELR or a last known leader."""
         return tuple(
             name
             for name, state in self.partitions.items()
@@ -246,7 +245,7 @@ class MetadataImage:
         )
 
     def partitions_of(self, topic: str) -> tuple[str, ...]:
-        """A topic's partitions, in the order of their numbers."""
+        """Partitions of a topic, ordered by index."""
         return tuple(name for name in self.partitions if topic_of(name) == topic)
 
     def active(self, broker: int) -> bool:
@@ -255,11 +254,11 @@ class MetadataImage:
         return known is not None and known.active
 
     def config(self, type_: str, name: str) -> dict[str, ConfigValue]:
-        """A resource's own configurations; empty for one that has none."""
+        """A resource's own configurations; empty if it has none."""
         return self.configs.get((type_, name), {})
 
     def save(self) -> tuple[Any, ...]:
-        """All state; the same tuple for as long as nothing changes."""
+        """All state; the same tuple as long as nothing changes."""
         if self._saved is None:
             configs = tuple((resource, tuple(values.items())) for resource, values in self.configs.items())
             self._saved = (
@@ -276,56 +275,55 @@ class MetadataImage:
         self._saved = saved
 
 
-# A broker's replay of the metadata log (``MetadataLoader``, ``BrokerMetadataPublisher``).
-#
-# Committed records come batch by batch. Until the broker has loaded its logs they only change the image; then it
-# takes all of it at once, and from there on each batch's delta: each broker at its own time, so that brokers disagree
-# for as long as the way takes.
+# A broker's replay of the metadata log (``MetadataLoader``, ``BrokerMetadataPublisher``). Committed records arrive in
+# batches. Until the broker has loaded its logs they only change the image; then the broker gets the whole image at
+# once, and from then on the delta of each batch. Each broker does so at its own time, so metadata differs between
+# brokers for as long as records are in flight.
 
 
 _OF_BROKERS: Final = (RegisterBrokerRecord, BrokerRegistrationChangeRecord, UnregisterBrokerRecord)
 
 
 class Publishes(Protocol):
-    """What the broker does with news; see ``Broker``."""
+    """Publisher of metadata changes to a broker; see ``Broker``."""
 
     def take(self, decisions: MetadataUpdate) -> None:
-        """Lead, follow and know what was decided."""
+        """Apply metadata changes: leadership, followers and the metadata cache."""
 
     def forget(self, partition: str) -> None:
-        """A partition is gone, and the broker's replica of it is not wanted any more."""
+        """Remove a deleted partition and the broker's replica of it."""
 
     def clean_up(self, assigned: Mapping[str, int]) -> None:
-        """Whatever log is not of these partitions, by their topics' ids, is not wanted any more."""
+        """Delete every log that is not one of these partitions with that topic id."""
 
     def configure(self, topic: str, overrides: dict[str, ConfigValue]) -> None:
-        """A topic's own configurations are these."""
+        """Replace a topic's own configuration."""
 
     def reconfigure(self, overrides: dict[str, ConfigValue]) -> None:
-        """The broker's dynamic configurations are these."""
+        """Replace the broker's dynamic configuration."""
 
 
 class MetadataLoader:
-    """One broker's image and how much of it has been published."""
+    """Image of one broker, and its publication to that broker (``MetadataLoader``)."""
 
-    __slots__ = ("_broker", "_publisher", "_told", "image", "published")
+    __slots__ = ("_broker", "_dynamic_config", "_publisher", "image", "published")
 
     def __init__(self, broker: int, image: MetadataImage, publisher: Publishes) -> None:
         self.image = image
         self.published = False
-        """Whether the broker goes by it already."""
+        """Whether the image has been published to the broker."""
         self._broker = broker
-        self._told: dict[str, ConfigValue] = {}
-        """Dynamic configurations that the broker was told of."""
+        self._dynamic_config: dict[str, ConfigValue] = {}
+        """Dynamic configuration that was last published to the broker."""
         self._publisher = publisher
 
     def begin(self) -> None:
-        """The broker stands in a formed cluster: it knows all settings, and takes the rest of the image."""
+        """Start in a formed cluster: the broker knows all settings, and gets the rest of the image."""
         self.published = True
         self._take(tuple(self.image.partitions.values()))
 
     def first(self) -> None:
-        """A broker that has come up is ready: it takes the whole image."""
+        """Publish the whole image to a broker that has just loaded its logs."""
         self.published = True
         image = self.image
         for topic in image.topics:
@@ -338,15 +336,15 @@ class MetadataLoader:
 
     def _reconfigure(self) -> None:
         overrides = self._broker_config()
-        if overrides != self._told:
-            self._told = overrides
+        if overrides != self._dynamic_config:
+            self._dynamic_config = overrides
             self._publisher.reconfigure(overrides)
 
     def _configure(self, topic: str) -> None:
         self._publisher.configure(topic, dict(self.image.config("topic", topic)))
 
     def _broker_config(self) -> dict[str, ConfigValue]:
-        """What holds for all brokers, and above it what holds for this one."""
+        """Configuration of all brokers, overridden by that of this broker."""
         return {**self.image.config("broker", ""), **self.image.config("broker", str(self._broker))}
 
     def _take(self, states: tuple[PartitionState, ...]) -> None:
@@ -362,7 +360,7 @@ class MetadataLoader:
         )
 
     def replay(self, base_offset: int, records: tuple[Record, ...]) -> None:
-        """A committed batch."""
+        """Apply a committed batch to the image, and publish its delta."""
         gone = self._partitions_of_removed(records) if self.published else ()
         cleared = self._partitions_of_cleared(records) if self.published else ()
         self.image.replay(base_offset, records)
@@ -386,7 +384,7 @@ class MetadataLoader:
         )
 
     def _publish(self, records: tuple[Record, ...], gone: tuple[str, ...], cleared: tuple[str, ...]) -> None:
-        """The delta: configurations first, since a new replica is made by them; what is deleted last."""
+        """Publish a delta: configurations first, because new replicas use them; deletions after them."""
         image, publisher = self.image, self._publisher
         topics: dict[str, None] = {}
         changed: dict[str, None] = dict.fromkeys(cleared)
@@ -418,10 +416,10 @@ class MetadataLoader:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.published, tuple(self._told.items()), self.image.save())
+        return (self.published, tuple(self._dynamic_config.items()), self.image.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.published, told, image = saved
-        self._told = dict(told)
+        self.published, dynamic_config, image = saved
+        self._dynamic_config = dict(dynamic_config)
         self.image.load(image)

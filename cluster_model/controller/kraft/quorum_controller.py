@@ -1,8 +1,9 @@
-"""A quorum member as controller (``QuorumController``): its events, admin requests and settings.
+"""The controller in a quorum member (``QuorumController``): its events, admin requests and settings.
 
-One event at a time. Each is decided on the controller's own image, which runs ahead of what is committed; its records
-go into the log, and whoever asked is answered once they are committed. Losing the lead fails what is outstanding with
-NOT_CONTROLLER and goes back to the committed image. Sessions are known only to the memory of the active controller.
+Events run one at a time. Each is decided on the controller's own image, which also holds uncommitted records; its
+records are appended to the log, and the response is sent once they are committed. On loss of leadership all outstanding
+requests fail with NOT_CONTROLLER, and the image reverts to the committed one. Broker sessions exist only in the memory
+of the active controller.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,7 +59,7 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.protocol.versions import Profile
 
-# Requests of administrators on the active controller (``ControllerApis``): each gets records and one answer.
+# Requests of administrators to the active controller (``ControllerApis``): each yields records and one response.
 
 
 REQUESTS: Final[tuple[type[Any], ...]] = (
@@ -66,11 +67,11 @@ REQUESTS: Final[tuple[type[Any], ...]] = (
     ListPartitionReassignmentsRequest, ElectLeadersRequest, IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
     UpdateFeaturesRequest, DescribeQuorumRequest,
 )  # fmt: skip
-"""What an administrator may ask of a controller itself (KIP-919); brokers hand the same on in an envelope."""
+"""Requests that an administrator can send to a controller directly (KIP-919); brokers forward them in an envelope."""
 
 
 class AdminControl:
-    """Decisions over one image."""
+    """Decides about admin requests, from the image of one controller."""
 
     __slots__ = ("_cluster", "_configs", "_features", "_partitions", "_topics")
 
@@ -91,10 +92,10 @@ class AdminControl:
         self._configs = ConfigurationControl(image, profile)
         self._partitions = PartitionControl(image, profile, replication)
 
-    def handle(self, asked: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
-        """Decide; ``end`` is the offset of the next record. What is only validated leaves no records."""
-        records, response = self._handle(asked, end)
-        if getattr(asked, "validate_only", False):
+    def handle(self, request: AdminRequest, end: int) -> tuple[list[Record], AdminResponse]:
+        """Decide about a request; no records if it is to be validated only. ``end``: offset of the next record."""
+        records, response = self._handle(request, end)
+        if getattr(request, "validate_only", False):
             records = []
         return records, response
 
@@ -120,7 +121,7 @@ class AdminControl:
 
 
 def _enveloped(request: Any, response: Any) -> Any:
-    """A response, in an envelope where its request came in one."""
+    """Return a response, in an envelope if its request came in one."""
     if isinstance(request, EnvelopeRequest):
         return EnvelopeResponse(request.correlation, KafkaError.NONE, response)
     return response
@@ -132,9 +133,9 @@ UNCLEAN: Final = "kraft unclean"
 
 
 class Deferred(NamedTuple):
-    """An answer that waits for the record at ``offset`` to be committed; ``failure`` is sent if it never is.
+    """A response that waits until the record at ``offset`` is committed; ``failure`` is sent if it never is.
 
-    What the controller writes of its own accord waits, too, and is answered to nobody.
+    Records that the controller writes on its own also wait here, without a target.
     """
 
     offset: int
@@ -144,7 +145,7 @@ class Deferred(NamedTuple):
 
 
 class QuorumController:
-    """One node's; it is active only between :meth:`on_leader` and :meth:`on_resigned`."""
+    """Controller of one node; it is active only between :meth:`on_leader` and :meth:`on_resigned`."""
 
     __slots__ = (
         "_admin", "_alarm", "_began", "_cluster", "_committed", "_deferred", "_heartbeats", "_image", "_log",
@@ -163,9 +164,9 @@ class QuorumController:
         draw: Callable[[str], Draw],
         began: Callable[[int, int], None],
     ) -> None:
-        """``committed`` is what the node has replayed; whoever owns the node keeps it so.
+        """``committed`` is the image of what the node has replayed; the owner of the node keeps it up to date.
 
-        ``began`` is told of the node and its epoch when it becomes active; it is for the observer.
+        ``began`` is called with node id and epoch when the controller becomes active; it is for observers.
         """
         self.active = False
         self._port = port
@@ -173,7 +174,7 @@ class QuorumController:
         self._committed = committed
         self._settings = settings
         self._image = MetadataImage(base)
-        """While active: the committed one and all that was decided since."""
+        """While active: the committed image plus all later decisions."""
         self._heartbeats = HeartbeatManager(settings.session_us)
         self._replication = ReplicationControl(self._image, profile, defaults)
         self._cluster = ClusterControl(self._image, profile, self._replication, self._heartbeats)
@@ -197,13 +198,13 @@ class QuorumController:
 
     @property
     def epoch(self) -> int:
-        """The newest epoch that the node knows of; the one it leads in, while it is active."""
+        """The newest epoch that the node knows; while it is active, the epoch that it leads."""
         return self._log.epoch
 
-    # -- leading ------------------------------------------------------------------------------------------------------
+    # -- leadership ---------------------------------------------------------------------------------------------------
 
     def on_leader(self, epoch: int) -> None:
-        """The node leads, and has replayed all that its predecessors committed: every broker counts as heard of now."""
+        """Activate: all committed records are replayed, and every broker counts as contacted now."""
         self.active = True
         self._began(self.node, epoch)
         self._image.copy_of(self._committed)
@@ -216,22 +217,22 @@ class QuorumController:
             self._port.timer(self._settings.unclean_us, UNCLEAN, epoch)
 
     def on_resigned(self) -> None:
-        """It leads no longer: what is not committed may never be."""
+        """Deactivate: records that are not committed may never be, so their requests fail."""
         self.active = False
         self._heartbeats.clear()
         deferred, self._deferred = self._deferred, []
-        for each in deferred:
-            self._reply(each.target, each.failure)
+        for waiting in deferred:
+            self._reply(waiting.target, waiting.failure)
 
     def on_committed(self, end: int) -> None:
-        """Everything below ``end`` is committed: answer those who waited for it."""
+        """Send the responses that waited for records below ``end`` to be committed."""
         done = 0
-        for each in self._deferred:
-            if each.offset >= end:
+        for waiting in self._deferred:
+            if waiting.offset >= end:
                 break
             done += 1
-        for each in self._deferred[:done]:
-            self._reply(each.target, each.answer)
+        for waiting in self._deferred[:done]:
+            self._reply(waiting.target, waiting.answer)
         del self._deferred[:done]
 
     def stopped(self) -> None:
@@ -246,22 +247,22 @@ class QuorumController:
             self._port.send(target, answer)
 
     def _append(self, records: list[Record]) -> None:
-        """Apply records at once, and have them written."""
+        """Apply records to the image at once, and append them to the log."""
         if records:
             self._image.replay(self._next, records)
             self._next = self._log.append(tuple(records)) + 1
 
     def _write(self, records: list[Record]) -> None:
-        """Write of its own accord: who asks meanwhile sees it, and is not answered before it is committed."""
+        """Append records of the controller's own; later requests see them, and are answered only after their commit."""
         self._append(records)
         if records:
             self._deferred.append(Deferred(self._next - 1))
 
     def _answer(self, target: int, records: list[Record], answer: Any, failure: Any) -> None:
-        """Write, and answer once it is committed; who changed nothing waits for all that was written before.
+        """Append records, and respond once they are committed.
 
-        It saw what may never be committed (``ControllerWriteEvent`` and its ``DeferredEventQueue``, once
-        ``ControllerPurgatory``).
+        A request without records waits for all earlier records, because it has seen state that may never be committed
+        (``ControllerWriteEvent`` and its ``DeferredEventQueue``, formerly ``ControllerPurgatory``).
         """
         self._append(records)
         if records or self._deferred:
@@ -299,28 +300,28 @@ class QuorumController:
 
     def _administer(self, source: int, request: Any) -> None:
         wrapped = isinstance(request, EnvelopeRequest)
-        asked = request.request if wrapped else request
-        if isinstance(asked, DescribeQuorumRequest):  # its member of the quorum answers, active or not, and at once
-            self._port.send(source, _enveloped(request, self._log.describe(asked.correlation)))
+        inner = request.request if wrapped else request
+        if isinstance(inner, DescribeQuorumRequest):  # the quorum member answers at once, whether active or not
+            self._port.send(source, _enveloped(request, self._log.describe(inner.correlation)))
             return
         failure = (
             EnvelopeResponse(request.correlation, KafkaError.NOT_CONTROLLER, None) if wrapped
-            else refusal(asked, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
+            else refusal(inner, KafkaError.NOT_CONTROLLER, "This is not the active controller.")
         )  # fmt: skip
         if not self.active:
             self._port.send(source, failure)
             return
-        records, response = self._admin.handle(asked, self._next)
+        records, response = self._admin.handle(inner, self._next)
         self._answer(source, records, _enveloped(request, response), failure)
 
     def ask_election(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An operator's election, without a message: what would be answered once it is committed."""
+        """Elect a leader on an operator's request, without a network message; return the result at once."""
         error, records = self._replication.elect(partition, unclean=unclean)
         self._write(records)
         return error
 
     def expire_session(self, broker: int) -> bool:
-        """Fence a broker now, whatever its heartbeats were; False where it has no session."""
+        """Fence a broker now, regardless of its heartbeats; False if it has no session."""
         records = self._cluster.expire(broker)
         self._write(records)
         return bool(records)
@@ -331,7 +332,7 @@ class QuorumController:
             self._alarm.want(max(deadline, self._port.now))
 
     def on_timer(self, timer: Payload) -> bool:
-        """Sessions, rebalancing, unclean elections; False if the timer is none of these."""
+        """Handle the timers of sessions, rebalancing and unclean elections; False for any other timer."""
         name = timer[0]
         if name == SESSIONS:
             if self._alarm.rang() and self.active:
@@ -351,18 +352,18 @@ class QuorumController:
         return True
 
     def _is_mine(self, timer: Payload) -> bool:
-        """Whether a timer was set by the leadership that still lasts."""
+        """Whether a timer was set in the current epoch of leadership."""
         return self.active and timer[1] == self._log.epoch
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the committed image; the other one only where it is ahead."""
+        """All state but the committed image; its own image only if it holds uncommitted records."""
         ahead = self._image.save() if self.active and self._image.until != self._committed.until else ()
         return (
             self.active, ahead, self._heartbeats.save(), self._alarm.save(), tuple(self._deferred), self._next,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the committed image's."""
+        """Undo of :meth:`save`, to be called after that of the committed image."""
         self.active, ahead, heartbeats, alarm, deferred, self._next = saved
         if ahead:
             self._image.load(ahead)

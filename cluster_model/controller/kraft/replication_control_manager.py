@@ -1,6 +1,6 @@
 """Topics, partitions, ISR changes and configurations at the active controller (``ReplicationControlManager``).
 
-Sans-IO: records and an answer for each request. Random numbers for the placement come from a stream per topic.
+Sans-IO: each request yields records and a response. Random numbers for the placement come from a stream per topic.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -65,14 +65,14 @@ from cluster_model.protocol.errors import KafkaError, ModelError
 from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, AlterPartitionResponse, PartitionState
 from cluster_model.protocol.versions import Profile
 
-# Configurations of topics and brokers, changed live (``ConfigurationControlManager``, KIP-339). Sans-IO.
+# Configurations of topics and brokers, changed at run time (``ConfigurationControlManager``, KIP-339). Sans-IO.
 
 
 def typed(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
-    """A configuration's value out of the text that an administrator gives.
+    """Parse a configuration value from the text that an administrator gives.
 
     Raises:
-        ModelError: a key that is unknown or that the release does not have, or a value that it does not take.
+        ModelError: an unknown key, a key that the release lacks, or an invalid value.
     """
     check_release(scope, key, profile.number)
     known = SCOPES[scope].get(key)
@@ -85,7 +85,7 @@ def typed(scope: Scope, profile: Profile, key: str, text: str) -> ConfigValue:
 
 
 class ConfigurationControl:
-    """Decisions about configurations over one image."""
+    """Decides about configuration changes, from the image of one controller."""
 
     __slots__ = ("_image", "_profile")
 
@@ -94,7 +94,7 @@ class ConfigurationControl:
         self._profile = profile
 
     def alter(self, request: IncrementalAlterConfigsRequest) -> tuple[list[Record], IncrementalAlterConfigsResponse]:
-        """All of a resource's changes, or none of them."""
+        """Alter configurations: for each resource all of its changes, or none if one is invalid."""
         records: list[Record] = []
         answers: list[AdminError] = []
         for resource in request.resources:
@@ -105,9 +105,10 @@ class ConfigurationControl:
         return records, IncrementalAlterConfigsResponse(request.correlation, tuple(answers))
 
     def _clearing(self, records: list[Record]) -> list[Record]:
-        """With another minimum nobody knows any more who was in sync when an ISR fell below it (KIP-966).
+        """Return the records that clear ELRs after a change of ``min.insync.replicas`` (KIP-966).
 
-        Of one topic where its own minimum changes, of all topics where that of all brokers does
+        An ELR is valid only for the minimum that was in force when the ISR fell below it. ELRs of one topic are cleared
+        where its own minimum changes, those of all topics where that of all brokers does
         (``createClearElrRecordsAsNeeded``).
         """
         if not self._profile.elr:
@@ -128,19 +129,19 @@ class ConfigurationControl:
         for config in resource.configs:
             try:
                 value = self._value(scope, config, own.get(config.key))
-            except ModelError as wrong:
-                return KafkaError.INVALID_CONFIG, str(wrong), []
+            except ModelError as error:
+                return KafkaError.INVALID_CONFIG, str(error), []
             if self._profile.elr and config.key == MIN_ISR and resource.type == "broker":
-                refused = self._refused(resource.name, value)
-                if refused:
-                    return KafkaError.INVALID_CONFIG, refused, []
+                reason = self._reject_reason(resource.name, value)
+                if reason:
+                    return KafkaError.INVALID_CONFIG, reason, []
             if own.get(config.key) != value:
                 records.append(ConfigRecord(resource.type, resource.name, config.key, value))
         return KafkaError.NONE, "", records
 
     @staticmethod
-    def _refused(broker: str, value: ConfigValue | None) -> str:
-        """Why a minimum of brokers may not be set: all must go by the same one, and the controller has to know it."""
+    def _reject_reason(broker: str, value: ConfigValue | None) -> str:
+        """Why a broker-level minimum is rejected, empty if valid: with ELR the controller must know a single one."""
         if broker:
             return f"Broker-level {MIN_ISR} cannot be altered while ELR is enabled."
         return f"Cluster-level {MIN_ISR} cannot be removed while ELR is enabled." if value is None else ""
@@ -154,14 +155,14 @@ class ConfigurationControl:
         known = not resource.name or int(resource.name) in self._image.brokers
         return KafkaError.NONE if known else KafkaError.BROKER_ID_NOT_REGISTERED
 
-    def _value(self, scope: Scope, config: AlterableConfig, now: ConfigValue | None) -> ConfigValue | None:
+    def _value(self, scope: Scope, config: AlterableConfig, current: ConfigValue | None) -> ConfigValue | None:
         if config.operation == ConfigOperation.DELETE:
             if config.key not in SCOPES[scope]:
                 check(scope, config.key, "")
             return None
         if config.operation == ConfigOperation.SET:
             return typed(scope, self._profile, config.key, config.value)
-        text = listed(config.key, now, config.value, appends=config.operation == ConfigOperation.APPEND)
+        text = listed(config.key, current, config.value, appends=config.operation == ConfigOperation.APPEND)
         return typed(scope, self._profile, config.key, text) if text or config.key in LIST_DEFAULTS else None
 
 
@@ -169,7 +170,7 @@ Placement = tuple[tuple[int, ...], ...]
 
 
 class ApiError(Exception):
-    """A request that cannot be granted: Kafka's error and a sentence."""
+    """A rejected request: Kafka's error code and a message."""
 
     def __init__(self, error: KafkaError, message: str = "") -> None:
         super().__init__(message)
@@ -178,7 +179,7 @@ class ApiError(Exception):
 
 
 class TopicControl:
-    """Decisions about topics over one image."""
+    """Decides about topic creation and deletion, from the image of one controller."""
 
     __slots__ = ("_defaults", "_draw", "_image", "_last_id", "_profile")
 
@@ -189,28 +190,29 @@ class TopicControl:
         draw: Callable[[str], Draw],
         defaults: Mapping[str, ConfigValue],
     ) -> None:
-        """``draw`` gives each topic its source of random numbers; ``defaults`` are what brokers were started with."""
+        """``draw`` gives each topic its random numbers; ``defaults`` are the brokers' static configurations."""
         self._last_id = max(image.topics.values(), default=0)
-        """Ids of later topics are above it, by the offset of their record."""
+        """Base for the ids of new topics, to which the offset of their record is added."""
         self._image = image
         self._profile = profile
         self._draw = draw
         self._defaults = defaults
 
     def create(self, request: CreateTopicsRequest, end: int) -> tuple[list[Record], CreateTopicsResponse]:
-        """New topics: all active replicas in sync, the first of them leads. ``end``: offset of the next record."""
+        """Create topics: all active replicas in sync, the first of them leader. ``end``: offset of the next record."""
         records: list[Record] = []
         answers: list[CreatableTopicResult] = []
         names = [topic.name for topic in request.topics]
         for topic in request.topics:
             try:
                 if names.count(topic.name) > 1:
-                    raise ApiError(KafkaError.INVALID_REQUEST, "The topic is named twice.")
+                    message = f"Topic '{topic.name}' occurs more than once in the request."
+                    raise ApiError(KafkaError.INVALID_REQUEST, message)
                 made, answer = self._create(topic, end + len(records))
                 records.extend(made)
                 answers.append(answer)
-            except ApiError as refused:
-                answers.append(CreatableTopicResult(topic.name, refused.error, refused.message))
+            except ApiError as error:
+                answers.append(CreatableTopicResult(topic.name, error.error, error.message))
         return records, CreateTopicsResponse(request.correlation, tuple(answers))
 
     def _create(self, topic: CreatableTopic, offset: int) -> tuple[list[Record], CreatableTopicResult]:
@@ -220,8 +222,8 @@ class TopicControl:
             raise ApiError(KafkaError.TOPIC_ALREADY_EXISTS, f"Topic '{topic.name}' already exists.")
         try:
             config = tuple((key, typed("topic", self._profile, key, text)) for key, text in topic.config)
-        except ModelError as wrong:
-            raise ApiError(KafkaError.INVALID_CONFIG, str(wrong)) from None
+        except ModelError as error:
+            raise ApiError(KafkaError.INVALID_CONFIG, str(error)) from None
         placement = self._placement(topic)
         topic_id = self._last_id + offset
         records: list[Record] = [TopicRecord(topic.name, topic_id)]
@@ -232,21 +234,23 @@ class TopicControl:
 
     def _partitions(self, topic: str, topic_id: int, first: int, placement: Placement, *, given: bool) -> list[Record]:
         records: list[Record] = []
-        for number, replicas in enumerate(placement, first):
-            state = created(f"{topic}-{number}", replicas, self._image.active)._replace(topic_id=topic_id)
+        for index, replicas in enumerate(placement, first):
+            state = created(f"{topic}-{index}", replicas, self._image.active)._replace(topic_id=topic_id)
             if not state.isr:
                 error = KafkaError.INVALID_REPLICA_ASSIGNMENT if given else KafkaError.INVALID_REPLICATION_FACTOR
-                raise ApiError(error, f"All brokers of partition {number} are fenced or in controlled shutdown.")
+                raise ApiError(error, f"All brokers of partition {index} are fenced or in controlled shutdown.")
             records.append(PartitionRecord(state))
         return records
 
     def _placement(self, topic: CreatableTopic) -> Placement:
         if topic.assignment:
             if topic.partitions != DEFAULT or topic.replication != DEFAULT:
-                raise ApiError(KafkaError.INVALID_REQUEST, "An assignment rules out both numbers.")
+                message = "A replica assignment excludes a partition count and a replication factor."
+                raise ApiError(KafkaError.INVALID_REQUEST, message)
             return self._given(topic.assignment, len(topic.assignment[0]))
         if topic.partitions != DEFAULT and topic.partitions <= 0:
-            raise ApiError(KafkaError.INVALID_PARTITIONS, "The number of partitions must be above 0.")
+            message = f"Found {topic.partitions} partitions, at least 1 is required."
+            raise ApiError(KafkaError.INVALID_PARTITIONS, message)
         own = Configured("broker", self._profile.number, self._defaults)
         partitions = own.number("num.partitions") if topic.partitions == DEFAULT else topic.partitions
         replication = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
@@ -256,9 +260,10 @@ class TopicControl:
         for replicas in assignment:
             error = check_target(replicas, lambda broker: broker in self._image.brokers)
             if error is not KafkaError.NONE:
-                raise ApiError(error, "Replicas must be registered brokers, each once.")
+                raise ApiError(error, "Replicas must be distinct registered brokers.")
             if len(replicas) != replication:
-                raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, "All partitions must have as many replicas.")
+                message = "All partitions must have the same number of replicas."
+                raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, message)
         return assignment
 
     def _spread(self, topic: str, partitions: int, replication: int, existing: Placement) -> Placement:
@@ -269,11 +274,11 @@ class TopicControl:
         ]
         error = check_replication(usable, replication)
         if error is not KafkaError.NONE:
-            raise ApiError(error, f"Replication factor {replication}, with {len(usable)} brokers registered.")
+            raise ApiError(error, f"Found replication factor {replication}, but {len(usable)} brokers are registered.")
         return place_striped(usable, partitions, replication, self._draw(topic), existing)
 
     def delete(self, request: DeleteTopicsRequest) -> tuple[list[Record], DeleteTopicsResponse]:
-        """Topics are gone with one record each; brokers delete what they have when they hear of it."""
+        """Delete topics with one record each; brokers delete their replicas when they replay it."""
         records: list[Record] = []
         answers: list[AdminError] = []
         for name in request.topics:
@@ -288,15 +293,15 @@ class TopicControl:
         return records, DeleteTopicsResponse(request.correlation, tuple(answers))
 
     def add_partitions(self, request: CreatePartitionsRequest) -> tuple[list[Record], CreatePartitionsResponse]:
-        """More partitions, never fewer; they go on where the placement of the topic ended."""
+        """Add partitions to topics, never remove any; the placement continues where the topic's ended."""
         records: list[Record] = []
         answers: list[AdminError] = []
         for wanted in request.topics:
             try:
                 records.extend(self._add(wanted))
                 answers.append(AdminError(wanted.topic, KafkaError.NONE))
-            except ApiError as refused:
-                answers.append(AdminError(wanted.topic, refused.error, refused.message))
+            except ApiError as error:
+                answers.append(AdminError(wanted.topic, error.error, error.message))
         return records, CreatePartitionsResponse(request.correlation, tuple(answers))
 
     def _add(self, wanted: NewPartitions) -> list[Record]:
@@ -306,11 +311,12 @@ class TopicControl:
         existing = tuple(image.partitions[name].replicas for name in image.partitions_of(topic))
         more = wanted.total - len(existing)
         if more <= 0:
-            message = f"The topic has {len(existing)} partitions, which is not fewer than {wanted.total}."
+            message = f"Found {wanted.total} partitions requested, but the topic already has {len(existing)}."
             raise ApiError(KafkaError.INVALID_PARTITIONS, message)
         replication = len(existing[0])
         if wanted.assignment and len(wanted.assignment) != more:
-            raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, f"{more} partitions need as many assignments.")
+            message = f"Found {len(wanted.assignment)} assignments for {more} new partitions."
+            raise ApiError(KafkaError.INVALID_REPLICA_ASSIGNMENT, message)
         placement = (
             self._given(wanted.assignment, replication)
             if wanted.assignment
@@ -319,33 +325,32 @@ class TopicControl:
         return self._partitions(topic, image.topics[topic], len(existing), placement, given=bool(wanted.assignment))
 
 
-# What the active controller decides about partitions when something happens (``ReplicationControlManager``).
-#
-# Sans-IO: it looks at the controller's image, and returns records; whoever calls applies and appends them.
+# The active controller's decisions about partitions after an event (``ReplicationControlManager``). Sans-IO: it reads
+# the controller's image and returns records, which the caller applies and appends.
 
 
 Decide = Callable[[PartitionState, TopicConfig], PartitionChange | None]
 
 
 def recorded(change: PartitionChange) -> PartitionChangeRecord:
-    """A decision as it goes into the log."""
+    """Return a decision as a record of the log."""
     return PartitionChangeRecord(change.state, change.by, change.clean)
 
 
 class ReplicationControl:
-    """Decisions over one image."""
+    """Decides about leaders and ISRs, from the image of one controller."""
 
     __slots__ = ("_defaults", "_image", "_profile", "_topics")
 
     def __init__(self, image: MetadataImage, profile: Profile, defaults: Mapping[str, ConfigValue]) -> None:
-        """``defaults`` are the brokers' configurations as they were started with."""
+        """``defaults`` are the brokers' static configurations."""
         self._image = image
         self._profile = profile
         self._defaults = defaults
         self._topics: dict[tuple[tuple[str, ConfigValue], ...], TopicConfig] = {}
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """What holds for a topic: its own configurations, else those of all brokers, else the first ones."""
+        """Effective configuration of a topic: its own values, else those of all brokers, else the static ones."""
         image = self._image
         broker, own = image.config("broker", ""), image.config("topic", topic)
         key = (*broker.items(), ("", ""), *own.items())
@@ -367,7 +372,7 @@ class ReplicationControl:
         return records
 
     def gone(self, broker: int, by: str) -> list[Record]:
-        """A broker is fenced or begins its controlled shutdown: it leaves every ISR, and others lead."""
+        """Remove a broker that is fenced or shuts down from every ISR, and move its leaderships."""
         image, profile = self._image, self._profile
         return self._decide(
             (state for state in image.partitions.values() if broker in state.isr),
@@ -377,7 +382,7 @@ class ReplicationControl:
         )  # fmt: skip
 
     def back(self, broker: int, by: str) -> list[Record]:
-        """A broker is unfenced: partitions that nobody leads may have found someone."""
+        """Handle a broker that is unfenced: elect leaders for partitions that have none."""
         image, profile = self._image, self._profile
         return self._decide(
             (state for state in image.partitions.values() if state.leader == NOBODY),
@@ -387,7 +392,7 @@ class ReplicationControl:
         )  # fmt: skip
 
     def forgotten(self, broker: int, by: str) -> list[Record]:
-        """A broker's log may be short, or it is unregistered: it leaves ISR and ELR everywhere (KIP-966)."""
+        """Remove a broker from every ISR and ELR: it had an unclean shutdown, or is unregistered (KIP-966)."""
         image, profile = self._image, self._profile
         return self._decide(
             (state for state in image.partitions.values() if broker in state.isr or broker in state.elr),
@@ -397,7 +402,7 @@ class ReplicationControl:
         )  # fmt: skip
 
     def alter_partitions(self, request: AlterPartitionBatchRequest) -> tuple[list[Record], AlterPartitionBatchResponse]:
-        """Judge what leaders propose; what is answered holds once the records are committed."""
+        """Decide about ISR changes that leaders propose; the response is valid once the records are committed."""
         known = self._image.brokers.get(request.broker)
         if known is None or known.epoch != request.broker_epoch:
             return [], AlterPartitionBatchResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
@@ -405,31 +410,31 @@ class ReplicationControl:
         records: list[Record] = []
         answers: list[AlterPartitionResponse] = []
         for proposal in request.partitions:
-            asked = proposal._replace(leader=request.broker, broker_epoch=request.broker_epoch)
-            answers.append(self._judge(asked, epochs, records))
+            proposed = proposal._replace(leader=request.broker, broker_epoch=request.broker_epoch)
+            answers.append(self._judge(proposed, epochs, records))
         return records, AlterPartitionBatchResponse(request.correlation, KafkaError.NONE, tuple(answers))
 
     def _judge(
-        self, asked: AlterPartitionRequest, epochs: Mapping[int, int], records: list[Record]
+        self, proposal: AlterPartitionRequest, epochs: Mapping[int, int], records: list[Record]
     ) -> AlterPartitionResponse:
         image, profile = self._image, self._profile
-        partition, number = asked.partition, asked.correlation
+        partition, number = proposal.partition, proposal.correlation
         state = image.partitions.get(partition)
-        error = judge_kraft(state, asked, epochs=epochs, active=image.active, profile=profile)
+        error = judge_kraft(state, proposal, epochs=epochs, active=image.active, profile=profile)
         if state is None or error is not KafkaError.NONE:
             isr, epoch = ((), -1) if state is None else (state.isr, state.partition_epoch)
-            return AlterPartitionResponse(partition, error, asked.leader_epoch, isr, epoch, number)
+            return AlterPartitionResponse(partition, error, proposal.leader_epoch, isr, epoch, number)
         topic = self.topic_config(topic_of(partition))
-        change = accept_kraft(state, asked, active=image.active, profile=profile, topic=topic)
+        change = accept_kraft(state, proposal, active=image.active, profile=profile, topic=topic)
         if change is not None:
             records.append(recorded(change))
             state = change.state
-        error = answer_error(change, asked)
-        told = asked.leader_epoch if error is not KafkaError.NONE else state.leader_epoch
-        return AlterPartitionResponse(partition, error, told, state.isr, state.partition_epoch, number)
+        error = answer_error(change, proposal)
+        leader_epoch = proposal.leader_epoch if error is not KafkaError.NONE else state.leader_epoch
+        return AlterPartitionResponse(partition, error, leader_epoch, state.isr, state.partition_epoch, number)
 
     def elect(self, partition: str, *, unclean: bool) -> tuple[KafkaError, list[Record]]:
-        """An administrator's election of one partition's leader (``electLeader``)."""
+        """Elect the leader of one partition on an administrator's request (``electLeader``)."""
         image = self._image
         state = image.partitions.get(partition)
         if state is None:
@@ -447,14 +452,14 @@ class ReplicationControl:
         )  # fmt: skip
 
     def rebalance(self) -> tuple[list[Record], bool]:
-        """Give partitions back to their preferred leaders, as many as one round does; True: some may be left."""
+        """Move partitions to their preferred leaders, up to the maximum per round; True: some may be left."""
         image = self._image
         found = imbalanced_kraft(image.partitions.values(), active=image.active)
         changes = [self._elected(image.partitions[name], ElectionMode.PREFERRED, "preferred leader") for name in found]
         return [recorded(change) for change in changes if change is not None], len(found) == MOST_ELECTIONS
 
     def elect_unclean(self) -> list[Record]:
-        """Leaders for leaderless partitions of topics that allow unclean election (``maybeElectUncleanLeaders``)."""
+        """Elect leaders uncleanly for leaderless partitions where allowed (``maybeElectUncleanLeaders``)."""
         records: list[Record] = []
         for state in self._image.partitions.values():
             if state.leader == NOBODY and self.topic_config(topic_of(state.partition)).unclean:
@@ -471,7 +476,7 @@ _BY = "reassignment"
 
 
 class PartitionControl:
-    """Decisions over one image."""
+    """Decides about requested reassignments and elections, from the image of one controller."""
 
     __slots__ = ("_image", "_profile", "_replication")
 
@@ -483,7 +488,7 @@ class PartitionControl:
     def reassign(
         self, request: AlterPartitionReassignmentsRequest
     ) -> tuple[list[Record], AlterPartitionReassignmentsResponse]:
-        """Begin or cancel reassignments; the brokers' own AlterPartition ends them."""
+        """Start or cancel reassignments; AlterPartition requests of the leaders complete them."""
         records: list[Record] = []
         answers: list[AdminError] = []
         for wanted in request.partitions:
@@ -505,12 +510,12 @@ class PartitionControl:
             return KafkaError.NONE, "", [recorded(change)]
         error = check_target(wanted.replicas, lambda broker: broker in image.brokers)
         if error is not KafkaError.NONE:
-            return error, "Replicas must be registered brokers, each once.", []
+            return error, "Replicas must be distinct registered brokers.", []
         begun = begin_kraft(state, wanted.replicas, active=image.active, profile=profile, topic=topic, by=_BY)
         return KafkaError.NONE, "", [] if begun is None else [recorded(begun)]
 
     def list_reassignments(self, request: ListPartitionReassignmentsRequest) -> ListPartitionReassignmentsResponse:
-        """What is under way."""
+        """List the reassignments in progress."""
         image = self._image
         names = request.partitions or tuple(image.partitions)
         states = [image.partitions[name] for name in names if name in image.partitions]
@@ -522,7 +527,7 @@ class PartitionControl:
         return ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, found)
 
     def elect(self, request: ElectLeadersRequest) -> tuple[list[Record], ElectLeadersResponse]:
-        """Elections on demand; of all partitions only those are told of for which there was something to do."""
+        """Elect leaders on request; for a request of all partitions, list only those that needed an election."""
         records: list[Record] = []
         answers: list[AdminError] = []
         for partition in request.partitions or tuple(self._image.partitions):
