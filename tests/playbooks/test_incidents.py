@@ -120,7 +120,7 @@ def test_who_led_last_leads_once_all_that_were_eligible_have_stopped_uncleanly(s
     (lost,) = incident.of("truncated", partition="orders-0", rule="power loss")
     (elected,) = incident.of("leader_elected", partition="orders-0")
     assert (lost.broker, elected.leader, elected.clean) == (1, 1, False)
-    assert elected.by.split(", ") == ["broker 1 is back", LAST_KNOWN]
+    assert elected.by.split(", ") == ["broker 1 unfenced", LAST_KNOWN]
     # Broker 2 was back, and not fenced, for half a minute: it had all of it, and was not eligible any more.
     registered = [event.at_us for event in incident.of("broker_registered", broker=2)]
     assert registered[-1] < elected.at_us - 20 * SECOND

@@ -1,11 +1,11 @@
 """The Raft quorum of the metadata log (KIP-595).
 
-raft: one member: roles, elections, votes and replication, without input or output.
-raft_client: a member on the kernel, its fetches, delayed fetches, and the interface that its users see.
-raft_log: the metadata log of a member.
-messages: what members exchange.
+raft: one quorum member: roles, elections, votes and replication, without input or output.
+raft_client: a quorum member on the kernel, its fetches, delayed fetches, and the interface to its users.
+raft_log: the metadata log of a quorum member.
+messages: messages between quorum members.
 
-It knows nothing of what the records mean.
+It is independent of the content of the records.
 """
 
 __all__ = [

@@ -1,17 +1,17 @@
-"""What voters and observers of a quorum say to each other (KIP-595, KIP-996), under Kafka's names.
+"""Messages between voters and observers of a quorum (KIP-595, KIP-996), by Kafka's names.
 
-A request and its answer have the same ``correlation``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of an
-answer are what the answerer knows, NOBODY for no leader.
+A request and its response have the same ``correlation``. ``error`` is a ``KafkaError``; ``epoch`` and ``leader`` of a
+response are those that the responding node knows, NOBODY for no leader.
 """
 
 from typing import NamedTuple
 
 Extent = tuple[int, int, int]
-"""(epoch, first offset, offset behind the last): a stretch of what that epoch's leader wrote."""
+"""(epoch, first offset, end offset): a range of records written by the leader of one epoch."""
 
 
 class VoteRequest(NamedTuple):
-    """A candidate asks for a vote; ``pre_vote``: whether it would get one, nothing is promised (KIP-996)."""
+    """Request of a candidate for a vote; ``pre_vote``: whether it would get one, without any commitment (KIP-996)."""
 
     correlation: int
     epoch: int
@@ -22,7 +22,7 @@ class VoteRequest(NamedTuple):
 
 
 class VoteResponse(NamedTuple):
-    """The answer."""
+    """Response to a vote request."""
 
     correlation: int
     error: int
@@ -33,7 +33,7 @@ class VoteResponse(NamedTuple):
 
 
 class BeginQuorumEpochRequest(NamedTuple):
-    """A new leader makes itself known to the voters."""
+    """Announcement of a new leader to the voters."""
 
     correlation: int
     epoch: int
@@ -41,7 +41,7 @@ class BeginQuorumEpochRequest(NamedTuple):
 
 
 class BeginQuorumEpochResponse(NamedTuple):
-    """The answer."""
+    """Response to the announcement of a leader."""
 
     correlation: int
     error: int
@@ -50,7 +50,7 @@ class BeginQuorumEpochResponse(NamedTuple):
 
 
 class EndQuorumEpochRequest(NamedTuple):
-    """A leader resigns; voters that have most of its log come first in ``successors``."""
+    """Resignation of a leader; ``successors`` are the voters, most complete log first."""
 
     correlation: int
     epoch: int
@@ -59,7 +59,7 @@ class EndQuorumEpochRequest(NamedTuple):
 
 
 class EndQuorumEpochResponse(NamedTuple):
-    """The answer."""
+    """Response to a resignation."""
 
     correlation: int
     error: int
@@ -70,7 +70,8 @@ class EndQuorumEpochResponse(NamedTuple):
 class QuorumFetchRequest(NamedTuple):
     """Fetch of the metadata log. ``last_epoch`` is that of the record before ``offset``, 0 for an empty log.
 
-    ``high_watermark`` is the last one the asker was told by this leader, -1 none; it says whether there is one to tell.
+    ``high_watermark`` is the last one that this leader sent to the fetching node, -1 for none; the leader compares it
+    with its own.
     """
 
     correlation: int
@@ -83,7 +84,7 @@ class QuorumFetchRequest(NamedTuple):
 
 
 class QuorumFetchResponse(NamedTuple):
-    """Its answer. ``diverging``: (epoch, end offset) of the leader's log to cut back to, None where the logs agree."""
+    """Response to a fetch. ``diverging``: (epoch, end offset) to truncate to, None where the logs agree."""
 
     correlation: int
     error: int

@@ -1,7 +1,7 @@
 """One member of a quorum (``KafkaRaftClient``, ``QuorumState``, KIP-595): roles, votes, replication. Sans-IO.
 
-It is given messages and the time, changes its own state, and leaves what it has to say in :attr:`RaftNode.out`. Epoch,
-vote, known leader and log are on disk before anything is said; all else dies with the process.
+It receives messages and the time, changes its own state, and puts outgoing messages into :attr:`RaftNode.out`. Epoch,
+vote, known leader and log are on disk before a message is sent; all other state is lost with the process.
 """
 
 from collections.abc import Callable
@@ -25,14 +25,14 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY
 
 FETCH_WAIT_US: Final = 500 * MS
-"""How long a leader parks a fetch (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
+"""Longest wait of a fetch at the leader (``KafkaRaftClient.MAX_FETCH_WAIT_MS``)."""
 
 
-# Connections to peers: one request at a time to each, and pauses after failures (``RequestManager``).
+# Connections to peers: one request in flight to each, and pauses after failures (``RequestManager``).
 
 
 class PeerConnection(NamedTuple):
-    """Request ``number`` is under way since ``sent_at``, -1 for none; no other before ``ready_at``."""
+    """State of a connection: request ``number`` is in flight since ``sent_at`` (-1: none), the next at ``ready_at``."""
 
     number: int = 0
     sent_at: int = -1
@@ -44,7 +44,7 @@ FRESH = PeerConnection()
 
 
 class Connections:
-    """One node's connections by peer."""
+    """Connections of one node, by peer (``RequestManager``)."""
 
     __slots__ = ("_config", "_peers")
 
@@ -53,40 +53,40 @@ class Connections:
         self._peers: dict[int, PeerConnection] = {}
 
     def ready_at(self, peer: int) -> int:
-        """From when on it can be asked: after a pause, or once a request has waited for its timeout."""
+        """Earliest time of the next request: after a pause, or when the request in flight times out."""
         known = self._peers.get(peer, FRESH)
         return known.ready_at if known.sent_at < 0 else known.sent_at + self._config.request_timeout_us
 
     def ready(self, peer: int, now: int) -> bool:
-        """Whether it can be asked."""
+        """Whether a request can be sent to the peer."""
         return self.ready_at(peer) <= now
 
     def sent(self, peer: int, number: int, now: int) -> None:
-        """Request ``number`` is under way."""
+        """Record that request ``number`` is in flight."""
         self._peers[peer] = self._peers.get(peer, FRESH)._replace(number=number, sent_at=now)
 
     def expects(self, peer: int, number: int) -> bool:
-        """Whether that request is still under way: an answer to any other is ignored."""
+        """Whether that request is in flight; responses to any other are ignored."""
         known = self._peers.get(peer, FRESH)
         return known.sent_at >= 0 and known.number == number
 
     def answered(self, peer: int) -> None:
-        """It was answered."""
+        """Record a response without error."""
         self._peers.pop(peer, None)
 
     def refused(self, peer: int, now: int) -> None:
-        """It was answered by an error, or not in time: pause for ``retry.backoff.ms``."""
+        """Record an error response or a timeout: pause for ``retry.backoff.ms``."""
         self._peers[peer] = PeerConnection(ready_at=now + self._config.retry_backoff_us)
 
     def broke(self, peer: int, now: int) -> None:
-        """The connection broke: pause, longer each time in a row; one with no request under way needs none."""
+        """Record a broken connection: pause, longer each time in a row; no pause if no request was in flight."""
         known = self._peers.get(peer, FRESH)
         if known.sent_at >= 0:
             pause = max(min(RECONNECT_US << min(known.failures, 8), RECONNECT_MAX_US), self._config.retry_backoff_us)
             self._peers[peer] = PeerConnection(ready_at=now + pause, failures=known.failures + 1)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Forget all connections."""
         self._peers.clear()
 
     def save(self) -> tuple[Any, ...]:
@@ -98,7 +98,7 @@ class Connections:
         self._peers = {peer: PeerConnection(*known) for peer, known in saved}
 
 
-# A candidate: votes asked for and received, and the back-off after a failure.
+# A candidate: votes requested and received, and the back-off after a lost election.
 
 
 _BACKOFF_US: Final = 100_000
@@ -106,39 +106,39 @@ _MOST_DOUBLINGS: Final = 20
 
 
 class EpochElection:
-    """One round of votes, of a candidate or a prospective one."""
+    """One round of votes, of a candidate or a prospective candidate."""
 
     __slots__ = ("_voters", "_votes", "backing_off", "retries")
 
     def __init__(self, me: int, voters: tuple[int, ...], retries: int = 1) -> None:
-        """``retries`` counts the candidate's rounds in a row, this one included."""
+        """``retries`` counts the candidate's consecutive rounds, including this one."""
         self._voters = voters
         self._votes: dict[int, bool] = {me: True}
         self.retries = retries
         self.backing_off = False
-        """Whether it has failed, and waits before the next."""
+        """Whether the round is lost, and the candidate waits before the next."""
 
     def record(self, voter: int, *, granted: bool) -> None:
-        """A voter answered; its first word counts."""
+        """Record a voter's response; only its first one counts."""
         if voter in self._voters:
             self._votes.setdefault(voter, granted)
 
     def unrecorded(self) -> list[int]:
-        """Voters that have not answered."""
+        """Voters that have not responded."""
         return [voter for voter in self._voters if voter not in self._votes]
 
     @property
     def won(self) -> bool:
-        """Whether a majority granted."""
+        """Whether a majority granted its vote."""
         return sum(self._votes.values()) > len(self._voters) // 2
 
     @property
     def lost(self) -> bool:
-        """Whether a majority cannot be had any more."""
+        """Whether a majority is no longer possible."""
         return len(self._votes) - sum(self._votes.values()) >= (len(self._voters) + 1) // 2
 
     def backoff_us(self, config: QuorumConfig, draw: Callable[[int], int]) -> int:
-        """How long to hold back (``binaryExponentialElectionBackoffMs``)."""
+        """Return the back-off before the next round in µs (``binaryExponentialElectionBackoffMs``)."""
         rounds = 2 << min(self.retries - 1, _MOST_DOUBLINGS)
         return min(_BACKOFF_US * draw(rounds), config.backoff_max_us)
 
@@ -157,7 +157,7 @@ class EpochElection:
 
 
 def successor_backoff_us(position: int, successors: int, config: QuorumConfig) -> int:
-    """How long a successor leaves the others time, the first none (``strictExponentialElectionBackoffMs``)."""
+    """Return the wait of a successor before it stands, 0 for the first (``strictExponentialElectionBackoffMs``)."""
     if position == 0:
         return 0
     if position < 0:
@@ -169,22 +169,22 @@ def successor_backoff_us(position: int, successors: int, config: QuorumConfig) -
 
 
 NEVER = 1 << 62
-"""A deadline that does not come."""
+"""A deadline that is never reached."""
 
 
 class ReplicaProgress(NamedTuple):
-    """What a leader knows of a replica by its fetches, -1 for unknown (``LeaderState.ReplicaState``, KIP-836)."""
+    """Replication state of one replica at the leader, -1 for unknown (``LeaderState.ReplicaState``, KIP-836)."""
 
     end: int = -1
-    """Where the replica's log ends: the offset of its last fetch."""
+    """End of the replica's log: the offset of its last fetch."""
     fetched_at: int = -1
     caught_up_at: int = -1
-    """The last time at which the replica had everything that the leader had."""
+    """Last time at which the replica had all records of the leader."""
     leader_end: int = -1
-    """Where the leader's log ended at the last fetch."""
+    """End of the leader's log at the last fetch."""
 
     def after(self, offset: int, leader_end: int, at: int) -> "ReplicaProgress":
-        """The progress with one more fetch."""
+        """Return the state after one more fetch."""
         caught_up_at = self.caught_up_at
         if offset >= leader_end:
             caught_up_at = max(caught_up_at, at)
@@ -194,52 +194,52 @@ class ReplicaProgress(NamedTuple):
 
 
 class LeaderState:
-    """One epoch's leadership of one voter."""
+    """State of a voter while it leads one epoch (``LeaderState``)."""
 
     __slots__ = (
-        "_config", "_heard", "_others", "ends", "epoch_start", "high_watermark", "pending", "progress", "since",
+        "_config", "_last_fetch", "_others", "ends", "epoch_start", "high_watermark", "pending", "progress", "since",
         "unaware", "write_at",
     )  # fmt: skip
 
     def __init__(self, others: tuple[int, ...], epoch_start: int, now: int, config: QuorumConfig) -> None:
-        """``others`` are the other voters, ``epoch_start`` the offset of the LeaderChange record."""
+        """``others`` are the other voters, ``epoch_start`` is the offset of the LeaderChange record."""
         self._config = config
         self._others = others
         self.epoch_start = epoch_start
         self.since = now
         self.ends = dict.fromkeys(others, 0)
-        """Voter → everything below is on its disk."""
-        self._heard = dict.fromkeys(others, now)
+        """Voter → end offset of its log on disk."""
+        self._last_fetch = dict.fromkeys(others, now)
         self.progress = dict.fromkeys(others, ReplicaProgress())
-        """Voter or observer → what is known of it by its fetches."""
+        """Voter or observer → its replication state."""
         self.high_watermark = -1
-        """-1 until a record of this epoch is on a majority."""
+        """-1 until a majority has a record of this epoch."""
         self.unaware = dict.fromkeys(others)
         """Voters that have not acknowledged this leader."""
         self.pending: list[tuple[Any, ...]] = []
-        """Records appended since the last write, by append."""
+        """Records appended since the last write, one tuple per append."""
         self.write_at = NEVER
-        """When they are written: ``append.linger.ms`` after the first."""
+        """Time of the next write: ``append.linger.ms`` after the first append."""
 
     def heard(self, voter: int, at: int) -> None:
-        """A fetch of a voter arrived."""
-        self._heard[voter] = max(at, self._heard[voter])
+        """Record the time of a voter's fetch."""
+        self._last_fetch[voter] = max(at, self._last_fetch[voter])
 
     def note_fetch(self, replica: int, offset: int, leader_end: int, at: int) -> None:
-        """A voter or an observer fetched from ``offset`` on."""
+        """Record that a voter or observer fetched from ``offset``."""
         self.progress[replica] = self.progress.get(replica, ReplicaProgress()).after(offset, leader_end, at)
 
     def silent_at(self, calm: Callable[[int], bool]) -> int:
-        """When a majority will have been silent for too long; ``calm`` tells voters that are heard of for certain."""
+        """Time at which the check of the quorum fails; ``calm``: whether fetches of a voter are certain to arrive."""
         needed = len(self._others) + 1 >> 1
         if not needed or not self._config.check_quorum:
             return NEVER
-        latest = sorted([NEVER if calm(voter) else at for voter, at in self._heard.items()], reverse=True)
+        latest = sorted([NEVER if calm(voter) else at for voter, at in self._last_fetch.items()], reverse=True)
         last = latest[needed - 1]
         return NEVER if last == NEVER else last + self._config.check_quorum_us
 
     def raise_high_watermark(self, own_end: int) -> bool:
-        """Whether a majority has more than before, and a record of this epoch (Raft's commit rule)."""
+        """Advance the HW, and return whether it rose: a majority needs a record of this epoch (Raft's commit rule)."""
         ends = sorted((own_end, *self.ends.values()), reverse=True)
         reached = ends[len(self._others) + 1 >> 1]
         if reached <= self.epoch_start or reached <= self.high_watermark:
@@ -248,29 +248,29 @@ class LeaderState:
         return True
 
     def successors(self) -> tuple[int, ...]:
-        """The other voters, those with most of the log first."""
+        """Other voters, most complete log first."""
         return tuple(sorted(self._others, key=lambda voter: -self.ends[voter]))
 
     def next_idle_write(self, now: int) -> int:
-        """The next time on the grid of NoOp records after ``now``."""
+        """Time of the first NoOp record after ``now``; they are written at a fixed interval."""
         every = self._config.idle_interval_us
         return self.since + ((now - self.since) // every + 1) * every if every else NEVER
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self.epoch_start, self.since, tuple(self.ends.items()), tuple(self._heard.items()), self.high_watermark,
-            tuple(self.unaware), tuple(self.pending), self.write_at,
+            self.epoch_start, self.since, tuple(self.ends.items()), tuple(self._last_fetch.items()),
+            self.high_watermark, tuple(self.unaware), tuple(self.pending), self.write_at,
             tuple([(replica, tuple(known)) for replica, known in self.progress.items()]),
         )  # fmt: skip
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "LeaderState":
         """Undo of :meth:`save`."""
-        epoch_start, since, ends, heard, high_watermark, unaware, pending, write_at, progress = saved
+        epoch_start, since, ends, last_fetch, high_watermark, unaware, pending, write_at, progress = saved
         leading = cls(others, epoch_start, since, config)
         leading.ends = dict(ends)
-        leading._heard = dict(heard)
+        leading._last_fetch = dict(last_fetch)
         leading.high_watermark = high_watermark
         leading.unaware = dict.fromkeys(unaware)
         leading.pending = list(pending)
@@ -280,7 +280,7 @@ class LeaderState:
 
 
 class Role(IntEnum):
-    """What a node is in its epoch. An observer is only ever one of the first two."""
+    """Role of a node in its epoch; an observer is always one of the first two."""
 
     UNATTACHED = 0
     FOLLOWER = 1
@@ -291,7 +291,7 @@ class Role(IntEnum):
 
 
 class RaftNode:
-    """A voter or an observer."""
+    """A voter or an observer of the quorum, as a state machine without I/O."""
 
     __slots__ = (
         "_config", "_draw", "_number", "connections", "due_at", "election", "epoch", "heard", "high_watermark", "id",
@@ -301,7 +301,7 @@ class RaftNode:
     def __init__(
         self, node_id: int, voters: tuple[int, ...], log: QuorumLog, config: QuorumConfig, draw: Callable[[int], int]
     ) -> None:
-        """``draw(n)`` gives a random number in [0, n)."""
+        """``draw(n)`` returns a random number in [0, n)."""
         self.id = node_id
         self.voters = voters
         self.voter = node_id in voters
@@ -312,33 +312,33 @@ class RaftNode:
         self.connections = Connections(config)
         self.epoch = 0
         self.voted = NOBODY
-        """Whom it voted for in its epoch."""
+        """The candidate that it voted for in its epoch."""
         self.leader = NOBODY
-        """Of its epoch, as far as it knows; of a prospective candidate: the one it lost."""
+        """Leader of its epoch, as far as it knows; for a prospective candidate the leader that it lost."""
         self._number = 0
-        """Of the last request; it outlives the process, so that no answer is taken for another's."""
+        """Number of the last request; kept across restarts, so that responses to earlier processes are not accepted."""
         self.out: list[tuple[int, Any]] = []
-        """(target, message) to be sent."""
+        """(target, message) pairs to be sent."""
         self._forget()
 
     def _forget(self) -> None:
         self.role = Role.UNATTACHED
         self.high_watermark = 0
-        """Everything below is committed, as it knows."""
+        """End of the log that it knows to be committed."""
         self.due_at = NEVER
-        """When its role has lasted long enough: the election, fetch or back-off timeout."""
+        """Time at which the election, fetch or back-off timeout of its role expires."""
         self.heard = False
-        """A follower: whether the leader has answered a fetch."""
+        """For a follower: whether the leader has responded to a fetch."""
         self.leading: LeaderState | None = None
         self.election: EpochElection | None = None
         self.unaware: dict[int, None] = {}
-        """A resigned leader: voters that have not acknowledged that."""
+        """For a resigned leader: voters that have not acknowledged the resignation."""
         self.successors: tuple[int, ...] = ()
         self.connections.clear()
         self.out.clear()
 
     def start(self, now: int) -> None:
-        """The process starts, with what is on its disk."""
+        """Start the process with the state on its disk."""
         self._forget()
         if not self.voter:
             self.voted = NOBODY
@@ -367,7 +367,7 @@ class RaftNode:
         return timeout + self._draw(timeout)
 
     def _unattached(self, epoch: int, now: int) -> None:
-        """A newer epoch without a known leader. A clock that runs goes on: nobody is kept from standing."""
+        """Move to a newer epoch without a known leader; a running timeout continues, so elections are not delayed."""
         if self.role is Role.LEADER or self.due_at == NEVER:
             self.due_at = now + self._election_timeout() if self.voter else NEVER
         self._leave(Role.UNATTACHED)
@@ -386,7 +386,7 @@ class RaftNode:
         self.due_at = now + self._config.fetch_timeout_us
 
     def follow_on(self, at: int) -> None:
-        """The leader answered a fetch."""
+        """Record that the leader responded to a fetch."""
         self.heard = True
         self.due_at = at + self._config.fetch_timeout_us
 
@@ -398,7 +398,7 @@ class RaftNode:
         self.successors = ()
 
     def learn(self, epoch: int, leader: int, now: int) -> None:
-        """Somebody's epoch and leader (``maybeTransition``): what is newer than its own is believed."""
+        """Apply another node's epoch and leader if they are newer than its own (``maybeTransition``)."""
         if leader == self.id:
             leader = NOBODY
         if epoch > self.epoch:
@@ -410,13 +410,13 @@ class RaftNode:
             self._follow(epoch, leader, now)
 
     def grant(self, candidate: int, now: int) -> None:
-        """Vote for it in this epoch, and give it time."""
+        """Vote for a candidate in this epoch, and restart the election timeout."""
         if self.voted != candidate:
             self.voted = candidate
             self.due_at = now + self._election_timeout()
 
     def count(self, voter: int, now: int, *, granted: bool) -> None:
-        """A voter's answer to this round."""
+        """Count a voter's response in this round."""
         election = self.election
         if election is None:
             return
@@ -429,10 +429,10 @@ class RaftNode:
         elif election.won:
             self._lead(now)
         elif election.lost and not election.backing_off:
-            self._hold_back(election, now)
+            self._back_off(election, now)
 
     def _stand(self, now: int) -> None:
-        """Time to get a leader: ask whether one would be elected (KIP-996), or stand at once."""
+        """Start an election: a pre-vote round (KIP-996), or a candidacy at once."""
         if self._config.pre_vote and self.others:
             if self.role is Role.RESIGNED:
                 self._unattached(self.epoch + 1, now)
@@ -469,7 +469,7 @@ class RaftNode:
         self._commit()
 
     def form_leader(self, now: int, batches: tuple[tuple[Any, ...], ...]) -> None:
-        """Lead epoch 1 of a quorum whose voters all have these batches."""
+        """Become leader of epoch 1 of a quorum whose voters all have these batches."""
         self.voted = self.id
         self.epoch = 1
         self._lead(now)
@@ -480,13 +480,13 @@ class RaftNode:
         self._commit()
 
     def form_follower(self, leader: "RaftNode", now: int) -> None:
-        """Follow it from its first epoch on, with all of its log."""
+        """Follow the leader in its first epoch, with all of its log."""
         self._follow(leader.epoch, leader.id, now)
         self.log.take(leader.log.extents(0, leader.log.end))
         self.high_watermark = leader.high_watermark
 
     def reached(self, voter: int, end: int, now: int) -> bool:
-        """A voter's fetch proves that it knows this leader and has everything below ``end``; whether the HW rose."""
+        """Record the end of a voter's log by its fetch, which also acknowledges the leader; True if the HW advanced."""
         leading = self.leading
         if leading is None or voter not in leading.ends:
             return False
@@ -503,7 +503,7 @@ class RaftNode:
             self.high_watermark = max(self.high_watermark, leading.high_watermark)
 
     def resign(self, now: int) -> None:
-        """A leader gives up its epoch and says so to the other voters; nobody else does anything."""
+        """Resign as leader and notify the other voters; no effect on other nodes' roles."""
         leading = self.leading
         if leading is None:
             return
@@ -514,27 +514,27 @@ class RaftNode:
         self.due_at = now + self._election_timeout()
 
     def succeed(self, leader: int, successors: tuple[int, ...], now: int) -> None:
-        """The leader resigned: stand after a while that depends on the place among its successors."""
+        """Handle the leader's resignation: stand after a wait that depends on the position among its successors."""
         if self.role is Role.FOLLOWER and self.leader == leader and self.voter:
             position = successors.index(self.id) if self.id in successors else -1
             self.due_at = now + successor_backoff_us(position, len(successors), self._config)
 
     def append(self, records: tuple[Any, ...], now: int) -> int:
-        """Take records to be written ``append.linger.ms`` after the first; the offset of the last.
+        """Queue records to be written ``append.linger.ms`` after the first; return the offset of the last.
 
         Raises:
-            ValueError: it does not lead, or there are none.
+            ValueError: the node is not the leader, or there are no records.
         """
         leading = self.leading
         if leading is None or not records:
-            raise ValueError(f"node {self.id} appends {len(records)} records as {self.role.name.lower()}")
+            raise ValueError(f"node {self.id} cannot append {len(records)} records as {self.role.name.lower()}")
         if not leading.pending:
             leading.write_at = now + self._config.linger_us
         leading.pending.append(records)
         return self.log.end + sum(map(len, leading.pending)) - 1
 
     def write(self) -> None:
-        """Write what was appended, and force it to disk."""
+        """Write the queued records, and force them to disk."""
         leading = self.leading
         if leading is not None:
             for records in leading.pending:
@@ -544,41 +544,41 @@ class RaftNode:
             self._commit()
 
     def poll(self, now: int, calm: Callable[[int], bool]) -> None:
-        """Do what is due. ``calm`` tells voters whose fetches come for certain."""
+        """Do everything that is due. ``calm`` is true for voters whose fetches are certain to arrive."""
         leading = self.leading
         if leading is not None and leading.silent_at(calm) <= now:
             self.resign(now)
         elif leading is not None and leading.write_at <= now:
             self.write()
         if self.voter and self.due_at <= now:
-            self._time_is_over(now)
-        self._ask(now)
+            self._on_timeout(now)
+        self._send_requests(now)
 
-    def _time_is_over(self, now: int) -> None:
+    def _on_timeout(self, now: int) -> None:
         election = self.election
         if self.role is Role.PROSPECTIVE:
             self._lose(now)
         elif self.role is Role.CANDIDATE and election is not None and not election.backing_off:
-            self._hold_back(election, now)
+            self._back_off(election, now)
         elif self.role is Role.CANDIDATE:
             self._become_candidate(now)
         elif self.role is not Role.LEADER:
             self._stand(now)
 
     def _lose(self, now: int) -> None:
-        """A prospective candidate would not be elected: back to the leader it had, if any."""
+        """End a lost pre-vote round: return to the former leader, if any."""
         if self.leader != NOBODY:
             self._follow(self.epoch, self.leader, now)
         else:
             self._leave(Role.UNATTACHED)
             self.due_at = now + self._election_timeout()
 
-    def _hold_back(self, election: EpochElection, now: int) -> None:
+    def _back_off(self, election: EpochElection, now: int) -> None:
         election.backing_off = True
         self.due_at = now + election.backoff_us(self._config, self._draw)
 
-    def _asked(self) -> list[int]:
-        """Voters that are to be asked or told something."""
+    def _unanswered(self) -> list[int]:
+        """Voters that still need a request of the current role."""
         if self.leading is not None:
             return list(self.leading.unaware)
         if self.role is Role.RESIGNED:
@@ -587,14 +587,14 @@ class RaftNode:
             return self.election.unrecorded()
         return []
 
-    def _ask(self, now: int) -> None:
-        for voter in self._asked():
+    def _send_requests(self, now: int) -> None:
+        for voter in self._unanswered():
             if self.connections.ready(voter, now):
                 self._number += 1
                 self.connections.sent(voter, self._number, now)
-                self.out.append((voter, self._question(self._number)))
+                self.out.append((voter, self._request(self._number)))
 
-    def _question(self, number: int) -> VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest:
+    def _request(self, number: int) -> VoteRequest | BeginQuorumEpochRequest | EndQuorumEpochRequest:
         if self.role is Role.LEADER:
             return BeginQuorumEpochRequest(number, self.epoch, self.id)
         if self.role is Role.RESIGNED:
@@ -603,14 +603,14 @@ class RaftNode:
         return VoteRequest(number, self.epoch, self.id, self.log.last_epoch, self.log.end, pre_vote)
 
     def deadline(self, calm: Callable[[int], bool]) -> int:
-        """When :meth:`poll` has something to do next, NEVER if only a message can change anything."""
+        """Time of the next work for :meth:`poll`, NEVER if only a message can cause any."""
         at = self.due_at if self.voter else NEVER
         if self.leading is not None:
             at = min(at, self.leading.silent_at(calm), self.leading.write_at)
-        return min([at, *[self.connections.ready_at(voter) for voter in self._asked()]])
+        return min([at, *[self.connections.ready_at(voter) for voter in self._unanswered()]])
 
     def save(self) -> tuple[Any, ...]:
-        """All state; nothing is left in :attr:`out` between two events."""
+        """All state; :attr:`out` is empty between two events."""
         return (
             self.epoch, self.voted, self.leader, int(self.role), self.high_watermark, self.due_at, self.heard,
             () if self.leading is None else self.leading.save(),
@@ -619,7 +619,7 @@ class RaftNode:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the store's."""
+        """Undo of :meth:`save`, to be called after that of the store."""
         (
             self.epoch, self.voted, self.leader, role, self.high_watermark, self.due_at, self.heard, leading, election,
             unaware, self.successors, connections, log, self._number,
@@ -637,7 +637,7 @@ class RaftNode:
 
 
 def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFetchRequest:
-    """What a node asks next; ``high_watermark`` is the last that this leader told it, -1 none."""
+    """Return a node's next fetch; ``high_watermark`` is the last that this leader sent to it, -1 for none."""
     log = node.log
     return QuorumFetchRequest(
         correlation, node.id, node.epoch, log.end, log.last_epoch, high_watermark, FETCH_WAIT_US
@@ -645,12 +645,12 @@ def question(node: RaftNode, correlation: int, high_watermark: int) -> QuorumFet
 
 
 def told_high_watermark(node: RaftNode) -> int:
-    """The HW that a leader tells, -1 while none of its own epoch's records is committed."""
+    """HW that a leader sends, -1 while no record of its own epoch is committed."""
     return -1 if node.leading is None else node.leading.high_watermark
 
 
 def refusal(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
-    """Why a fetch is not served, NONE if it is (``validateLeaderOnlyRequest``)."""
+    """Error of a fetch that is not served, NONE if it is served (``validateLeaderOnlyRequest``)."""
     if request.epoch < node.epoch:
         return KafkaError.FENCED_LEADER_EPOCH
     if request.epoch > node.epoch:
@@ -659,7 +659,7 @@ def refusal(node: RaftNode, request: QuorumFetchRequest) -> KafkaError:
 
 
 def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | None:
-    """Where to the asker must cut its log back first, None if it is a beginning of the leader's."""
+    """Return (epoch, end offset) to which the fetching node must truncate, None if its log is a prefix."""
     epoch, end = node.log.end_of(request.last_epoch)
     if epoch == request.last_epoch and request.offset <= end:
         return None
@@ -667,7 +667,7 @@ def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | N
 
 
 def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
-    """What there is to say to a fetch now; it says nothing new where :func:`says_something` is False."""
+    """Return the current response to a fetch; :func:`says_something` tells whether it has news."""
     error = refusal(node, request)
     diverging = None if error else diverges(node, request)
     log = node.log
@@ -678,12 +678,12 @@ def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
 
 
 def says_something(response: QuorumFetchResponse) -> bool:
-    """Whether every release sends it at once. Up to 4.0 a newer HW alone waits for records, or the end of the wait."""
+    """Whether a response is sent at once in every release; up to 4.0 a newer HW alone is no reason to."""
     return bool(response.error or response.extents or response.diverging is not None)
 
 
 def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int) -> bool:
-    """Take an answer; False where it was none of the leader's (``handleFetchResponse``)."""
+    """Apply a fetch response; False if it is not the current leader's (``handleFetchResponse``)."""
     node.learn(response.epoch, response.leader, now)
     if response.error or node.role is not Role.FOLLOWER:
         return False
@@ -693,35 +693,35 @@ def fetched(node: RaftNode, source: int, response: QuorumFetchResponse, now: int
     log = node.log
     if response.diverging is not None:
         if log.cut(response.diverging) < node.high_watermark:
-            raise ValueError(f"node {node.id} would cut its log to {log.end}, below its HW {node.high_watermark}")
+            raise ValueError(f"node {node.id} would truncate its log to {log.end}, below its HW {node.high_watermark}")
     else:
         log.take(response.extents)
     node.high_watermark = max(node.high_watermark, min(response.high_watermark, log.end))
     return True
 
 
-# What a leader answers an administrator about its quorum (KIP-595, KIP-836).
+# The leader's description of its quorum for an administrator (KIP-595, KIP-836).
 
 
 OBSERVER_SESSION_US: Final = 300_000 * MS
-"""How long an observer that does not fetch is still one (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
+"""Time without a fetch after which an observer is forgotten (``LeaderState.OBSERVER_SESSION_TIMEOUT_MS``)."""
 
 
 def describe_quorum(node: RaftNode, correlation: int, now: int) -> DescribeQuorumResponse:
-    """The voters and observers as the leader knows them (``KafkaRaftClient.handleDescribeQuorumRequest``)."""
+    """Return the voters and observers as the leader knows them (``KafkaRaftClient.handleDescribeQuorumRequest``)."""
     leading = node.leading
     if leading is None:
         return DescribeQuorumResponse(correlation, KafkaError.NOT_LEADER_OR_FOLLOWER)
     known = leading.progress
-    for replica in [replica for replica, each in known.items() if replica not in node.voters]:
+    for replica in [replica for replica, _state in known.items() if replica not in node.voters]:
         if now - known[replica].fetched_at >= OBSERVER_SESSION_US:
             del known[replica]
     own = QuorumReplica(node.id, node.log.end, now, now)
-    replicas = {replica: QuorumReplica(replica, *each[:3]) for replica, each in known.items()}
+    replicas = {replica: QuorumReplica(replica, *state[:3]) for replica, state in known.items()}
     return DescribeQuorumResponse(
         correlation, KafkaError.NONE, node.id, node.epoch, leading.high_watermark,
         tuple([own if voter == node.id else replicas[voter] for voter in node.voters]),
-        tuple([each for replica, each in replicas.items() if replica not in node.voters]),
+        tuple([described for replica, described in replicas.items() if replica not in node.voters]),
     )  # fmt: skip
 
 
@@ -732,7 +732,7 @@ _Answer = VoteResponse | BeginQuorumEpochResponse | EndQuorumEpochResponse
 
 
 def vote(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
-    """Answer a candidate: granted to one whose log is not behind, once in an epoch (``handleVoteRequest``)."""
+    """Respond to a vote request: one vote per epoch, for an up-to-date log only (``handleVoteRequest``)."""
     if request.epoch > node.epoch:
         node.learn(request.epoch, NOBODY, now)
     error = KafkaError.FENCED_LEADER_EPOCH if request.epoch < node.epoch else KafkaError.NONE
@@ -743,21 +743,21 @@ def vote(node: RaftNode, request: VoteRequest, now: int) -> VoteResponse:
 
 
 def may_vote(node: RaftNode, request: VoteRequest) -> bool:
-    """Whether a candidate of this node's own epoch gets its vote (``EpochState.canGrantVote``)."""
-    ahead = (request.last_epoch, request.end_offset) >= (node.log.last_epoch, node.log.end)
+    """Whether the node can vote for a candidate in its own epoch (``EpochState.canGrantVote``)."""
+    up_to_date = (request.last_epoch, request.end_offset) >= (node.log.last_epoch, node.log.end)
     if not node.voter or node.role is Role.LEADER:
         return False
     if request.pre_vote:
-        return ahead and not (node.role is Role.FOLLOWER and node.heard)
+        return up_to_date and not (node.role is Role.FOLLOWER and node.heard)
     if node.role in (Role.FOLLOWER, Role.RESIGNED) or (node.role is Role.PROSPECTIVE and node.leader != NOBODY):
         return False
     if node.voted != NOBODY:
         return node.voted == request.candidate
-    return ahead
+    return up_to_date
 
 
 def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
-    """Whether the answer is to the request under way; what it knows of epochs is believed."""
+    """Whether a response is to the request in flight; if so, apply its epoch and leader."""
     if not node.connections.expects(voter, response.correlation):
         return False
     node.connections.answered(voter)
@@ -766,16 +766,16 @@ def _expected(node: RaftNode, voter: int, response: _Answer, now: int) -> bool:
 
 
 def voted(node: RaftNode, voter: int, response: VoteResponse, now: int) -> None:
-    """A voter answered (``handleVoteResponse``)."""
+    """Handle a voter's response (``handleVoteResponse``)."""
     if not _expected(node, voter, response, now):
         return
-    asked = Role.PROSPECTIVE if response.pre_vote else Role.CANDIDATE
-    if node.role is asked:
+    requested_as = Role.PROSPECTIVE if response.pre_vote else Role.CANDIDATE
+    if node.role is requested_as:
         node.count(voter, now, granted=response.granted)
 
 
 def begin(node: RaftNode, request: BeginQuorumEpochRequest, now: int) -> BeginQuorumEpochResponse:
-    """A leader makes itself known."""
+    """Handle the announcement of a leader."""
     if request.epoch < node.epoch:
         return BeginQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
     node.learn(request.epoch, request.leader, now)
@@ -783,7 +783,7 @@ def begin(node: RaftNode, request: BeginQuorumEpochRequest, now: int) -> BeginQu
 
 
 def begun(node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: int) -> None:
-    """A voter knows the leader, or a newer epoch."""
+    """Handle the response to an announcement: the voter knows the leader, or a newer epoch."""
     if not _expected(node, voter, response, now):
         return
     if node.leading is not None and not response.error and response.epoch == node.epoch:
@@ -791,7 +791,7 @@ def begun(node: RaftNode, voter: int, response: BeginQuorumEpochResponse, now: i
 
 
 def end(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEpochResponse:
-    """A leader resigns."""
+    """Handle the resignation of a leader."""
     if request.epoch < node.epoch:
         return EndQuorumEpochResponse(request.correlation, KafkaError.FENCED_LEADER_EPOCH, node.epoch, node.leader)
     node.learn(request.epoch, request.leader, now)
@@ -800,7 +800,7 @@ def end(node: RaftNode, request: EndQuorumEpochRequest, now: int) -> EndQuorumEp
 
 
 def ended(node: RaftNode, voter: int, response: EndQuorumEpochResponse, now: int) -> None:
-    """A voter knows that this leader resigned, or a newer epoch."""
+    """Handle the response to a resignation: the voter knows it, or a newer epoch."""
     if not _expected(node, voter, response, now):
         return
     if node.role is Role.RESIGNED and response.epoch == node.epoch:

@@ -1,8 +1,8 @@
 """A quorum member on the kernel: drives a :class:`RaftNode` by messages and one timer.
 
-While nothing happens, fetches and answers are left out (:mod:`cluster_model.kernel.long_poll`), and with them the
-deadlines that they would have moved: a fetch timeout and a leader's check of its quorum are timers only while somebody
-may be silent.
+While the quorum is idle, fetches and responses are not simulated (:mod:`cluster_model.kernel.long_poll`), and neither
+are the deadlines that they would extend: a fetch timeout and a leader's check of its quorum need timers only while a
+node may be silent.
 """
 
 from collections.abc import Callable
@@ -40,78 +40,77 @@ from cluster_model.protocol.admin_messages import DescribeQuorumResponse
 from cluster_model.protocol.configs import QuorumConfig
 from cluster_model.protocol.messages import NOBODY
 
-# The quorum as its users see it: a log to append to while leading, and its committed part.
+# The quorum as its users see it: a log, appended to by the leader, and its committed part.
 
 
 class MetadataListener(Protocol):
-    """Who lives above the log: a controller, or a broker's metadata."""
+    """Listener of the metadata log: a controller, or the metadata of a broker."""
 
     def on_leader(self, epoch: int) -> None:
-        """The node leads, and everything up to its own LeaderChange record has been handed over, committed."""
+        """The node became leader; every record up to its own LeaderChange record is committed and delivered."""
 
     def on_resigned(self) -> None:
-        """It leads no longer, after :meth:`on_leader`; what it appended and was not handed over may be lost."""
+        """The node lost the leadership, after :meth:`on_leader`; its undelivered records may be lost."""
 
     def on_committed(self, base_offset: int, epoch: int, records: tuple[Any, ...]) -> None:
-        """A committed batch: all of them in order, each once in a process's life, from offset 0 after a restart.
+        """A batch was committed: batches come in order, each once per process, from offset 0 after a restart.
 
-        LeaderChange records are not handed over, so offsets may skip one.
+        LeaderChange records are not delivered, so offsets may skip one.
         """
 
 
 class MetadataLog(Protocol):
-    """What the owner of a peer may ask and do. Offsets are exclusive ends, as everywhere."""
+    """Interface of a quorum member to its owner. End offsets are exclusive, as everywhere."""
 
     @property
     def leader(self) -> int:
-        """The leader it knows of, NOBODY for none."""
+        """The leader that the node knows, NOBODY for none."""
 
     @property
     def epoch(self) -> int:
-        """The newest epoch it knows of, 0 before the first."""
+        """The newest epoch that the node knows, 0 before the first."""
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads and has told its listener so (``on_leader``): only then may anything be appended."""
+        """Whether the node leads and its listener knows it (``on_leader``): only then can records be appended."""
 
     @property
     def high_watermark(self) -> int:
-        """Everything below is known to be committed."""
+        """End of the log that the node knows to be committed."""
 
     @property
     def end(self) -> int:
-        """Where its own log ends."""
+        """End of the node's own log."""
 
     def append(self, records: tuple[Any, ...]) -> int:
-        """Have records written, in one batch; the offset of the last one. They may yet be lost.
+        """Append records as one batch, and return the offset of the last one; until committed they may be lost.
 
         Raises:
-            ValueError: it does not lead, or there are none.
+            ValueError: the node is not the leader, or there are no records.
         """
 
     def resign(self) -> None:
-        """Clean shutdown: a leader says goodbye (EndQuorumEpoch), and the first successor stands at once."""
+        """Clean shutdown: a leader sends EndQuorumEpoch, and the first successor stands for election at once."""
 
     def describe(self, correlation: int) -> DescribeQuorumResponse:
-        """The answer to an administrator's question about the quorum."""
+        """Return the response to an administrator's DescribeQuorum request."""
 
 
-# Delayed fetches at a leader, one for each fetching node, on a standing exchange (``fetchPurgatory``).
-#
-# A fetch is answered when the leader's log grows, when its leadership ends, or when it has waited for its time. Since
-# KIP-1166 (4.1) it names the HW that its sender knows and is answered as soon as the leader's is higher, all that wait
-# with it (``KafkaRaftClient.onUpdateLeaderHighWatermark``, ``isHighWatermarkUpdated``); before, a newer HW alone wakes
-# nobody. Where an asker has every record and knows the HW, its exchange may sleep.
+# Delayed fetches at a leader, one per fetching node, on a long-poll exchange (``fetchPurgatory``). A fetch is answered
+# when the leader's log grows, when its leadership ends, or after its longest wait. Since KIP-1166 (4.1) it carries the
+# HW that its sender knows, and is answered as soon as the leader's is higher, together with all other waiting fetches
+# (``KafkaRaftClient.onUpdateLeaderHighWatermark``, ``isHighWatermarkUpdated``); before, a newer HW alone completes no
+# fetch. Where the fetching node has every record and knows the HW, its exchange can sleep.
 
 
 EXCHANGE: Final = 255
-"""Number of a node's connection for fetches of the metadata log; replica fetchers have the ones below."""
+"""Number of a node's connection for metadata log fetches; replica fetchers have the lower numbers."""
 WAIT: Final = "raft wait"
-"""Name of the timer of a fetch's wait."""
+"""Name of the timer of a delayed fetch."""
 
 
 class FetchConnection:
-    """One asker's connection. ``parked`` is the request that waits here, None while none does."""
+    """Connection of one fetching node to the leader. ``parked`` is its delayed fetch, None if there is none."""
 
     __slots__ = ("_arrived", "_woken", "armed", "asker", "exchange", "node", "parked")
 
@@ -125,7 +124,7 @@ class FetchConnection:
         self._arrived = -1
 
     def park(self, request: QuorumFetchRequest, arrived: int) -> None:
-        """The request waits from its arrival on."""
+        """Delay a fetch, counted from its arrival."""
         self.parked = request
         self._arrived = arrived
         if not self.armed:
@@ -137,7 +136,7 @@ class FetchConnection:
         self.exchange.deadline(at, 0, (WAIT, self.asker, at))
 
     def over(self, now: int) -> bool:
-        """No timer is set: True when the parked fetch has waited long enough, else one is."""
+        """Whether the delayed fetch has waited its longest time; otherwise its timer is set again if it is not set."""
         if self.parked is None or self.armed:
             return False
         if self._arrived + self.parked.max_wait_us <= now:
@@ -146,18 +145,18 @@ class FetchConnection:
         return False
 
     def send(self, request: QuorumFetchRequest, response: QuorumFetchResponse) -> None:
-        """Answer; in vain where it says nothing that the asker does not know."""
+        """Send a response; it counts as idle if it tells the fetching node nothing new."""
         self.parked = None
         idle = not says_something(response) and response.high_watermark == request.high_watermark
         self.exchange.answer(request.correlation, response, idle=idle)
 
     def nothing(self, number: int) -> QuorumFetchResponse:
-        """The answer to a fetch that waited in vain."""
+        """Return the response to a fetch that waited without any news."""
         node = self.node
         return QuorumFetchResponse(number, 0, node.epoch, node.leader, told_high_watermark(node), (), None)
 
     def came(self, request: QuorumFetchRequest, arrived: int) -> None:
-        """Fetches were left out: this one arrived last."""
+        """Account for fetches that were not simulated; this one arrived last."""
         leading = self.node.leading
         if leading is not None:
             leading.note_fetch(self.asker, request.offset, self.node.log.end, arrived)
@@ -166,39 +165,39 @@ class FetchConnection:
         self._woken()
 
     def woken(self, request: QuorumFetchRequest, arrived: int) -> None:
-        """Fetches were left out: this one arrived last, and waits."""
+        """Account for fetches that were not simulated; this one arrived last and is delayed."""
         self.came(request, arrived)
         self.park(request, arrived)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; whether the exchange sleeps is the exchange's."""
+        """All state; whether the exchange sleeps is saved with the exchange."""
         return (self.asker, self.parked, self.armed, -1 if self.parked is None else self._arrived)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the exchange's."""
+        """Undo of :meth:`save`, to be called after that of the exchange."""
         _asker, self.parked, self.armed, self._arrived = saved
         self.exchange.answering = self
 
 
 class Parking:
-    """All sessions of one node. They outlive a leadership; what was parked is answered when it ends."""
+    """Delayed fetches at one node, by fetching node; they outlive a leadership, at whose end they are answered."""
 
     __slots__ = ("_hw_push", "_node", "_patience_us", "_port", "_sessions", "_woken", "wake_at")
 
     def __init__(self, port: NodeContext, node: RaftNode, config: QuorumConfig, woken: Callable[[], None]) -> None:
-        """``woken``: deadlines have changed."""
+        """``woken`` is called when deadlines have changed."""
         self._port = port
         self._node = node
         self._hw_push = config.hw_push
         self._patience_us = config.patience_us
-        """No fetch may take this long without notice."""
+        """Longest time in µs that a fetch may go unnoticed."""
         self._woken = woken
         self._sessions: dict[int, FetchConnection] = {}
         self.wake_at = NEVER
-        """When the leader's next NoOp record would wake those that were not told the HW."""
+        """Time of the leader's next NoOp record, which completes fetches that do not know the HW."""
 
     def calm(self, asker: int) -> bool:
-        """Whether this one's fetches come for certain: both sides run, and nothing happens to either."""
+        """Whether a node's fetches are certain to arrive: both sides run undisturbed."""
         session = self._sessions.get(asker)
         return session is not None and session.exchange.asleep
 
@@ -210,12 +209,12 @@ class Parking:
         return session
 
     def wake(self) -> None:
-        """Leave out nothing that has happened so far; to be called before anything changes here."""
+        """Simulate all skipped fetches up to now; to be called before any change of state."""
         for session in self._sessions.values():
             session.exchange.wake()
 
     def fetch(self, request: QuorumFetchRequest, now: int) -> None:
-        """A fetch arrived: answer it, or let it wait. One that is still parked there has been given up by its asker."""
+        """Handle a fetch: respond, or delay it. An earlier fetch of that node that is still delayed is dropped."""
         session = self._session(request.replica)
         session.parked = None
         response = answer(self._node, request)
@@ -229,18 +228,18 @@ class Parking:
         if leading is not None:
             leading.note_fetch(voter, request.offset, self._node.log.end, now)
         rose = self._node.reached(voter, request.offset, now)
-        told = told_high_watermark(self._node)
+        high_watermark = told_high_watermark(self._node)
         if rose and self._hw_push:
             self._push(now)
         elif rose:
-            self._watch_grid(now)
-        if says_something(response) or (self._hw_push and request.high_watermark < told):
-            session.send(request, response._replace(high_watermark=told))
+            self._schedule_idle_write(now)
+        if says_something(response) or (self._hw_push and request.high_watermark < high_watermark):
+            session.send(request, response._replace(high_watermark=high_watermark))
         else:
             self._wait(session, request, now)
 
     def _push(self, now: int) -> None:
-        """Answer all waiting fetches, as the HW rose and they know a lower one (``fetchPurgatory.completeAll``)."""
+        """Answer all delayed fetches with a lower HW after the HW advanced (``fetchPurgatory.completeAll``)."""
         leading = self._node.leading
         for session in self._sessions.values():
             parked = session.parked
@@ -250,32 +249,32 @@ class Parking:
                 session.send(parked, answer(self._node, parked))
 
     def _wait(self, session: FetchConnection, request: QuorumFetchRequest, now: int) -> None:
-        told = request.high_watermark == told_high_watermark(self._node)
-        if not told or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
+        knows_hw = request.high_watermark == told_high_watermark(self._node)
+        if not knows_hw or not session.exchange.sleep(request.correlation, request.max_wait_us, 0, session):
             session.park(request, now)
-            if not told and not self._hw_push:
-                self._watch_grid(now)
+            if not knows_hw and not self._hw_push:
+                self._schedule_idle_write(now)
         elif now - session.exchange.sent_at + session.exchange.longest_us >= self._patience_us:
-            # An idle cycle, or the rest of this one after a slow request, may take too long to be certain of.
+            # An idle cycle, or the rest of this one after a slow request, may be too long to be certain.
             session.exchange.wake()
 
-    def _watch_grid(self, now: int) -> None:
+    def _schedule_idle_write(self, now: int) -> None:
         leading = self._node.leading
         if self.wake_at == NEVER and leading is not None:
             self.wake_at = leading.next_idle_write(now)
 
     def grid(self, now: int) -> None:
-        """A NoOp record is due: whoever waits and was not told the HW is answered."""
+        """A NoOp record is due: answer the delayed fetches that do not know the HW."""
         if now < self.wake_at:
             return
         self.wake_at = NEVER
-        told = told_high_watermark(self._node)
+        high_watermark = told_high_watermark(self._node)
         for session in self._sessions.values():
-            if session.parked is not None and session.parked.high_watermark != told:
+            if session.parked is not None and session.parked.high_watermark != high_watermark:
                 session.send(session.parked, answer(self._node, session.parked))
 
     def release(self, now: int) -> None:
-        """The log has grown, or a leadership ended: answer whom that concerns."""
+        """Answer delayed fetches after the log has grown or a leadership has ended."""
         leading = self._node.leading
         if leading is None:
             self.wake_at = NEVER
@@ -288,17 +287,17 @@ class Parking:
                     session.send(session.parked, response)
 
     def rang(self, asker: int) -> None:
-        """The timer of this one rang."""
+        """Record that the timer of a node's delayed fetch fired."""
         self._session(asker).armed = False
 
     def waited(self, now: int) -> None:
-        """Perhaps fetches whose timers rang have waited long enough, and are answered with what there is."""
+        """Answer the delayed fetches whose longest wait is over."""
         for session in self._sessions.values():
             if session.over(now) and session.parked is not None:
                 session.send(session.parked, answer(self._node, session.parked))
 
     def stop(self) -> None:
-        """The process died, and every parked fetch and timer with it."""
+        """The process died with all its delayed fetches and timers."""
         for session in self._sessions.values():
             session.parked = None
             session.armed = False
@@ -309,29 +308,39 @@ class Parking:
         return (self.wake_at, tuple([session.save() for session in self._sessions.values()]))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's."""
+        """Undo of :meth:`save`, to be called after that of the network."""
         self.wake_at, sessions = saved
         self._sessions.clear()
         for state in sessions:
             self._session(state[0]).load(state)
 
 
-# The standing fetch of a voter or an observer (``KafkaRaftClient.pollFollower``).
-#
-# A voter asks the leader it knows. An observer that knows none, or whose leader is silent or gone, asks any voter,
-# and learns from the refusal who leads.
+# The continuous fetch of a voter or an observer (``KafkaRaftClient.pollFollower``). A voter fetches from the leader
+# that it knows. An observer that knows none, or whose leader is silent or down, fetches from any voter, and learns the
+# leader from the error response.
 
 
 _LIFE_BITS = 40
-"""Room for the fetches of one life of a process in their numbers."""
+"""Bits reserved for the fetches of one process in their numbers."""
 
 
 class Fetching:
-    """One node's fetches, one under way at a time."""
+    """Fetches of one node, one in flight at a time."""
 
     __slots__ = (
-        "_asked", "_connections", "_draw", "_exchange", "_node", "_number", "_port", "_requests", "_steady", "_target",
-        "_told", "_waits", "_woken",
+        "_connections",
+        "_draw",
+        "_exchange",
+        "_in_flight",
+        "_last_hw",
+        "_node",
+        "_number",
+        "_port",
+        "_requests",
+        "_steady",
+        "_target",
+        "_waits",
+        "_woken",
     )  # fmt: skip
 
     def __init__(
@@ -343,11 +352,11 @@ class Fetching:
         woken: Callable[[], None],
         requests: NetworkClient | None = None,
     ) -> None:
-        """``woken``: deadlines have changed. ``requests``: see :class:`QuorumPeer`."""
+        """``woken`` is called when deadlines have changed. ``requests``: see :class:`QuorumPeer`."""
         self._port = port
         self._requests = requests
         self._waits = False
-        """The request under way waits for a connection."""
+        """Whether the request in flight waits for a connection."""
         self._node = node
         self._draw = draw
         self._woken = woken
@@ -355,110 +364,110 @@ class Fetching:
         self._exchange: Exchange | None = None
         self._number = 0
         self._target = NOBODY
-        self._asked: QuorumFetchRequest | None = None
-        """The request under way."""
+        self._in_flight: QuorumFetchRequest | None = None
+        """The request in flight."""
         self._steady = False
-        """Whether it was sent the moment the leader answered the one before."""
-        self._told = (NOBODY, 0, -1)
-        """(leader, epoch, the HW it told last)."""
+        """Whether it was sent at the moment of the leader's previous response."""
+        self._last_hw = (NOBODY, 0, -1)
+        """(leader, epoch, last HW received from it)."""
 
     @property
     def calm(self) -> bool:
-        """Whether answers come for certain: both sides run, and nothing happens to either."""
-        return self._asked is not None and self._exchange is not None and self._exchange.asleep
+        """Whether responses are certain to arrive: both sides run undisturbed."""
+        return self._in_flight is not None and self._exchange is not None and self._exchange.asleep
 
     def wake(self) -> None:
-        """Leave out nothing that has happened so far; to be called before anything changes here."""
+        """Simulate all skipped fetches up to now; to be called before any change of state."""
         if self._exchange is not None:
             self._exchange.wake()
 
     def start(self) -> None:
-        """A new life of the process."""
+        """The process started again."""
         self._number = self._port.incarnation << _LIFE_BITS
 
     def stop(self) -> None:
         """The process died."""
-        self._asked = None
+        self._in_flight = None
         self._target = NOBODY
-        self._told = (NOBODY, 0, -1)
+        self._last_hw = (NOBODY, 0, -1)
         self._waits = False
         self._connections.clear()
 
     def repeats(self, number: int) -> bool:
-        """Whether it would ask the same again if request ``number`` brought no news."""
-        asked, node = self._asked, self._node
+        """Whether the node would send the same fetch again if request ``number`` brought no news."""
+        request, node = self._in_flight, self._node
         return (
-            asked is not None
-            and asked.correlation == number
+            request is not None
+            and request.correlation == number
             and self._steady
             and node.role is Role.FOLLOWER
             and node.leader == self._target
-            and node.epoch == asked.epoch
+            and node.epoch == request.epoch
         )
 
     def skipped(self, number: int) -> None:
-        """Questions and empty answers were left out up to this one."""
-        if self._asked is not None:
+        """Account for idle fetches and responses that were not simulated, up to this number."""
+        if self._in_flight is not None:
             self._number = number
-            self._asked = self._asked._replace(correlation=number)
+            self._in_flight = self._in_flight._replace(correlation=number)
 
     def request(self, number: int) -> QuorumFetchRequest:
-        """The question that stands there as the exchange wakes; the leader was last heard of when it was sent."""
-        asked, exchange = self._asked, self._exchange
-        if asked is None or exchange is None:
-            raise ValueError(f"node {self._node.id} has no fetch {number} under way")
+        """Return the fetch in flight when the exchange wakes; the leader's last response was when it was sent."""
+        request, exchange = self._in_flight, self._exchange
+        if request is None or exchange is None:
+            raise ValueError(f"node {self._node.id} has no fetch {number} in flight")
         self._node.follow_on(exchange.sent_at)
         self._connections.sent(self._target, number, exchange.sent_at)
         self._woken()
-        return asked._replace(correlation=number)
+        return request._replace(correlation=number)
 
     def pump(self, now: int, *, no_news: bool = False, steady: bool = False) -> None:
-        """Ask, unless a request is under way; ``no_news``: the last was answered by nothing, ``steady``: just now."""
-        if self._asked is not None and self._stale(self._asked):
-            self._give_up()
-        if self._asked is not None:
+        """Fetch, unless one is in flight; ``no_news``: the last response was empty, ``steady``: it has just arrived."""
+        if self._in_flight is not None and self._stale(self._in_flight):
+            self._abandon()
+        if self._in_flight is not None:
             return
         target = self._choose(now)
         if target == NOBODY:
             return
         node = self._node
-        leader, epoch, high_watermark = self._told
-        told = high_watermark if (leader, epoch) == (target, node.epoch) else -1
+        leader, epoch, high_watermark = self._last_hw
+        known_hw = high_watermark if (leader, epoch) == (target, node.epoch) else -1
         self._number += 1
         self._target = target
         self._steady = steady and target == node.leader
-        self._asked = question(node, self._number, told)
+        self._in_flight = question(node, self._number, known_hw)
         self._connections.sent(target, self._number, now)
         exchange, requests = self._bind(target), self._requests
         if requests is None or requests.ready(target):
-            exchange.ask(self._number, self._asked, idle=no_news)
+            exchange.ask(self._number, self._in_flight, idle=no_news)
         else:
             self._waits = True
             requests.await_connection(target)
 
     def opened(self, peer: int) -> None:
-        """There is a connection: what has waited for it is sent."""
-        if self._waits and peer == self._target and self._asked is not None and self._exchange is not None:
+        """A connection was opened: send the fetch that waited for it."""
+        if self._waits and peer == self._target and self._in_flight is not None and self._exchange is not None:
             self._waits = False
-            self._exchange.ask(self._asked.correlation, self._asked, idle=False)
+            self._exchange.ask(self._in_flight.correlation, self._in_flight, idle=False)
 
     def _bind(self, target: int) -> Exchange:
         self._exchange = exchange = self._port.asking(target, EXCHANGE)
         exchange.asking = self
         return exchange
 
-    def _stale(self, asked: QuorumFetchRequest) -> bool:
+    def _stale(self, request: QuorumFetchRequest) -> bool:
         node = self._node
-        return not self._wants or asked.epoch != node.epoch or (node.voter and node.leader != self._target)
+        return not self._wants or request.epoch != node.epoch or (node.voter and node.leader != self._target)
 
     @property
     def _wants(self) -> bool:
         return self._node.role is Role.FOLLOWER or not self._node.voter
 
-    def _give_up(self) -> None:
-        """Nobody waits for its answer any more."""
+    def _abandon(self) -> None:
+        """Stop waiting for the response to the fetch in flight."""
         self._connections.answered(self._target)
-        self._asked = None
+        self._in_flight = None
         self._waits = False
 
     def _choose(self, now: int) -> int:
@@ -473,54 +482,55 @@ class Fetching:
         return voters[self._draw(len(voters))] if voters else NOBODY
 
     def answered(self, source: int, response: QuorumFetchResponse, now: int) -> None:
-        """An answer arrived: take it, and ask on."""
-        asked = self._asked
-        if asked is None or source != self._target or response.correlation != asked.correlation:
+        """Apply a response, and send the next fetch."""
+        request = self._in_flight
+        if request is None or source != self._target or response.correlation != request.correlation:
             return
-        self._asked = None
+        self._in_flight = None
         if not fetched(self._node, source, response, now):
             self._connections.refused(source, now)
             self.pump(now)
             return
         self._connections.answered(source)
-        self._told = (source, response.epoch, response.high_watermark)
-        news = response.extents or response.diverging is not None or response.high_watermark != asked.high_watermark
+        self._last_hw = (source, response.epoch, response.high_watermark)
+        news = response.extents or response.diverging is not None or response.high_watermark != request.high_watermark
         self.pump(now, no_news=not news, steady=True)
 
     def due(self, now: int) -> None:
-        """A request may have waited for too long."""
-        if self._asked is not None and not self.calm and self._connections.ready(self._target, now):
+        """Time out the fetch in flight, if it is due."""
+        if self._in_flight is not None and not self.calm and self._connections.ready(self._target, now):
             self._connections.refused(self._target, now)
             (self._requests or self._port).abandon(self._target, self._exchange)
-            self._asked = None
+            self._in_flight = None
             self._waits = False
 
     def broke(self, peer: int, now: int) -> None:
-        """The connection to ``peer`` is gone, and the answer with it."""
-        if self._asked is not None and peer == self._target:
+        """The connection to ``peer`` broke, and the response is lost."""
+        if self._in_flight is not None and peer == self._target:
             self._connections.broke(peer, now)
-            self._asked = None
+            self._in_flight = None
             self._waits = False
 
     def deadline(self) -> int:
-        """When there is something to do next, NEVER if only a message can change anything."""
+        """Time of the next work, NEVER if only a message can cause any."""
         if self.calm or not self._wants:
             return NEVER
-        if self._asked is not None:
+        if self._in_flight is not None:
             return self._connections.ready_at(self._target)
         node = self._node
-        whom = (node.leader,) if node.voter else node.voters
-        return min([self._connections.ready_at(voter) for voter in whom])
+        targets = (node.leader,) if node.voter else node.voters
+        return min([self._connections.ready_at(voter) for voter in targets])
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            self._number, self._target, self._asked, self._steady, self._told, self._waits, self._connections.save(),
+            self._number, self._target, self._in_flight, self._steady, self._last_hw, self._waits,
+            self._connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's."""
-        self._number, self._target, self._asked, self._steady, self._told, self._waits, connections = saved
+        """Undo of :meth:`save`, to be called after that of the network."""
+        self._number, self._target, self._in_flight, self._steady, self._last_hw, self._waits, connections = saved
         self._connections.load(connections)
         self._exchange = None
         if self._target != NOBODY:
@@ -528,19 +538,20 @@ class Fetching:
 
 
 ALARM: Final = "raft"
-"""Name of the timer of everything but waits."""
+"""Name of the timer of everything but delayed fetches."""
 LATE: Final = "raft late"
-"""Name of the timer that follows late ones, behind all that was held back with them."""
+"""Name of the timer that runs after late timers and after all messages that were held back with them."""
 GONE: Final = "raft gone"
-"""Name of the timer after which a voter ends that has not heard of another leader."""
+"""Name of the timer after which a stopping voter exits without having learned of another leader."""
 LEAVING_US: Final = 5_000_000
-"""How long that takes (``KafkaRaftClientDriver.shutdown``)."""
+"""Delay of that timer (``KafkaRaftClientDriver.shutdown``)."""
 
 
 class QuorumPeer:
-    """A :class:`MetadataLog`, inside the process that owns ``port``."""
+    """Quorum member inside the process that owns ``port``; implements :class:`MetadataLog` (``KafkaRaftClient``)."""
 
     __slots__ = (
+        "_active_epoch",
         "_alarm",
         "_delivered",
         "_fetching",
@@ -551,7 +562,6 @@ class QuorumPeer:
         "_port",
         "_requests",
         "_shown",
-        "_told",
         "node",
         "on_left",
     )
@@ -566,9 +576,9 @@ class QuorumPeer:
         listener: MetadataListener,
         requests: NetworkClient | None = None,
     ) -> None:
-        """``store`` is the one that all peers of a quorum share; a node that is not among ``voters`` is an observer.
+        """``store`` is shared by all members of the quorum; a node that is not among ``voters`` is an observer.
 
-        ``requests`` is what its requests are sent by (``KafkaNetworkChannel``); None: all connections stand, always.
+        ``requests`` sends its requests (``KafkaNetworkChannel``); None: all connections exist permanently.
         """
         self._port = port
         self._requests: NodeContext = requests or port
@@ -578,44 +588,44 @@ class QuorumPeer:
         self._fetching = Fetching(port, self.node, config, stream.below, self._arm, requests)
         self._alarm = LateAlarm(port, EXCHANGE, ALARM)
         self._late = False
-        """Whether a timer came late, and all of them are to be looked at again."""
+        """Whether a timer fired late, so that all deadlines are to be checked again."""
         self.on_left: Callable[[], None] = lambda: None
-        """Called when a member that :meth:`leave` was called for is done."""
+        """Called when a member that is leaving (:meth:`leave`) can exit."""
         self._leaves = False
         self._delivered = 0
-        """The listener has got everything below."""
-        self._told = 0
-        """The epoch that the listener was told it leads, 0 none."""
+        """End offset of what the listener has received."""
+        self._active_epoch = 0
+        """Epoch of leadership that the listener knows of, 0 for none."""
         self._shown = (0, False, 0)
-        """(epoch, whether it leads, end) that parked fetches have been measured by."""
+        """(epoch, whether it leads, end of the log) at the last check of delayed fetches."""
 
     @property
     def leader(self) -> int:
-        """The leader it knows of, NOBODY for none."""
+        """The leader that the node knows, NOBODY for none."""
         return self.node.leader
 
     @property
     def epoch(self) -> int:
-        """The newest epoch it knows of, 0 before the first."""
+        """The newest epoch that the node knows, 0 before the first."""
         return self.node.epoch
 
     @property
     def is_leader(self) -> bool:
-        """Whether it leads and has told its listener so."""
-        return self.node.leading is not None and self._told == self.node.epoch
+        """Whether the node leads and its listener knows it."""
+        return self.node.leading is not None and self._active_epoch == self.node.epoch
 
     @property
     def high_watermark(self) -> int:
-        """Everything below is known to be committed."""
+        """End of the log that the node knows to be committed."""
         return self.node.high_watermark
 
     @property
     def end(self) -> int:
-        """Where its own log ends."""
+        """End of the node's own log."""
         return self.node.log.end
 
     def append(self, records: tuple[Any, ...]) -> int:
-        """Have records written; see :class:`MetadataLog`."""
+        """Append records; see :class:`MetadataLog`."""
         if not self.is_leader:
             raise ValueError(f"node {self.node.id} is not the active leader of epoch {self.node.epoch}")
         offset = self.node.append(records, self._port.now)
@@ -623,52 +633,52 @@ class QuorumPeer:
         return offset
 
     def leave(self) -> None:
-        """SIGTERM: a leader resigns; who has or hears of another leader, or has nobody to hear of it from, is done.
+        """SIGTERM: a leader resigns; the member exits once it knows another leader, or if no voter can report one.
 
-        After :data:`LEAVING_US` it is done all the same (``KafkaRaftClient.GracefulShutdown``).
+        It exits after :data:`LEAVING_US` in any case (``KafkaRaftClient.GracefulShutdown``).
         """
         if not self._leaves:
             self._leaves = True
             self._port.timer(LEAVING_US, GONE)
             self.resign()
 
-    def _goodbye(self, *, late: bool = False) -> None:
+    def _maybe_leave(self, *, late: bool = False) -> None:
         node = self.node
         if self._leaves and (late or not node.voter or not node.others or node.leader not in (NOBODY, node.id)):
             self._leaves = False
             self.on_left()
 
     def resign(self) -> None:
-        """A leader gives its epoch up and says so, and the first successor stands at once."""
-        self._disturb()
+        """Resign as leader and notify the voters; the first successor stands for election at once."""
+        self._wake()
         self.node.resign(self._port.now)
         self._turn()
 
     def describe(self, correlation: int) -> DescribeQuorumResponse:
-        """The voters and observers, fetches that were left out included."""
-        self._disturb()
+        """Return the voters and observers, including fetches that were not simulated."""
+        self._wake()
         return raft.describe_quorum(self.node, correlation, self._port.now)
 
     def started(self) -> None:
-        """The process runs, with what is on its disk."""
+        """The process started with the state on its disk."""
         self._fetching.start()
         self.node.start(self._port.now)
         self._turn()
 
     def stopped(self) -> None:
-        """The process died, by whatever cause: the log and the vote stay, the rest is gone."""
-        self._disturb()
+        """The process died: the log and the vote are kept, everything else is lost."""
+        self._wake()
         self.node.stop()
         self._parking.stop()
         self._fetching.stop()
         self._alarm.forget()
         self._late = self._leaves = False
         self._delivered = 0
-        self._told = 0
+        self._active_epoch = 0
 
     @property
     def handlers(self) -> dict[type[Any], Callable[[int, Any], None]]:
-        """Message type → what handles it, for an owner that keeps a table."""
+        """Handlers by message type, for an owner that keeps such a table."""
 
         def handle(source: int, message: Any) -> None:
             self.receive(source, message)
@@ -676,14 +686,14 @@ class QuorumPeer:
         return dict.fromkeys((QuorumFetchRequest, QuorumFetchResponse, *_ELECTIONS), handle)
 
     def receive(self, source: int, message: Any) -> bool:
-        """Handle a message; False if it is none of the quorum's."""
+        """Handle a message; False if it is not one of the quorum."""
         now = self._port.now
         if isinstance(message, QuorumFetchRequest):
             self._parking.fetch(message, now)
         elif isinstance(message, QuorumFetchResponse):
             self._fetching.answered(source, message, now)
         elif isinstance(message, _ELECTIONS):
-            self._disturb()
+            self._wake()
             self._election(source, message, now)
         else:
             return False
@@ -706,7 +716,7 @@ class QuorumPeer:
             raft.ended(node, source, message, now)
 
     def on_timer(self, timer: Payload) -> bool:
-        """Handle a timer; False if it is none of the quorum's."""
+        """Handle a timer; False if it is not one of the quorum."""
         now = self._port.now
         if timer[0] == WAIT:
             _name, asker, at = timer
@@ -719,7 +729,7 @@ class QuorumPeer:
             at = now
             self._late = False
         elif timer[0] == GONE:
-            self._goodbye(late=True)
+            self._maybe_leave(late=True)
             return True
         else:
             return False
@@ -732,40 +742,40 @@ class QuorumPeer:
         return True
 
     def _be_late(self) -> None:
-        """The process was paused: what came meanwhile is handled first, and then what is still due.
+        """Handle late timers after a pause: messages received during the pause first, then what is still due.
 
-        Timers may ring before what they are for is due, and then again; a late one thus tells nothing of the order.
+        Timers can fire early and then again, so the time of a late one gives no order.
         """
         if not self._late:
             self._late = True
             self._port.timer(0, LATE)
 
     def on_disconnect(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered; only voters are ever asked."""
+        """The connection to ``peer`` broke: fail its requests in flight; requests go to voters only."""
         if peer not in self.node.voters:
             return
-        self._disturb()
+        self._wake()
         now = self._port.now
         self.node.connections.broke(peer, now)
         self._fetching.broke(peer, now)
         self._turn()
 
     def opened(self, peer: int) -> None:
-        """A connection to ``peer`` has been made: a fetch may have waited for it."""
-        self._disturb()
+        """A connection to ``peer`` was opened: send a fetch that waited for it."""
+        self._wake()
         self._fetching.opened(peer)
 
-    def _disturb(self) -> None:
-        """Something may change here: what others have left out comes first."""
+    def _wake(self) -> None:
+        """Simulate skipped fetches up to now, because state may change."""
         self._fetching.wake()
         self._parking.wake()
 
     def _turn(self) -> None:
-        """After anything that happened: do what is due, say what there is to say, tell the listener."""
+        """After any event: do what is due, send messages, and notify the listener."""
         now = self._port.now
         node = self.node
         if self._deadline() <= now:
-            self._disturb()
+            self._wake()
         self._parking.grid(now)
         if not self._fetching.calm:
             self._fetching.due(now)
@@ -778,7 +788,7 @@ class QuorumPeer:
         self._deliver()
         self._arm()
         if self._leaves:
-            self._goodbye()
+            self._maybe_leave()
 
     def _release(self) -> None:
         shown = (self.node.epoch, self.node.leading is not None, self.node.log.end)
@@ -789,8 +799,8 @@ class QuorumPeer:
     def _deliver(self) -> None:
         node, listener = self.node, self._listener
         leads = node.leading is not None
-        if self._told and not (leads and node.epoch == self._told):
-            self._told = 0
+        if self._active_epoch and not (leads and node.epoch == self._active_epoch):
+            self._active_epoch = 0
             listener.on_resigned()
         if self._delivered < node.high_watermark:
             for batch in node.log.batches(self._delivered, node.high_watermark):
@@ -798,12 +808,12 @@ class QuorumPeer:
                 if not batch.control:
                     listener.on_committed(batch.base, batch.epoch, batch.records)
         leading = node.leading
-        if leading is not None and not self._told and leading.high_watermark > leading.epoch_start:
-            self._told = node.epoch
+        if leading is not None and not self._active_epoch and leading.high_watermark > leading.epoch_start:
+            self._active_epoch = node.epoch
             listener.on_leader(node.epoch)
 
     def _deadline(self) -> int:
-        """When there is something to do next."""
+        """Time of the next work of this member."""
         if self._fetching.calm:
             return NEVER
         return min(self.node.deadline(self._parking.calm), self._fetching.deadline(), self._parking.wake_at)
@@ -814,15 +824,17 @@ class QuorumPeer:
             self._alarm.want(at)
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the shared store's."""
+        """All state but that of the shared store."""
         return (
             self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
-            self._told, self._shown, self._late, self._leaves,
+            self._active_epoch, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the network's, the streams' and the store's."""
-        node, parking, fetching, alarm, self._delivered, self._told, self._shown, self._late, self._leaves = saved
+        """Undo of :meth:`save`, to be called after those of the network, the random streams and the store."""
+        (
+            node, parking, fetching, alarm, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
+        ) = saved  # fmt: skip
         self.node.load(node)
         self._parking.load(parking)
         self._fetching.load(fetching)
@@ -836,9 +848,10 @@ _ELECTIONS: Final = (
 
 
 def form_quorum(peers: tuple[QuorumPeer, ...], leader: int, records: tuple[tuple[Any, ...], ...]) -> None:
-    """Stand in a formed cluster at the first instant: ``leader`` leads epoch 1, and everybody has all of it, committed.
+    """Start in a formed cluster: ``leader`` leads epoch 1, and every node has its whole log, committed.
 
-    ``records`` are batches that it wrote before anybody looked; the listeners get them as ever, then the leader's word.
+    ``records`` are batches that it wrote before the start; the listeners get them as usual, then the leader becomes
+    active.
     """
     first = next(peer for peer in peers if peer.node.id == leader)
     first.node.form_leader(first._port.now, records)

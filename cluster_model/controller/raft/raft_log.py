@@ -1,7 +1,7 @@
-"""A node's metadata log, over one shared store of what each epoch's leader wrote.
+"""A node's metadata log, over one shared store of the batches of each epoch's leader.
 
-Raft acknowledges only what was forced to disk, and a follower's next fetch is its acknowledgement, so neither a crash
-nor a power loss takes anything from this log.
+Raft acknowledges only records that are forced to disk, and a follower's next fetch is its acknowledgement, so neither a
+crash nor a power loss removes anything from this log.
 """
 
 from bisect import bisect_right
@@ -10,15 +10,13 @@ from typing import Any, NamedTuple
 
 from cluster_model.controller.raft.messages import Extent
 
-# What each epoch's leader wrote, stored once and shared by every node's log.
-#
-# An epoch has at most one leader, and whatever a leader wrote is on its disk, so an epoch's batches only ever grow at
-# the end: (epoch, offset) tells a record for good. A node's log is then a list of epochs and a length, and cheap to
-# save.
+# Batches of each epoch's leader, stored once and shared by the logs of all nodes. An epoch has at most one leader, and
+# everything that a leader wrote is on its disk, so the batches of an epoch only grow at the end: (epoch, offset)
+# identifies a record permanently. The log of a node is therefore a list of epochs and a length, and cheap to save.
 
 
 class MetadataBatch(NamedTuple):
-    """Records written together. A control batch (LeaderChange) holds one record that is nobody else's business."""
+    """Records written together. A control batch (LeaderChange) holds one record, which listeners do not get."""
 
     base: int
     epoch: int
@@ -27,12 +25,12 @@ class MetadataBatch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Offset behind the last record."""
+        """Offset after the last record."""
         return self.base + (1 if self.control else len(self.records))
 
 
 class Stint:
-    """The batches of one epoch's leader, dense in offsets from ``start``."""
+    """Batches of one epoch's leader, contiguous in offsets from ``start``."""
 
     __slots__ = ("batches", "epoch", "leader", "start")
 
@@ -44,11 +42,11 @@ class Stint:
 
     @property
     def end(self) -> int:
-        """Offset behind everything written."""
+        """Offset after the last batch."""
         return self.batches[-1].end if self.batches else self.start
 
     def between(self, start: int, end: int) -> Iterator[MetadataBatch]:
-        """The batches that lie in ``[start, end)``."""
+        """Yield the batches in ``[start, end)``."""
         index = bisect_right(self.batches, start, key=lambda batch: batch.base) - 1
         while 0 <= index < len(self.batches) and self.batches[index].base < end:
             yield self.batches[index]
@@ -56,7 +54,7 @@ class Stint:
 
 
 class QuorumStore:
-    """All stints by epoch. ``whole``: another store, of the same history, that keyframes are read out of."""
+    """Batches of all epochs. ``whole``: another store of the same history, from which snapshots are loaded."""
 
     __slots__ = ("stints", "whole")
 
@@ -65,52 +63,51 @@ class QuorumStore:
         self.whole = whole
 
     def append(self, epoch: int, leader: int, base: int, records: tuple[Any, ...], *, control: bool) -> MetadataBatch:
-        """Write a batch as that epoch's leader.
+        """Append a batch as the leader of an epoch.
 
         Raises:
-            ValueError: the epoch has another leader, or its records end elsewhere: two leaders in one epoch.
+            ValueError: the epoch has another leader, or ends at another offset: two leaders in one epoch.
         """
         stint = self.stints.get(epoch)
         if stint is None:
             stint = self.stints[epoch] = Stint(epoch, leader, base)
         if stint.leader != leader or stint.end != base:
-            raise ValueError(
-                f"{leader} writes at {base} in epoch {epoch}, which {stint.leader} wrote up to {stint.end}"
-            )
+            written = f"node {stint.leader} wrote up to {stint.end}"
+            raise ValueError(f"node {leader} writes offset {base} in epoch {epoch}, which {written}")
         batch = MetadataBatch(base, epoch, records, control)
         stint.batches.append(batch)
         return batch
 
     def save(self) -> tuple[tuple[int, int, int, int], ...]:
-        """(epoch, leader, start, batches) of each stint; the batches themselves stay where they are."""
-        return tuple([(s.epoch, s.leader, s.start, len(s.batches)) for s in self.stints.values()])
+        """(epoch, leader, start, number of batches) of each epoch; the batches themselves stay in the store."""
+        return tuple([(known.epoch, known.leader, known.start, len(known.batches)) for known in self.stints.values()])
 
     def load(self, saved: tuple[tuple[int, int, int, int], ...]) -> None:
-        """Forget what was written since, or read what ``whole`` has of it.
+        """Drop later batches, or read the batches from ``whole``.
 
         Raises:
-            ValueError: the keyframe is not of this history.
+            ValueError: the snapshot does not belong to this history.
         """
         known = (self if self.whole is None else self.whole).stints
         found: dict[int, Stint] = {}
         for epoch, leader, start, length in saved:
             stint = known.get(epoch)
             if stint is None or (stint.leader, stint.start) != (leader, start) or len(stint.batches) < length:
-                raise ValueError(f"a keyframe with {length} batches of epoch {epoch} that were never written here")
+                raise ValueError(f"snapshot holds {length} batches of epoch {epoch}, which were never written here")
             found[epoch] = Stint(epoch, leader, start)
             found[epoch].batches = stint.batches[:length]
         self.stints = found
 
 
 class QuorumLog:
-    """Extents over the shared store. ``end`` is the offset behind the last record."""
+    """Log of one node, as ranges of the shared store. ``end`` is the offset after the last record."""
 
     __slots__ = ("_starts", "_store", "end")
 
     def __init__(self, store: QuorumStore) -> None:
         self._store = store
         self._starts: list[tuple[int, int]] = []
-        """(epoch, first offset) of every epoch with records here, oldest first."""
+        """(epoch, first offset) of every epoch with records in this log, oldest first."""
         self.end = 0
 
     @property
@@ -125,14 +122,16 @@ class QuorumLog:
         return batch
 
     def take(self, extents: tuple[Extent, ...]) -> None:
-        """Append what the leader sent.
+        """Append the ranges that the leader sent.
 
         Raises:
-            ValueError: it does not begin where this log ends, or goes back in epochs.
+            ValueError: they do not start at the end of this log, or an epoch is older than its last.
         """
         for epoch, start, end in extents:
             if start != self.end or epoch < self.last_epoch:
-                raise ValueError(f"a log that ends at {self.end} in epoch {self.last_epoch} got {start} of {epoch}")
+                raise ValueError(
+                    f"log ends at {self.end} in epoch {self.last_epoch}, cannot append offset {start} of epoch {epoch}"
+                )
             self._grow(epoch, start, end)
 
     def _grow(self, epoch: int, start: int, end: int) -> None:
@@ -141,7 +140,7 @@ class QuorumLog:
         self.end = end
 
     def extents(self, start: int, end: int) -> tuple[Extent, ...]:
-        """What lies in ``[start, end)``."""
+        """Return the part of the log in ``[start, end)``."""
         found: list[Extent] = []
         for index, (epoch, first) in enumerate(self._starts):
             last = self._starts[index + 1][1] if index + 1 < len(self._starts) else self.end
@@ -150,12 +149,12 @@ class QuorumLog:
         return tuple(found)
 
     def batches(self, start: int, end: int) -> Iterator[MetadataBatch]:
-        """The batches in ``[start, end)``, both ends of which lie between batches."""
+        """Yield the batches in ``[start, end)``; both offsets must be batch boundaries."""
         for epoch, first, last in self.extents(start, end):
             yield from self._store.stints[epoch].between(first, last)
 
     def end_of(self, epoch: int) -> tuple[int, int]:
-        """The largest epoch here up to ``epoch`` and where it ends; (0, 0) before all of them."""
+        """Return the largest epoch in the log up to ``epoch`` and its end offset; (0, 0) if there is none."""
         found = 0
         for known, start in self._starts:
             if known > epoch:
@@ -164,7 +163,7 @@ class QuorumLog:
         return found, self.end if found else 0
 
     def cut(self, diverging: tuple[int, int]) -> int:
-        """Drop what the leader's log, which goes so far in that epoch, does not share; where it ends now."""
+        """Truncate what the leader's log does not share, given its end in that epoch; return the new end."""
         epoch, end = diverging
         found, own_end = self.end_of(epoch)
         self.end = min(end, own_end) if found == epoch else own_end
@@ -176,6 +175,6 @@ class QuorumLog:
         return (tuple(self._starts), self.end)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, after the store's."""
+        """Undo of :meth:`save`, to be called after that of the store."""
         starts, self.end = saved
         self._starts = list(starts)

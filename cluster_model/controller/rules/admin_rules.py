@@ -1,10 +1,10 @@
-"""Pure rules of reassignments (KIP-455), requested elections (KIP-460) and the leader rebalance.
+"""Rules of reassignments (KIP-455), requested elections (KIP-460) and the leader rebalance. Pure.
 
-What a move is, is the same in both modes; the changes made here are KRaft's, for a ZooKeeper-mode controller takes
-several writes, each waited for (``zookeeper/reassignment.py``).
+A reassignment is defined the same in both modes; the changes made here are KRaft's, because a ZooKeeper-mode controller
+needs several writes, one after the other (``zookeeper/reassignment.py``).
 
-While it moves, its replicas are the target's, then those that leave; ``adding`` are those that it has not had, and
-``removing`` those that it will not have. It ends when the whole target is in sync.
+During a reassignment the replicas are those of the target, followed by those to be removed; ``adding`` are the replicas
+that are new, ``removing`` those that are dropped. It is complete when all replicas of the target are in sync.
 """
 
 from collections.abc import Iterable
@@ -25,22 +25,22 @@ from cluster_model.protocol.versions import Profile
 
 
 def in_progress(state: PartitionState) -> bool:
-    """Whether the partition is being moved."""
+    """Whether the partition is being reassigned."""
     return bool(state.adding or state.removing)
 
 
 def original(state: PartitionState) -> tuple[int, ...]:
-    """The replicas that the partition had before: where a cancelled reassignment goes back to."""
+    """Replicas before the reassignment, to which a cancelled one returns."""
     return tuple(broker for broker in state.replicas if broker not in state.adding)
 
 
 def target(state: PartitionState) -> tuple[int, ...]:
-    """The replicas that it is to have."""
+    """Replicas after the reassignment."""
     return tuple(broker for broker in state.replicas if broker not in state.removing)
 
 
 def check_target(new: tuple[int, ...], known: Brokers) -> KafkaError:
-    """Whether replicas can be asked for: INVALID_REPLICA_ASSIGNMENT for none, twice the same, or an unknown broker."""
+    """Validate requested replicas: INVALID_REPLICA_ASSIGNMENT for none, a duplicate, or an unknown broker."""
     wrong = not new or len(set(new)) != len(new) or not all(known(broker) for broker in new)
     return KafkaError.INVALID_REPLICA_ASSIGNMENT if wrong else KafkaError.NONE
 
@@ -55,9 +55,9 @@ def begin_kraft(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """Phase A; the whole of it where all of ``new`` is in sync already. None if it would change nothing.
+    """Start a reassignment; complete it if all of ``new`` is in sync already. None if it would change nothing.
 
-    A reassignment under way gives way to it: whoever was being added and is not wanted now leaves like any other.
+    It replaces a reassignment in progress: a replica that was being added and is no longer wanted is removed.
     """
     return build(
         state,
@@ -77,9 +77,9 @@ def cancel_kraft(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | KafkaError:
-    """Back to the replicas it had (``PartitionReassignmentRevert``), or why not.
+    """Return to the replicas before the reassignment (``PartitionReassignmentRevert``), or why not.
 
-    If none of them is in sync the first one takes over uncleanly, where the topic allows it.
+    If none of them is in sync, the first one becomes leader uncleanly, where the topic allows it.
     """
     if not in_progress(state):
         return KafkaError.NO_REASSIGNMENT_IN_PROGRESS
@@ -99,7 +99,7 @@ def cancel_kraft(
     return change._replace(clean=change.clean and clean)
 
 
-# Elections that an administrator asks for (ELECT_LEADERS, KIP-460), in both modes. Pure.
+# Elections that an administrator requests (ELECT_LEADERS, KIP-460), in both modes. Pure.
 
 
 def asked_kraft(
@@ -112,32 +112,32 @@ def asked_kraft(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | KafkaError:
-    """An election of the preferred replica, or of any active one for a partition without a leader; or why not."""
+    """Elect the preferred replica, or for a leaderless partition any active one if ``unclean``; or why not."""
     if not _is_needed(state, unclean=unclean):
         return KafkaError.ELECTION_NOT_NEEDED
     election = ElectionMode.UNCLEAN if unclean else ElectionMode.PREFERRED
     change = build(state, election=election, active=active, profile=profile, topic=topic, by=by, elr=elr)
-    return change if change is not None and change.state.leader != NOBODY else _nobody(unclean=unclean)
+    return change if change is not None and change.state.leader != NOBODY else _no_candidate(unclean=unclean)
 
 
 def asked_zk(
     state: PartitionState, *, unclean: bool, live: Brokers, profile: Profile, topic: TopicConfig, by: str
 ) -> PartitionChange | KafkaError:
-    """The same in ZooKeeper mode, where the leader may also be one that has just died."""
+    """Elect as :func:`asked_kraft` in ZooKeeper mode, where the leader may also be one that has just died."""
     if not _is_needed(state, unclean=unclean) and (not unclean or live(state.leader)):
         return KafkaError.ELECTION_NOT_NEEDED
     if unclean:
         change = offline_election(state, live=live, profile=profile, topic=topic, by=by, unclean=True)
     else:
         change = preferred_election(state, live=live, by=by)
-    return _nobody(unclean=unclean) if change is None else change
+    return _no_candidate(unclean=unclean) if change is None else change
 
 
 def _is_needed(state: PartitionState, *, unclean: bool) -> bool:
     return state.leader == NOBODY if unclean else state.leader != state.replicas[0]
 
 
-def _nobody(*, unclean: bool) -> KafkaError:
+def _no_candidate(*, unclean: bool) -> KafkaError:
     return KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE if unclean else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
 
@@ -145,35 +145,36 @@ def _nobody(*, unclean: bool) -> KafkaError:
 
 
 MOST_ELECTIONS: Final = 1_000
-"""Partitions that a KRaft controller moves in one round; it goes on at once if there are more."""
+"""Partitions that a KRaft controller moves per round; the next round follows at once if there are more."""
 PERCENTAGE: Final = 10
-"""``leader.imbalance.per.broker.percentage`` by default; KRaft pays no attention to it."""
+"""Default of ``leader.imbalance.per.broker.percentage``; a KRaft controller ignores it."""
 
 
 def preferred(state: PartitionState) -> int:
-    """Who should lead: the first replica."""
+    """The preferred leader: the first replica."""
     return state.replicas[0]
 
 
 def imbalanced_kraft(states: Iterable[PartitionState], *, active: Brokers, most: int = MOST_ELECTIONS) -> list[str]:
-    """Partitions to elect the preferred replica for, however few, at most ``most`` of them.
+    """Partitions whose preferred replica is to be elected, at most ``most``.
 
-    ``ReplicationControlManager.maybeBalancePartitionLeaders``. As many as asked for: there may be more.
+    ``ReplicationControlManager.maybeBalancePartitionLeaders``; there is no lower limit. With exactly ``most`` of them
+    there may be more.
     """
     found: list[str] = []
     for state in states:
         if len(found) == most:
             break
-        if _can_go_back(state, active):
+        if _can_elect_preferred(state, active):
             found.append(state.partition)
     return found
 
 
 def imbalanced_zk(states: Iterable[PartitionState], *, live: Brokers, percentage: int = PERCENTAGE) -> list[str]:
-    """Partitions to elect the preferred replica for: those of brokers that lead too few of what they should.
+    """Partitions whose preferred replica is to be elected: those of brokers that lead too few of their own.
 
-    ``KafkaController.checkAndTriggerAutoLeaderRebalance``: more than ``percentage`` of the partitions whose first
-    replica a live broker is must be led by others. Partitions under reassignment count, but stay as they are.
+    ``KafkaController.checkAndTriggerAutoLeaderRebalance``: other brokers must lead more than ``percentage`` of the
+    partitions whose preferred replica is a given live broker. Partitions under reassignment count, but are not changed.
     """
     by_broker: dict[int, list[PartitionState]] = {}
     for state in states:
@@ -181,16 +182,16 @@ def imbalanced_zk(states: Iterable[PartitionState], *, live: Brokers, percentage
     found: list[str] = []
     for broker in sorted(by_broker):
         mine = by_broker[broker]
-        astray = [state for state in mine if state.leader != broker]
-        if live(broker) and len(astray) * 100 > percentage * len(mine):
+        displaced = [state for state in mine if state.leader != broker]
+        if live(broker) and len(displaced) * 100 > percentage * len(mine):
             found.extend(
                 state.partition
-                for state in astray
-                if _can_go_back(state, live) and not state.adding and not state.removing
+                for state in displaced
+                if _can_elect_preferred(state, live) and not state.adding and not state.removing
             )
     return found
 
 
-def _can_go_back(state: PartitionState, live: Brokers) -> bool:
+def _can_elect_preferred(state: PartitionState, live: Brokers) -> bool:
     first = preferred(state)
     return state.leader != first and first in state.isr and live(first)

@@ -1,4 +1,4 @@
-"""What a controller makes of a leader's proposal for the ISR, in the order in which each mode looks (KIP-497).
+"""Validation of a leader's proposed ISR, in the order of checks of each mode (KIP-497).
 
 ``KafkaController.tryProcessAlterPartition``; ``ReplicationControlManager.alterPartition``.
 """
@@ -21,7 +21,7 @@ def judge_kraft(
     active: Brokers,
     profile: Profile,
 ) -> KafkaError:
-    """A KRaft controller's verdict. ``epochs`` are those of all registered brokers, fenced ones included."""
+    """Validate as a KRaft controller. ``epochs`` are those of all registered brokers, including fenced ones."""
     if epochs.get(request.leader) != request.broker_epoch:
         return KafkaError.STALE_BROKER_EPOCH
     if state is None:
@@ -50,9 +50,9 @@ def judge_zk(
     epochs: Mapping[int, int],
     profile: Profile,
 ) -> KafkaError:
-    """A ZooKeeper-mode controller's verdict (2.7 to 3.9). ``epochs`` are the broker epochs of all live brokers.
+    """Validate as a ZooKeeper-mode controller (2.7 to 3.9). ``epochs`` are the broker epochs of all live brokers.
 
-    A proposal of the ISR that stands already succeeds, whatever partition epoch it knows.
+    A proposal of the current ISR succeeds with any partition epoch.
     """
     if epochs.get(request.leader) != request.broker_epoch:
         return KafkaError.STALE_BROKER_EPOCH
@@ -62,7 +62,7 @@ def judge_zk(
     if error is not KafkaError.NONE:
         return error
     if request.leader != state.leader:
-        # Kafka does not ask: no two brokers lead in the same epoch.
+        # Kafka does not check this: no two brokers lead in the same epoch.
         return KafkaError.INVALID_REQUEST
     if changes_nothing(state, request):
         return KafkaError.NONE
@@ -79,13 +79,13 @@ def judge_zk(
 
 
 def judge_write(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
-    """Up to 2.6 a leader writes to ZooKeeper itself, on the condition of the version that it knows; nothing else."""
+    """Validate a leader's own write to ZooKeeper (up to 2.6): only the version of the znode counts."""
     stale = request.partition_epoch != state.partition_epoch
     return KafkaError.INVALID_UPDATE_VERSION if stale else KafkaError.NONE
 
 
 def changes_nothing(state: PartitionState, request: AlterPartitionRequest) -> bool:
-    """Whether the proposal is what stands already."""
+    """Whether the proposal equals the current state."""
     return sorted(state.isr) == sorted(request.isr) and state.recovering == request.recovering
 
 
@@ -98,7 +98,7 @@ def accept_kraft(
     topic: TopicConfig,
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """The change of a proposal that was found good; it may complete a reassignment. None if it changes nothing."""
+    """Return the change of a valid proposal, which may complete a reassignment; None if it changes nothing."""
     return build(
         state, target_isr=request.isr, target_recovering=request.recovering, active=active, profile=profile,
         topic=topic, by=LEADER, elr=elr,
@@ -106,7 +106,7 @@ def accept_kraft(
 
 
 def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> PartitionChange | None:
-    """The same in ZooKeeper mode, for a leader's own write up to 2.6, too: the leader epoch stays as it is."""
+    """Return the change in ZooKeeper mode, also for a leader's own write up to 2.6; it keeps the leader epoch."""
     if changes_nothing(state, request):
         return None
     epoch = state.partition_epoch + 1
@@ -116,14 +116,14 @@ def accept_zk(state: PartitionState, request: AlterPartitionRequest) -> Partitio
 
 
 def answer_error(change: PartitionChange | None, request: AlterPartitionRequest) -> KafkaError:
-    """What the proposer is told of a change that stands: NEW_LEADER_ELECTED where it is not the leader any more."""
+    """Error for the proposer of an accepted change: NEW_LEADER_ELECTED if it is no longer the leader."""
     lost = change is not None and change.state.leader != request.leader
     return KafkaError.NEW_LEADER_ELECTED if lost else KafkaError.NONE
 
 
 def _judge_epochs(state: PartitionState, request: AlterPartitionRequest) -> KafkaError:
     if request.leader_epoch > state.leader_epoch or request.partition_epoch > state.partition_epoch:
-        # The leader has heard what this controller has not: there must be another one.
+        # The leader knows of epochs that this controller does not: there must be a newer controller.
         return KafkaError.NOT_CONTROLLER
     if request.leader_epoch < state.leader_epoch:
         return KafkaError.FENCED_LEADER_EPOCH
@@ -135,5 +135,5 @@ def _recovery_is_wrong(state: PartitionState, request: AlterPartitionRequest) ->
 
 
 def _ineligible(profile: Profile) -> KafkaError:
-    """AlterPartition before version 2 has no word for it (KIP-841)."""
+    """Error for an ineligible replica; AlterPartition before version 2 has no specific one (KIP-841)."""
     return KafkaError.INELIGIBLE_REPLICA if profile.eligible_isr else KafkaError.OPERATION_NOT_ATTEMPTED

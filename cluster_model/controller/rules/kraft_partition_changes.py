@@ -1,9 +1,9 @@
-"""How a KRaft controller changes a partition after an event (``PartitionChangeBuilder``), in its exact order.
+"""Changes of a partition after an event in KRaft mode (``PartitionChangeBuilder``), in Kafka's order of steps.
 
-A reassignment that can be completed is; then the eligible leader replicas (KIP-966) follow from the ISR; then a leader
-is looked for; then the epochs. Every change raises the partition epoch. The leader epoch rises where the leader field
-is set, be it to the same broker: on an election, when a replica leaves the assignment, and up to 3.5 when the ISR
-shrinks.
+First a reassignment is completed if possible; then the eligible leader replicas (KIP-966) follow from the ISR; then a
+leader is elected; then the epochs are set. Every change raises the partition epoch. The leader epoch rises when the
+leader field is set, even to the same broker: on an election, when a replica leaves the assignment, and up to 3.5 when
+the ISR shrinks.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from cluster_model.protocol.versions import Profile
 
 @dataclass(slots=True)
 class _Target:
-    """Where a partition is to go, while it is being worked out."""
+    """Target state of a partition while it is computed."""
 
     isr: tuple[int, ...]
     replicas: tuple[int, ...]
@@ -27,8 +27,8 @@ class _Target:
     recovering: bool
     leader: int
     unclean: bool = False
-    led_last: bool = False
-    """Whether it is elected for having led last."""
+    is_last_known: bool = False
+    """Whether it is elected as the last known leader."""
 
 
 def build(
@@ -47,10 +47,10 @@ def build(
     unclean_shutdown: tuple[int, ...] = (),
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """The change that leads to the targets (None: as it is), or None if nothing would be another.
+    """Return the change to the targets (None: unchanged), or None if nothing would change.
 
-    ``active`` brokers may lead: registered, unfenced, not shutting down. ``unclean_shutdown`` are brokers that came
-    back without having stopped in good order. ``elr`` turns KIP-966 on or off; None goes by the profile.
+    ``active`` brokers can lead: registered, unfenced, not shutting down. ``unclean_shutdown`` are brokers that
+    registered after an unclean shutdown. ``elr`` turns KIP-966 on or off; None uses the profile's default.
     """
     elr_on = profile.elr if elr is None else elr
     target = _Target(
@@ -75,7 +75,7 @@ def _may_be_unclean(election: ElectionMode, topic: TopicConfig) -> bool:
 
 
 def _complete_reassignment(target: _Target) -> None:
-    """Once everyone who stays is in sync, those who leave go (``PartitionReassignmentReplicas``)."""
+    """Complete a reassignment once all remaining replicas are in sync (``PartitionReassignmentReplicas``)."""
     if not target.adding and not target.removing:
         return
     isr = tuple(broker for broker in target.isr if broker not in target.removing)
@@ -86,7 +86,7 @@ def _complete_reassignment(target: _Target) -> None:
 
 
 def _populate_elr(target: _Target, state: PartitionState, minimum: int, unclean_shutdown: tuple[int, ...]) -> None:
-    """While the ISR is below its minimum nothing is committed, so whoever leaves it lacks nothing (KIP-966)."""
+    """Compute the ELR: below its minimum an ISR commits nothing, so replicas that leave it lack no data (KIP-966)."""
     if len(target.isr) >= minimum:
         target.elr, target.last_known = (), NOBODY
         return
@@ -115,10 +115,10 @@ def _elect(target: _Target, active: Brokers, election: ElectionMode, *, elr_on: 
 
 
 def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unclean: bool) -> None:
-    """Nobody is known to hold all that is committed: the last known leader, or whoever lives where that is allowed."""
+    """Elect without an eligible replica: the last known leader, or any active replica where that is allowed."""
     last = target.last_known
     if elr_on and not target.isr and not target.elr and last in target.replicas and active(last):
-        target.leader, target.unclean, target.led_last = last, True, True
+        target.leader, target.unclean, target.is_last_known = last, True, True
     elif may_be_unclean:
         target.leader = next((broker for broker in target.replicas if active(broker)), NOBODY)
         target.unclean = target.leader != NOBODY
@@ -127,13 +127,13 @@ def _elect_unclean(target: _Target, active: Brokers, *, elr_on: bool, may_be_unc
 def _changed(
     state: PartitionState, target: _Target, profile: Profile, by: str, *, elr_on: bool
 ) -> PartitionChange | None:
-    """The record, with its epochs."""
+    """Return the new state with its epochs, None if nothing changes."""
     isr = state.isr
     if target.unclean:
         isr, target.elr, target.last_known = (target.leader,), (), NOBODY
         target.recovering = profile.recovery_state
     elif sorted(target.isr) != sorted(state.isr) and (target.isr or elr_on):
-        # Without KIP-966 the last member stays, leaderless.
+        # Without KIP-966 the last member remains in the ISR, without a leader.
         isr = target.isr
     if not elr_on:
         target.elr, target.last_known = (), NOBODY
@@ -145,16 +145,16 @@ def _changed(
         or any(broker not in target.replicas for broker in state.replicas)
         or (not profile.no_bump_on_shrink and any(broker not in isr for broker in state.isr))
     )
-    found = state._replace(
+    result = state._replace(
         leader=target.leader, isr=isr, replicas=target.replicas, adding=target.adding, removing=target.removing,
         elr=target.elr, last_known=target.last_known, recovering=target.recovering,
     )  # fmt: skip
-    if found == state and not sets_leader:
+    if result == state and not sets_leader:
         return None
     epoch, partition_epoch = state.leader_epoch + sets_leader, state.partition_epoch + 1
-    why = f"{by}, {LAST_KNOWN}" if target.led_last else by
+    why = f"{by}, {LAST_KNOWN}" if target.is_last_known else by
     return PartitionChange(
-        found._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean
+        result._replace(leader_epoch=epoch, partition_epoch=partition_epoch), why, clean=not target.unclean
     )
 
 
@@ -171,16 +171,16 @@ def broker_gone(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """A broker is fenced, or begins its controlled shutdown: it leaves the ISR, and somebody else leads.
+    """Remove a broker that is fenced or starts its controlled shutdown from the ISR, and elect another leader.
 
-    It does not count as active any more, whatever ``active`` says. Nothing if it is not in the ISR.
+    The broker counts as inactive, whatever ``active`` returns. None if it is not in the ISR.
     """
     if broker not in state.isr:
         return None
     isr = tuple(member for member in state.isr if member != broker)
     return build(
-        state, target_isr=isr, active=lambda other: other != broker and active(other), profile=profile, topic=topic,
-        by=by, elr=elr,
+        state, target_isr=isr, active=lambda candidate: candidate != broker and active(candidate), profile=profile,
+        topic=topic, by=by, elr=elr,
     )  # fmt: skip
 
 
@@ -194,15 +194,20 @@ def broker_back(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """A broker is unfenced: a partition without a leader may have found one. It counts as active.
+    """Elect a leader for a partition that has none after a broker is unfenced, which counts as active.
 
-    Every such partition is looked at, also where that broker has no replica: before the timer of 3.9 such an event
-    brings about the unclean election that has been allowed meanwhile.
+    Every such partition is checked, even without a replica on that broker: before the timer of 3.9 such an event
+    triggers an unclean election that was allowed in the meantime.
     """
     if state.leader != NOBODY:
         return None
     return build(
-        state, active=lambda other: other == broker or active(other), profile=profile, topic=topic, by=by, elr=elr
+        state,
+        active=lambda candidate: candidate == broker or active(candidate),
+        profile=profile,
+        topic=topic,
+        by=by,
+        elr=elr,
     )
 
 
@@ -216,14 +221,14 @@ def unclean_shutdown(
     by: str,
     elr: bool | None = None,
 ) -> PartitionChange | None:
-    """A broker registers that had not stopped in good order: its log may be short, so it leaves ISR and ELR (KIP-966).
+    """Remove a broker from ISR and ELR after an unclean shutdown, because its log may lack records (KIP-966).
 
-    Also for a broker that is unregistered for good. Only where KIP-966 is on.
+    Also used for a broker that is unregistered permanently. Only with KIP-966.
     """
     if broker not in state.isr and broker not in state.elr:
         return None
     isr = tuple(member for member in state.isr if member != broker)
     return build(
-        state, target_isr=isr, active=lambda other: other != broker and active(other), profile=profile, topic=topic,
-        by=by, elr=elr, unclean_shutdown=(broker,),
+        state, target_isr=isr, active=lambda candidate: candidate != broker and active(candidate), profile=profile,
+        topic=topic, by=by, elr=elr, unclean_shutdown=(broker,),
     )  # fmt: skip

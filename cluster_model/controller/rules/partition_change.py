@@ -1,4 +1,4 @@
-"""Decisions about a partition: what all rules return, and how a ZooKeeper-mode controller decides. Pure."""
+"""The result of a decision about a partition, and the rules of a ZooKeeper-mode controller. Pure."""
 
 from collections.abc import Callable
 from enum import Enum
@@ -10,13 +10,13 @@ from cluster_model.protocol.versions import Profile
 
 
 class BrokerControlState(Enum):
-    """A broker as its controller has it."""
+    """State of a broker at its controller (``BrokerControlState``)."""
 
     FENCED = "fenced"
     UNFENCED = "unfenced"
     CONTROLLED_SHUTDOWN = "controlled shutdown"
     SHUTDOWN_NOW = "shutdown now"
-    """It may end its process."""
+    """The process can exit."""
 
 
 def next_state(
@@ -30,11 +30,11 @@ def next_state(
     shutdown_offset: int = -1,
     lowest_active_offset: int | None = None,
 ) -> BrokerControlState:
-    """The state that a heartbeat leads to.
+    """Return the state that a heartbeat brings a broker to (``BrokerHeartbeatManager.calculateNextBrokerState``).
 
-    ``metadata_offset`` is how far the broker has the metadata log, ``registration_offset`` where its registration is;
-    ``leads`` whether it leads any partition. A shutdown that began at ``shutdown_offset`` ends once every active broker
-    has got there: ``lowest_active_offset`` is where the last of them is, None without any.
+    ``metadata_offset`` is how far the broker has replayed the metadata log, ``registration_offset`` the offset of its
+    registration; ``leads`` is whether it leads any partition. A shutdown that began at ``shutdown_offset`` ends once
+    every active broker has replayed that far: ``lowest_active_offset`` is the lowest of them, None without any.
     """
     if now is BrokerControlState.FENCED:
         if want_shut_down:
@@ -48,137 +48,137 @@ def next_state(
             return BrokerControlState.CONTROLLED_SHUTDOWN if leads else BrokerControlState.SHUTDOWN_NOW
         return BrokerControlState.UNFENCED
     if now is BrokerControlState.CONTROLLED_SHUTDOWN:
-        told = lowest_active_offset is None or shutdown_offset <= lowest_active_offset
-        return BrokerControlState.CONTROLLED_SHUTDOWN if leads or not told else BrokerControlState.SHUTDOWN_NOW
+        replayed = lowest_active_offset is None or shutdown_offset <= lowest_active_offset
+        return BrokerControlState.CONTROLLED_SHUTDOWN if leads or not replayed else BrokerControlState.SHUTDOWN_NOW
     return BrokerControlState.SHUTDOWN_NOW
 
 
-# A decision about a partition, and the kinds of election. What all rules return.
+# The result of every rule, and the kinds of election.
 
 
 LEADER: Final = "leader"
 """``by`` of a change that the partition's own leader proposed (AlterPartition, or its write to ZooKeeper)."""
 
 LAST_KNOWN: Final = "the last known leader"
-"""How ``by`` ends where nobody eligible was left, and who had led last was elected (KIP-966)."""
+"""End of ``by`` when no eligible replica was left and the last known leader was elected (KIP-966)."""
 
 Brokers = Callable[[int], bool]
-"""Whether a broker is one of those meant: live, active, shutting down."""
+"""Predicate of a broker id: whether the broker is live, active or shutting down."""
 
 
 class ElectionMode(Enum):
-    """How a leader is looked for (``PartitionChangeBuilder.Election``)."""
+    """Kind of a leader election (``PartitionChangeBuilder.Election``)."""
 
     ONLINE = "online"
-    """Keep the leader if it may lead, else anyone who may; unclean where the topic allows it."""
+    """Keep the leader if it is eligible, else elect any eligible replica; unclean where the topic allows it."""
     PREFERRED = "preferred"
-    """The first replica, if it may lead."""
+    """Elect the first replica if it is eligible."""
     UNCLEAN = "unclean"
-    """As ONLINE, and unclean whatever the topic says."""
+    """As ONLINE, and unclean even if the topic does not allow it."""
 
 
 class PartitionChange(NamedTuple):
-    """The state that a partition is to have next."""
+    """New state of a partition, and why it changes."""
 
     state: PartitionState
     by: str
-    """Why: :data:`LEADER`, or words for people."""
+    """Reason: :data:`LEADER`, or a text."""
     clean: bool = True
-    """False if it gives the lead to a replica that may lack committed records."""
+    """False if the new leader may lack committed records."""
 
 
 def created(partition: str, replicas: tuple[int, ...], live: Brokers) -> PartitionState:
-    """A new partition: every live replica is in sync, the first of them leads, epochs 0; nobody leads if none lives.
+    """Return the state of a new partition: all live replicas in sync, the first of them leader (if any), epochs 0.
 
-    The same in both modes, but KRaft refuses a partition without a live replica (``PartitionStateMachine``,
+    The same in both modes, but KRaft rejects a partition without a live replica (``PartitionStateMachine``,
     ``ReplicationControlManager.createTopic``).
     """
     isr = tuple(broker for broker in replicas if live(broker))
     return PartitionState(partition, isr[0] if isr else NOBODY, 0, isr, 0, replicas)
 
 
-# How a ZooKeeper-mode controller decides (``PartitionStateMachine``, ``ReplicaStateMachine``, ``ElectionMode``).
-#
-# The order of the assignment decides, never that of the ISR, and never the longest log. Each of these changes is one
-# write of the partition's state node, whose version is the partition epoch, and each raises the leader epoch, even if
-# only a follower died.
+# Rules of a ZooKeeper-mode controller (``PartitionStateMachine``, ``ReplicaStateMachine``, ``ElectionMode``). The order
+# of the assignment decides, never that of the ISR, and never the longest log. Each of these changes is one write of the
+# partition's state znode, whose version is the partition epoch, and each raises the leader epoch, even if only a
+# follower died.
 
 
-def _written(
+def _with_leader(
     state: PartitionState, leader: int, isr: tuple[int, ...], by: str, *, clean: bool = True, recovering: bool = False
 ) -> PartitionChange:
-    written = state._replace(
+    changed = state._replace(
         leader=leader,
         isr=isr,
         leader_epoch=state.leader_epoch + 1,
         partition_epoch=state.partition_epoch + 1,
         recovering=recovering or state.recovering,
     )
-    return PartitionChange(written, by, clean)
+    return PartitionChange(changed, by, clean)
 
 
 def offline_election(
     state: PartitionState, *, live: Brokers, profile: Profile, topic: TopicConfig, by: str, unclean: bool = False
 ) -> PartitionChange | None:
-    """For a partition without a live leader: the first live replica in the ISR, whose live members stay.
+    """Elect the first live replica in the ISR for a partition without a live leader; live ISR members remain.
 
-    Else, if the topic allows it or the caller insists, the first live replica alone; else None, nothing is written.
+    If there is none and the topic or the caller allows it, elect the first live replica alone; else return None,
+    nothing is written.
     """
     leader = _first(state.replicas, state.isr, live)
     if leader != NOBODY:
-        return _written(state, leader, tuple(broker for broker in state.isr if live(broker)), by)
+        return _with_leader(state, leader, tuple(broker for broker in state.isr if live(broker)), by)
     if topic.unclean or unclean:
         leader = next((broker for broker in state.replicas if live(broker)), NOBODY)
     if leader == NOBODY:
         return None
-    return _written(state, leader, (leader,), by, clean=False, recovering=profile.recovery_state)
+    return _with_leader(state, leader, (leader,), by, clean=False, recovering=profile.recovery_state)
 
 
 def reassign_election(
     state: PartitionState, target: tuple[int, ...], *, live: Brokers, by: str
 ) -> PartitionChange | None:
-    """The first replica of a reassignment's target that is live and in the ISR; the ISR stays as it is."""
+    """Elect the first replica of a reassignment's target that is live and in the ISR; the ISR does not change."""
     leader = _first(target, state.isr, live)
-    return None if leader == NOBODY else _written(state, leader, state.isr, by)
+    return None if leader == NOBODY else _with_leader(state, leader, state.isr, by)
 
 
 def preferred_election(state: PartitionState, *, live: Brokers, by: str) -> PartitionChange | None:
-    """The first replica of the assignment if it is live and in the ISR and does not lead yet."""
+    """Elect the first replica of the assignment if it is live, in the ISR and not the leader yet."""
     leader = _first(state.replicas[:1], state.isr, live)
-    return None if leader in (NOBODY, state.leader) else _written(state, leader, state.isr, by)
+    return None if leader in (NOBODY, state.leader) else _with_leader(state, leader, state.isr, by)
 
 
 def controlled_shutdown_election(
     state: PartitionState, *, live: Brokers, stopping: Brokers, by: str
 ) -> PartitionChange | None:
-    """The leader is shutting down: the first replica in the ISR that is not takes over, and the ISR is without those.
+    """Elect the first ISR replica that is not shutting down, and remove those that are from the ISR.
 
-    None if there is no such replica: the leader keeps the partition until it is gone. ``live`` counts the brokers that
-    are shutting down, too.
+    None if there is no such replica: the leader keeps the partition until it exits. ``live`` includes brokers that are
+    shutting down.
     """
     isr = tuple(broker for broker in state.isr if not stopping(broker))
     leader = _first(state.replicas, isr, live)
-    return None if leader == NOBODY else _written(state, leader, isr, by)
+    return None if leader == NOBODY else _with_leader(state, leader, isr, by)
 
 
 def remove_from_isr(
     state: PartitionState, broker: int, *, profile: Profile, topic: TopicConfig, by: str
 ) -> PartitionChange | None:
-    """A replica is offline: it leaves the ISR, and the lead if it had it (``removeReplicasFromIsr``).
+    """Remove an offline replica from the ISR, and from the leadership if it leads (``removeReplicasFromIsr``).
 
-    The last member stays; up to 1.0 only where unclean election is off. Written even if that leaves all as it was.
+    The last member remains; up to 1.0 only where unclean election is off. Written even if nothing else changes.
     """
     if broker not in state.isr:
         return None
     isr = tuple(member for member in state.isr if member != broker)
     if not isr and (profile.keeps_last_isr or not topic.unclean):
         isr = state.isr
-    return _written(state, NOBODY if state.leader == broker else state.leader, isr, by)
+    return _with_leader(state, NOBODY if state.leader == broker else state.leader, isr, by)
 
 
 def same_leader(state: PartitionState, *, by: str) -> PartitionChange:
-    """A new leader epoch and nothing else, so that every replica hears of a new assignment (``updateLeaderEpoch``)."""
-    return _written(state, state.leader, state.isr, by)
+    """Raise the leader epoch only, so that every replica receives a new assignment (``updateLeaderEpoch``)."""
+    return _with_leader(state, state.leader, state.isr, by)
 
 
 def _first(order: tuple[int, ...], isr: tuple[int, ...], live: Brokers) -> int:

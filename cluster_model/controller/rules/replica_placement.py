@@ -1,7 +1,7 @@
 """Placement of a new topic's replicas: ``AdminUtils`` (KIP-36) and ``StripedReplicaPlacer``. Pure.
 
-Racks take turns, and in each rack its brokers do; every partition begins one rack further. Unfenced brokers come first,
-and the first replica must be one. Brokers without a rack are all in one.
+Racks take turns, and so do the brokers within each rack; every partition starts one rack further. Unfenced brokers are
+placed first, and the first replica must be on one. Brokers without a rack form one rack.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,11 +11,11 @@ from cluster_model.protocol.errors import KafkaError
 
 T = TypeVar("T")
 Draw = Callable[[int], int]
-"""A random number below the one given."""
+"""Source of random numbers: returns one below its argument."""
 
 
 class Usable(NamedTuple):
-    """A registered broker."""
+    """A registered broker, as a candidate for replicas."""
 
     broker: int
     rack: str = ""
@@ -23,7 +23,7 @@ class Usable(NamedTuple):
 
 
 class _Brokers:
-    """Takes turns, beginning one further in every round; a round ends when all had theirs."""
+    """Brokers that take turns, starting one further in every round; a round ends when all had a turn."""
 
     __slots__ = ("_index", "_members", "_offset", "_round")
 
@@ -34,7 +34,7 @@ class _Brokers:
         self._round = 0
 
     def next(self, turn: int) -> int:
-        """The next one in this round, -1 if none is left."""
+        """Return the next broker in this round, -1 if none is left."""
         count = len(self._members)
         if not count:
             return -1
@@ -47,7 +47,7 @@ class _Brokers:
         return broker
 
     def shuffle(self, draw: Draw) -> None:
-        """Another order from now on."""
+        """Shuffle the order of later turns."""
         _shuffle(self._members, draw)
 
 
@@ -61,7 +61,7 @@ class _Rack(NamedTuple):
 
 
 def check_replication(brokers: Sequence[Usable], replication: int) -> KafkaError:
-    """INVALID_REPLICATION_FACTOR for fewer than one replica, more than there are brokers, or only fenced brokers."""
+    """Validate a replication factor: INVALID_REPLICATION_FACTOR below 1, above the brokers, or if all are fenced."""
     possible = 0 < replication <= len(brokers) and any(not broker.fenced for broker in brokers)
     return KafkaError.NONE if possible else KafkaError.INVALID_REPLICATION_FACTOR
 
@@ -73,11 +73,11 @@ def place_striped(
     draw: Draw,
     existing: Sequence[tuple[int, ...]] = (),
 ) -> tuple[tuple[int, ...], ...]:
-    """Replicas per partition; :func:`check_replication` must have passed.
+    """Return the replicas of each partition; :func:`check_replication` must have passed.
 
-    With ``existing`` partitions of the topic, the new ones go on where those ended. Numbers are drawn in this order:
-    for each rack by name a start among its fenced and one among its unfenced brokers, then a rack to start with; only
-    for lists that are not empty and have no start yet.
+    With ``existing`` partitions of the topic, the new ones continue after them. Random numbers are drawn in this order:
+    for each rack by name a start among its fenced brokers and one among its unfenced ones, then a rack to start with;
+    only for non-empty lists without a start.
     """
     names = sorted({broker.rack for broker in brokers})
     rack_of = {broker.broker: broker.rack for broker in brokers}
@@ -89,21 +89,21 @@ def place_striped(
     turn = 0
     for _partition in range(partitions):
         if turn == unfenced > 1:
-            # As many partitions as brokers that may lead: another order, lest the same replicas come again.
+            # As many partitions as brokers that can lead: shuffle, so that replica sets do not repeat.
             _shuffle(names, draw)
             for rack in racks.values():
                 rack.fenced.shuffle(draw)
                 rack.unfenced.shuffle(draw)
             turn = 0
         offset %= len(names)
-        placed.append(_one([racks[name] for name in names], offset, replication, turn))
+        placed.append(_place_partition([racks[name] for name in names], offset, replication, turn))
         turn += 1
         offset += 1
     return tuple(placed)
 
 
-def _one(racks: list[_Rack], offset: int, replication: int, turn: int) -> tuple[int, ...]:
-    """One partition: the leader from the first rack with an unfenced broker left, then rack by rack but that one."""
+def _place_partition(racks: list[_Rack], offset: int, replication: int, turn: int) -> tuple[int, ...]:
+    """Place one partition: the leader in the first rack with an unfenced broker left, then one replica per rack."""
     count = len(racks)
     first = offset
     while (leader := racks[first].unfenced.next(turn)) < 0:
@@ -135,19 +135,20 @@ def _rack(
 
 
 def _shuffle(items: list[T], draw: Draw) -> None:
-    """From the last on, each changes places with one up to itself (``Collections.shuffle``)."""
+    """Shuffle in place from the end, as ``Collections.shuffle``."""
     for size in range(len(items), 1, -1):
-        other = draw(size)
-        items[size - 1], items[other] = items[other], items[size - 1]
+        swapped = draw(size)
+        items[size - 1], items[swapped] = items[swapped], items[size - 1]
 
 
-# Where a new topic's replicas go (``AdminUtils.assignReplicasToBrokers``, KIP-36 for racks). Pure.
+# Placement of a new topic's replicas in ZooKeeper mode (``AdminUtils.assignReplicasToBrokers``, KIP-36 for racks).
+# Pure.
 
 
 def place(
     brokers: Sequence[tuple[int, str]], partitions: int, replication: int, start: int, shift: int, base: int = 0
 ) -> tuple[tuple[int, ...], ...]:
-    """Replicas per partition. ``brokers`` are (id, rack); racks count when every broker has one.
+    """Return the replicas of each partition. ``brokers`` are (id, rack); racks count if every broker has one.
 
     ``start`` and ``shift`` are the two random numbers that Kafka draws, below the number of brokers. Partitions added
     to a topic are numbered from ``base``; both numbers are then :func:`continued`.
@@ -168,18 +169,18 @@ def place(
 
 
 def continued(brokers: Sequence[tuple[int, str]], first: tuple[int, ...]) -> int:
-    """Start and shift for partitions added to a topic: which of the brokers, by id, partition 0's ``first`` replica is.
+    """Return start and shift for partitions added to a topic: the index of partition 0's first replica by broker id.
 
-    The first that is not below it (``AdminUtils.addPartitions``).
+    If that broker is gone, the index of the next higher id (``AdminUtils.addPartitions``).
     """
     ids = sorted(broker for broker, _rack in brokers)
     return next((index for index, broker in enumerate(ids) if broker >= first[0]), 0)
 
 
 def _interleaved(ordered: list[tuple[int, str]]) -> list[int]:
-    """Brokers taken from one rack after the other."""
+    """Order brokers by taking one of each rack in turn."""
     racks = sorted({rack for _broker, rack in ordered})
-    in_rack = {rack: [broker for broker, where in ordered if where == rack] for rack in racks}
+    in_rack = {rack: [broker for broker, its_rack in ordered if its_rack == rack] for rack in racks}
     deepest = max(len(members) for members in in_rack.values())
     return [in_rack[rack][depth] for depth in range(deepest) for rack in racks if depth < len(in_rack[rack])]
 
