@@ -248,7 +248,7 @@ def test_with_zookeeper_a_controller_is_succeeded_when_its_session_ends(seed: in
     assert (changed.broker, changed.leader_epoch) == (2, 2)
     assert fenced < changed.at_us / SECOND <= fenced + 0.1
     (elected,) = incident.of("leader_elected", partition="orders-0")
-    assert (elected.leader, elected.isr, elected.by) == (4, (4, 2), "broker 3 gone")
+    assert (elected.leader, elected.isr, elected.by) == (4, (4, 2), "broker 3 offline")
     assert 40 + 18 - 6 <= elected.at_us / SECOND <= 40 + 18 + 2.2
 
 

@@ -73,7 +73,7 @@ class QuorumStore:
             stint = self.stints[epoch] = Stint(epoch, leader, base)
         if stint.leader != leader or stint.end != base:
             written = f"node {stint.leader} wrote up to {stint.end}"
-            raise ValueError(f"node {leader} writes offset {base} in epoch {epoch}, which {written}")
+            raise ValueError(f"node {leader} writes at offset {base} in epoch {epoch}, which {written}")
         batch = MetadataBatch(base, epoch, records, control)
         stint.batches.append(batch)
         return batch

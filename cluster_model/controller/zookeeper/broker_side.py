@@ -1,8 +1,8 @@
-"""A broker's side of ZooKeeper mode: session, registration, ISR changes and controlled shutdown.
+"""A broker's part in ZooKeeper mode: session, registration, ISR changes and controlled shutdown.
 
-The KafkaController runs in this process, too (:mod:`~.zookeeper.kafka_controller`), and the request handlers that
-write for an administrator, so that a crash or a pause of the process is one of all of them. What a broker knows of
-others comes from UpdateMetadata alone.
+The KafkaController (:mod:`~.zookeeper.kafka_controller`) and the handlers that write for administrators run in the same
+process, so a crash or a pause of the process affects all of them. A broker learns of other brokers from UpdateMetadata
+alone.
 """
 
 from collections import deque
@@ -82,19 +82,19 @@ from cluster_model.zookeeper.messages import (
     ZkError,
 )
 
-# A broker's own tasks in ZooKeeper: to register, to read configurations, to find the controller.
+# Tasks of a broker in ZooKeeper mode: registering, reading configurations, finding the controller.
 
 
 Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
 REGISTER_AGAIN = "register again"
 EVERYBODY = "<default>"
-"""Name of the configuration that holds for all brokers."""
+"""Name of the configuration of all brokers."""
 
 
 class Errands:
-    """One lane per broker."""
+    """A broker's tasks in ZooKeeper, which run one at a time."""
 
-    __slots__ = ("_broker", "_configured", "_found", "_hands", "_rack", "_read", "_registered", "_retry_us", "lane")
+    __slots__ = ("_broker", "_configured", "_effects", "_found", "_rack", "_read", "_registered", "_retry_us", "lane")
 
     def __init__(
         self,
@@ -107,16 +107,16 @@ class Errands:
         configured: Callable[[str, str, tuple[Any, ...]], None],
         found: Callable[[int], None],
     ) -> None:
-        """``registered`` gets the broker epoch; ``configured`` (``topic`` or ``broker``, its name, its settings)."""
+        """``registered`` receives the broker epoch; ``configured`` kind (``topic``, ``broker``), name and settings."""
         self._broker = broker
         self._rack = rack
         self._retry_us = retry_us
-        self._hands = hands
+        self._effects = hands
         self._registered = registered
         self._configured = configured
         self._found = found
         self._read = 0
-        """Config change notes read so far."""
+        """Number after that of the last config change notification that was read."""
         self.lane = ControllerEventThread("errands", self._begin, ask, hands, lambda: self._read, self._restore)
 
     def _restore(self, read: int) -> None:
@@ -131,35 +131,35 @@ class Errands:
         if name == "configs_changed":
             return self._configs_changed()
         if name == "topic":
-            return self._tell([("topic", *arguments)])
+            return self._read_configs([("topic", *arguments)])
         return self._find()
 
     def _register(self, session: int) -> Doing:
-        """Make the node that says that this broker lives; its czxid is the broker epoch.
+        """Create the broker's ephemeral znode; its czxid is the broker epoch.
 
-        A broker that is back before its old session has lapsed finds its old node. 0.8.2 waits for a session's time and
-        tries again (``ZkUtils.createEphemeralPathExpectConflictHandleZKBug``). From 0.9 on the process ends, and
-        whatever watches over it starts it again: that is modelled as another try after the time that a start takes.
+        A broker that restarts before its old session has expired finds its old znode. 0.8.2 waits for a session timeout
+        and tries again (``ZkUtils.createEphemeralPathExpectConflictHandleZKBug``). From 0.9 on the process exits and is
+        restarted by its supervisor: modelled as another try after the time of a start.
         """
         path = broker_path(self._broker)
-        (made,) = yield (kafka_zk_client.create(path, BrokerNode(self._rack), ephemeral=True),)
-        (there,) = yield (kafka_zk_client.get(path),)
-        if there.ok and (made.ok or there.owner == session):
-            self._hands.do(self._registered, there.czxid)
+        (created,) = yield (kafka_zk_client.create(path, BrokerNode(self._rack), ephemeral=True),)
+        (found,) = yield (kafka_zk_client.get(path),)
+        if found.ok and (created.ok or found.owner == session):
+            self._effects.do(self._registered, found.czxid)
         else:
-            self._hands.timer(self._retry_us, REGISTER_AGAIN, session)
+            self._effects.timer(self._retry_us, REGISTER_AGAIN, session)
 
     def _configure(self) -> Doing:
-        """Every configuration there is, at the start of the process."""
+        """Read all configurations at the start of the process."""
         (notes,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
         (topics, brokers) = yield (kafka_zk_client.children(TOPIC_CONFIGS), kafka_zk_client.children(BROKER_CONFIGS))
         wanted = [("topic", name) for name in topics.children]
         wanted += [("broker", name) for name in (EVERYBODY, str(self._broker)) if name in brokers.children]
-        yield from self._tell(wanted)
+        yield from self._read_configs(wanted)
         self._read = _newest(notes.children, self._read)
 
     def _configs_changed(self) -> Doing:
-        """Somebody changed configurations, and left a note for each (``DynamicConfigManager``)."""
+        """Read the configurations named in new change notifications (``DynamicConfigManager``)."""
         (listed,) = yield (kafka_zk_client.children(CONFIG_CHANGES, watch=True),)
         fresh = [note for note in listed.children if _number(note) >= self._read]
         if not fresh:
@@ -167,10 +167,10 @@ class Errands:
         notes = yield tuple([kafka_zk_client.get(f"{CONFIG_CHANGES}/{note}") for note in fresh])
         wanted = list({answer.data: None for answer in notes if answer.ok})
         mine = ("", EVERYBODY, str(self._broker))
-        yield from self._tell([(kind, name) for kind, name in wanted if kind == "topic" or name in mine])
+        yield from self._read_configs([(kind, name) for kind, name in wanted if kind == "topic" or name in mine])
         self._read = _newest(listed.children, self._read)
 
-    def _tell(self, wanted: list[tuple[str, str]]) -> Doing:
+    def _read_configs(self, wanted: list[tuple[str, str]]) -> Doing:
         if not wanted:
             return
         paths = [
@@ -180,11 +180,11 @@ class Errands:
         answers = yield tuple([kafka_zk_client.get(path) for path in paths])
         for (kind, name), answer in zip(wanted, answers, strict=True):
             if answer.ok:
-                self._hands.do(self._configured, kind, name, answer.data)
+                self._effects.do(self._configured, kind, name, answer.data)
 
     def _find(self) -> Doing:
-        (who,) = yield (kafka_zk_client.get(CONTROLLER),)
-        self._hands.do(self._found, who.data[0] if who.ok else NOBODY)
+        (found,) = yield (kafka_zk_client.get(CONTROLLER),)
+        self._effects.do(self._found, found.data[0] if found.ok else NOBODY)
 
     def stopped(self) -> None:
         """The process died."""
@@ -200,10 +200,9 @@ def _newest(notes: tuple[str, ...], read: int) -> int:
     return max([read, *[_number(note) + 1 for note in notes]])
 
 
-# A broker's controlled shutdown (``KafkaServer.controlledShutdown``): it asks to lead nothing before it exits.
-#
-# It asks the controller that ZooKeeper names, three times with pauses, and then goes anyway. Its session is closed in
-# order, so that its node goes at once. Without ZooKeeper it waits for it, as Kafka does.
+# A broker's controlled shutdown (``KafkaServer.controlledShutdown``): it hands its leaderships over before it exits. It
+# requests that of the controller that ZooKeeper names, up to three times with pauses, and then exits in any case. Its
+# session is closed, so that its znode is removed at once. If ZooKeeper is unreachable it waits for it, as Kafka does.
 
 
 AGAIN: Final = "controlled shutdown again"
@@ -211,11 +210,21 @@ TIMED_OUT: Final = "controlled shutdown timeout"
 
 
 class ControlledShutdown:
-    """One per broker; idle until SIGTERM."""
+    """Controlled shutdown of one broker; idle until SIGTERM."""
 
     __slots__ = (
-        "_asked", "_connection", "_connector", "_correlation", "_epoch", "_find", "_finish", "_left", "_looks", "_port",
-        "_settings", "on",
+        "_connection",
+        "_connector",
+        "_correlation",
+        "_epoch",
+        "_find",
+        "_finish",
+        "_left",
+        "_looks",
+        "_port",
+        "_settings",
+        "_target",
+        "on",
     )  # fmt: skip
 
     def __init__(
@@ -226,26 +235,26 @@ class ControlledShutdown:
         find: Callable[[], None],
         finish: Callable[[], None],
     ) -> None:
-        """``find`` looks the controller up and calls :meth:`found`; ``finish`` ends the process."""
+        """``find`` looks up the controller and calls :meth:`found`; ``finish`` ends the process."""
         self._connector = connector
         self._port = connector.port
         self._connection: BlockingConnection | None = None
-        """To the controller that was asked last; there is none before the first attempt."""
+        """Connection to the last requested controller, None before the first attempt."""
         self._settings = settings
         self._epoch = epoch
         self._find = find
         self._finish = finish
         self.on = False
         self._left = 0
-        """Attempts."""
-        self._asked = NOBODY
-        """The controller whose answer is awaited, or a connection to it."""
+        """Number of attempts left."""
+        self._target = NOBODY
+        """The controller whose response or connection is awaited, NOBODY for none."""
         self._correlation = 0
         self._looks = False
-        """Whether ZooKeeper was asked who the controller is."""
+        """Whether the lookup of the controller in ZooKeeper is in progress."""
 
     def start(self, *, registered: bool) -> None:
-        """SIGTERM; before it has registered there is nothing to hand over."""
+        """SIGTERM: start the shutdown; a broker that is not registered has nothing to hand over."""
         if self.on:
             return
         self.on = True
@@ -264,161 +273,160 @@ class ControlledShutdown:
             self._finish()
 
     def found(self, controller: int) -> None:
-        """Who the controller is, NOBODY if there is none."""
+        """Continue with the controller that ZooKeeper names, NOBODY if there is none."""
         if not self.on:
             return
         self._looks = False
         if controller == NOBODY:
             self._failed()
             return
-        self._asked = controller
+        self._target = controller
         self._correlation += 1
         if self._connection is None or self._connection.peer != controller:
-            self._hang_up()
+            self._disconnect()
             self._connection = BlockingConnection(self._connector, controller, is_open=False)
         if self._connection.is_open:
-            self._ask()
+            self._send_request()
         else:
             until = self._connection.begin(self._settings.socket_timeout_us)
             self._port.timer(until - self._port.now, TIMED_OUT, self._correlation)
 
     def answered(self, _peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to the attempt to connect; False for one to any other."""
+        """Handle the result of a connection attempt; False if it is of another connection."""
         connection = self._connection
         if connection is None or not connection.answered(message):
             return False
         if connection.is_open:
-            self._ask()
+            self._send_request()
         else:
             self._failed()
         return True
 
-    def _ask(self) -> None:
+    def _send_request(self) -> None:
         self._correlation += 1
         request = ControlledShutdownRequest(self._correlation, self._port.node_id, self._epoch())
-        self._port.send(self._asked, request)
+        self._port.send(self._target, request)
         self._port.timer(self._settings.socket_timeout_us, TIMED_OUT, self._correlation)
 
-    def _hang_up(self) -> None:
+    def _disconnect(self) -> None:
         if self._connection is not None:
             self._connection.close()
         self._connection = None
 
     def session_began(self) -> None:
-        """What was asked in the session before is asked again."""
+        """A new session began: repeat a lookup that was lost with the old one."""
         if self.on and self._looks:
             self._find()
 
     def receive(self, response: ControlledShutdownResponse) -> None:
-        """The controller's answer."""
-        if self._asked == NOBODY or response.correlation != self._correlation:
+        """Handle the controller's response."""
+        if self._target == NOBODY or response.correlation != self._correlation:
             return
-        self._asked = NOBODY
+        self._target = NOBODY
         if response.error or response.remaining:
             self._failed()
         else:
             self._finish()
 
     def _failed(self) -> None:
-        self._asked = NOBODY
+        self._target = NOBODY
         self._port.timer(self._settings.shutdown_backoff_us, AGAIN)
 
     def disconnected(self, peer: int) -> None:
-        """The controller's process is gone."""
+        """The connection to the controller broke."""
         connection = self._connection
-        if connection is not None and connection.peer == peer and connection.broke() and self._asked != NOBODY:
+        if connection is not None and connection.peer == peer and connection.broke() and self._target != NOBODY:
             self._failed()
 
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
-        """Handle a timer; False if it is another's."""
+        """Handle a timer; False if it is not one of the shutdown."""
         if timer[0] == AGAIN:
-            if self.on and self._asked == NOBODY:
+            if self.on and self._target == NOBODY:
                 self._try()
         elif timer[0] == TIMED_OUT:
-            if self._asked != NOBODY and timer[1] == self._correlation:
-                self._hang_up()
+            if self._target != NOBODY and timer[1] == self._correlation:
+                self._disconnect()
                 self._failed()
         else:
             return False
         return True
 
     def stopped(self) -> None:
-        """The process is gone."""
+        """The process ended."""
         self.on = self._looks = False
-        self._asked = NOBODY
-        self._hang_up()
+        self._target = NOBODY
+        self._disconnect()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
         known = self._connection
         connection = () if known is None else (known.peer, known.save())
-        return (self.on, self._left, self._asked, self._correlation, self._looks, connection)
+        return (self.on, self._left, self._target, self._correlation, self._looks, connection)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self.on, self._left, self._asked, self._correlation, self._looks, connection = saved
+        self.on, self._left, self._target, self._correlation, self._looks, connection = saved
         self._connection = None
         if connection:
             self._connection = BlockingConnection(self._connector, connection[0], is_open=False)
             self._connection.load(connection[1])
 
 
-# A broker's session with ZooKeeper: what is asked over it, and again over the next connection (``ZooKeeperClient``).
-#
-# An operation that a broken connection swallowed is asked again when there is one, and may then have been done twice
-# over; whoever asks for a write has to bear that. Only the session's end makes it fail, and then nobody is answered.
+# A broker's session with ZooKeeper: its operations, repeated over the next connection if one breaks
+# (``ZooKeeperClient``). An operation whose response was lost is repeated, and may therefore take effect twice; callers
+# of writes must handle that. Only the end of the session makes an operation fail, without a response.
 
 
 FROM_SERVERS: Final = (ConnectResponse, ClientPong, ServerReply, WatchEvent, ConnectionClosed)
-"""Messages for the client."""
+"""Messages of servers to the client."""
 
 
 class SessionOwner(Protocol):
-    """Whom a session tells."""
+    """Callbacks of a session to the broker that it belongs to."""
 
     def session_began(self) -> None:
-        """There is a session, the first of this process or the next one."""
+        """A session began: the first of this process, or a new one after an expiry."""
 
     def session_expired(self) -> None:
-        """It is over, and the next one is being made."""
+        """The session expired, and a new one is being created."""
 
     def watch_went_off(self, path: str) -> None:
-        """Something changed there."""
+        """A watch of that path fired."""
 
 
 class ZooKeeperSession:
-    """One per broker."""
+    """ZooKeeper session of one broker (``ZooKeeperClient``)."""
 
-    __slots__ = ("_asked", "_lost", "_owner", "_seen", "_takers", "client")
+    __slots__ = ("_lost", "_owner", "_pending", "_seen", "_takers", "client")
 
     def __init__(self, port: NodeContext, servers: tuple[int, ...], timeout_us: int, owner: SessionOwner) -> None:
         self.client = ZkClient(port, servers, timeout_us, self)
         self._owner = owner
         self._takers: dict[str, Callable[[Any, ZkResult], None]] = {}
-        self._asked: deque[tuple[Any, Any]] = deque()
-        """(operation, token) of everything that the client has not answered yet, in order."""
+        self._pending: deque[tuple[Any, Any]] = deque()
+        """(operation, token) of every operation without a response, in order."""
         self._lost: list[tuple[Any, Any]] = []
-        """What a broken connection swallowed."""
+        """Operations whose response was lost with a connection."""
         self._seen = 0
-        """The session that its owner has been told of."""
+        """Id of the session that its owner knows of, 0 for none."""
 
     @property
     def id(self) -> int:
-        """Of the session, 0 for none."""
+        """Id of the session, 0 for none."""
         return self.client.session
 
     def answers_to(self, name: str, taker: Callable[[Any, ZkResult], None]) -> None:
-        """Give answers to tokens that begin with ``name`` to this one."""
+        """Deliver responses to tokens that begin with ``name`` to this function."""
         self._takers[name] = taker
 
     def ask(self, operation: Any, token: Any) -> None:
-        """Have an operation done; nothing comes of it without a session."""
+        """Send an operation; it is dropped if there is no session."""
         if self._seen:
-            self._asked.append((operation, token))
+            self._pending.append((operation, token))
             self.client.ask(operation, token)
 
     def begin(self, session: int) -> None:
-        """Stand in a formed cluster at its first instant."""
+        """Start in a formed cluster, with a session."""
         self._seen = session
 
     def stopped(self) -> None:
@@ -427,68 +435,68 @@ class ZooKeeperSession:
         self._forget()
 
     def close(self) -> None:
-        """End the session in order: what is ephemeral goes at once."""
+        """Close the session: its ephemeral znodes are removed at once."""
         self._seen = 0
         self.client.close()
         self._forget()
 
     def _forget(self) -> None:
-        self._asked.clear()
+        self._pending.clear()
         self._lost.clear()
         self._seen = 0
 
     def on_connected(self) -> None:
-        """The client has a connection."""
+        """The client is connected: repeat lost operations, and announce a new session."""
         lost, self._lost = self._lost, []
         for operation, token in lost:
-            self._asked.append((operation, token))
+            self._pending.append((operation, token))
             self.client.ask(operation, token)
         if self.client.session != self._seen:
             self._seen = self.client.session
             self._owner.session_began()
 
     def on_disconnected(self) -> None:
-        """It has none; what waits goes on waiting."""
+        """The client lost its connection; operations keep waiting."""
 
     def on_expired(self) -> None:
-        """The session is over."""
+        """The session expired."""
         self._forget()
         self._owner.session_expired()
         self.client.connect()
 
     def on_answer(self, token: Any, result: OpResult) -> None:
-        """An answer, or what became of a question without one."""
-        if not self._asked:
+        """Handle the result of the oldest operation; one lost with the connection is repeated later."""
+        if not self._pending:
             return
-        operation, _token = self._asked.popleft()
+        operation, _token = self._pending.popleft()
         if result.error is ZkError.CONNECTION_LOSS:
             self._lost.append((operation, token))
         elif result.error is not ZkError.SESSION_EXPIRED:
             self._takers[token[0]](token, ZkResult.of(operation, result))
 
     def on_watch(self, path: str, _kind: WatchKind) -> None:
-        """A watch went off."""
+        """A watch fired."""
         self._owner.watch_went_off(path)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.client.save(), tuple(self._asked), tuple(self._lost), self._seen)
+        return (self.client.save(), tuple(self._pending), tuple(self._lost), self._seen)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        client, asked, lost, self._seen = saved
+        client, pending, lost, self._seen = saved
         self.client.load(client)
-        self._asked = deque(asked)
+        self._pending = deque(pending)
         self._lost = list(lost)
 
 
 STARTUP_US: Final = 2_000_000
-"""From loaded logs until the process turns to ZooKeeper. Kafka has no figure for it; a small broker takes seconds."""
+"""From loaded logs until the process contacts ZooKeeper. Kafka has no such setting; a small broker takes seconds."""
 START: Final = "zookeeper start"
 
 
 class ZooKeeperControl:
-    """One broker's."""
+    """Control-plane client of one broker in ZooKeeper mode."""
 
     def __init__(
         self,
@@ -503,7 +511,7 @@ class ZooKeeperControl:
         draw: Callable[[str, int], Drawn],
         known: Callable[[], tuple[int, ...]],
     ) -> None:
-        """``draw`` makes what a new topic gets by chance; ``known`` are the ids of all brokers."""
+        """``draw`` makes the random values of a new topic; ``known`` returns the ids of all brokers."""
         self.rack = rack
         self.broker_epoch = -1
         self.registered = False
@@ -512,9 +520,9 @@ class ZooKeeperControl:
         self._profile = profile
         self._draw = draw
         self._dynamic: dict[str, dict[str, Any]] = {}
-        """Brokers' configurations set at run time: all brokers' under no name, and this one's own."""
+        """Dynamic configurations of brokers: those of all brokers under the empty name, and this broker's own."""
         self._serving = False
-        """Whether this process has begun its periodic tasks."""
+        """Whether this process has registered and started its periodic tasks."""
         settings = ControlSettings.of(profile, defaults)
         hands = SideEffects(port, emit)
         self.session = ZooKeeperSession(port, servers, config.session_us, self)
@@ -587,10 +595,10 @@ class ZooKeeperControl:
     def _from_zookeeper(self, source: int, message: Any) -> None:
         self.session.client.receive(source, message)
 
-    # -- the process's life -----------------------------------------------------------------------------------------
+    # -- process lifecycle ------------------------------------------------------------------------------------------
 
     def begin(self, broker_epoch: int) -> None:
-        """Be registered at the first instant; roles and metadata are given by who forms the cluster."""
+        """Start registered in a formed cluster; roles and metadata are set by :func:`form`."""
         self.session.begin(self.session.id)
         self.broker_epoch = broker_epoch
         self.registered = True
@@ -603,27 +611,27 @@ class ZooKeeperControl:
 
     @property
     def listening(self) -> ListenerState:
-        """Acceptors start when the process has registered (``KafkaServer.startup``); it need not know anything yet."""
+        """State of the listeners: they open when the process has registered (``KafkaServer.startup``)."""
         return ListenerState.OPEN if self._serving else ListenerState.CLOSED
 
     def told_controller(self) -> int:
-        """By the last UpdateMetadata."""
+        """The controller named in the last UpdateMetadata."""
         return self.obedience.controller
 
     def dynamic_config(self, name: str) -> Mapping[str, ConfigValue]:
-        """By the change notifications of ZooKeeper (``DynamicConfigManager``)."""
+        """Dynamic configuration by ZooKeeper's change notifications (``DynamicConfigManager``)."""
         return self._dynamic.get(name, {})
 
     def fenced_brokers(self) -> tuple[int, ...]:
-        """None: a broker is registered or it is not."""
+        """Always empty: in ZooKeeper mode a broker is either registered or not."""
         return ()
 
     def started(self, after_us: int) -> None:
-        """The process runs; when its logs are loaded it turns to ZooKeeper."""
+        """The process started; once its logs are loaded it contacts ZooKeeper."""
         self._port.timer(after_us + STARTUP_US, START)
 
     def stopped(self) -> None:
-        """The process died: its session lapses by itself, unless it was closed."""
+        """The process died: its session expires later, unless it was closed."""
         self.registered = False
         self._serving = False
         self.session.stopped()
@@ -638,7 +646,7 @@ class ZooKeeperControl:
         self._dynamic.clear()
 
     def shut_down(self) -> None:
-        """SIGTERM; before it has registered there is nothing to hand over."""
+        """SIGTERM: start a controlled shutdown."""
         self.leaving.start(registered=self.registered)
 
     def _find_controller(self) -> None:
@@ -654,20 +662,20 @@ class ZooKeeperControl:
     # -- the session ------------------------------------------------------------------------------------------------
 
     def session_began(self) -> None:
-        """Register, learn configurations, and run for controller once registered."""
-        # What was asked while there was no session will never be answered.
+        """Register, read configurations, and once registered take part in the controller election."""
+        # Operations sent without a session are never answered.
         self.errands.lane.abandon()
         self.writer.expired()
         if not self._serving:
             self.errands.lane.put("configure")
         self.errands.lane.put("register", self.session.id)
         if self._serving:
-            # The watch went with the old session, and with it perhaps news of a change.
+            # The watch ended with the old session, so a change may have been missed.
             self.errands.lane.put("configs_changed")
         self.leaving.session_began()
 
     def session_expired(self) -> None:
-        """The node of this broker is gone, and the controllership if it had it; its roles it keeps."""
+        """The broker's znode is gone, and so is its controllership; it keeps its partition roles."""
         self.registered = False
         self.errands.lane.abandon()
         self.controller.expired()
@@ -691,16 +699,16 @@ class ZooKeeperControl:
                 self.controller.lane.put("unclean_allowed", (name,))
         else:
             self._dynamic["" if name == EVERYBODY else name] = overrides
-            given = self._given()
-            if self._broker.update_config(given) is KafkaError.NONE:
-                self.controller.configured(tuple(given.items()))
+            overrides = self._dynamic_overrides()
+            if self._broker.update_config(overrides) is KafkaError.NONE:
+                self.controller.configured(tuple(overrides.items()))
 
-    def _given(self) -> dict[str, Any]:
-        """What was configured at run time, for this broker alone above what is for all."""
+    def _dynamic_overrides(self) -> dict[str, Any]:
+        """Dynamic configuration of this broker: its own values override those of all brokers."""
         return {**self._dynamic.get("", {}), **self._dynamic.get(str(self._broker.id), {})}
 
     def watch_went_off(self, path: str) -> None:
-        """Something changed in ZooKeeper."""
+        """A watch fired: something changed in ZooKeeper."""
         if path == CONFIG_CHANGES:
             self.errands.lane.put("configs_changed")
         else:
@@ -709,7 +717,7 @@ class ZooKeeperControl:
     # -- events -----------------------------------------------------------------------------------------------------
 
     def on_timer(self, timer: Payload) -> bool:
-        """Handle a timer; False if it is the broker's."""
+        """Handle a timer; False if it is not one of the control plane."""
         name = timer[0]
         if name == START:
             self.session.client.started()
@@ -737,7 +745,7 @@ class ZooKeeperControl:
         self.session.client.on_disconnect(peer)
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """Have an ISR changed."""
+        """Request a change of an ISR: at the controller since 2.7, by a write to ZooKeeper before."""
         (self.proposals if self._profile.alter_partition else self.writer).propose(proposal)
 
     # -- administrators ---------------------------------------------------------------------------------------------
@@ -753,19 +761,19 @@ class ZooKeeperControl:
         self.requests.put(*self._topics.task(source, request, self._draw))
 
     def _of_configs(self, source: int, request: Any) -> None:
-        """Every broker reads and writes configurations in ZooKeeper (``KafkaApis.handleAlterConfigsRequest``)."""
+        """Queue a request about configurations: every broker handles them (``KafkaApis.handleAlterConfigsRequest``)."""
         self.requests.put(*self._topics.task(source, request, self._draw))
 
     def _list_reassignments(self, source: int, request: ListPartitionReassignmentsRequest) -> None:
         if not self.controller.is_active:
             self._port.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
             return
-        moving = tuple(
+        ongoing = tuple(
             OngoingReassignment(state.partition, state.replicas, state.adding, state.removing)
             for state in self.controller.work.context.partitions.values()
             if in_progress(state) and (not request.partitions or state.partition in request.partitions)
         )
-        response = ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, moving)
+        response = ListPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, ongoing)
         self._port.send(source, response)
 
     def _describe(self, source: int, request: DescribeClusterRequest) -> None:
@@ -773,17 +781,17 @@ class ZooKeeperControl:
         self._port.send(source, DescribeClusterResponse(request.correlation, self.obedience.controller, live))
 
     def _update_features(self, source: int, request: UpdateFeaturesRequest) -> None:
-        """``KafkaController.processFeatureUpdates``: brokers support no feature, so that every update is invalid."""
+        """Reject feature updates, as brokers support no feature (``KafkaController.processFeatureUpdates``)."""
         if not self.controller.is_active:
             self._port.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
             return
-        said = "no feature is supported in ZooKeeper mode"
-        results = [AdminError(update.feature, KafkaError.INVALID_REQUEST, said) for update in request.updates]
+        message = "no feature is supported in ZooKeeper mode"
+        results = [AdminError(update.feature, KafkaError.INVALID_REQUEST, message) for update in request.updates]
         self._port.send(source, UpdateFeaturesResponse(request.correlation, KafkaError.NONE, "", tuple(results)))
 
     def _unregister(self, source: int, request: UnregisterBrokerRequest) -> None:
-        said = "brokers are unregistered in KRaft mode only"
-        self._port.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, said))
+        message = "brokers can be unregistered in KRaft mode only"
+        self._port.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, message))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -813,4 +821,4 @@ class ZooKeeperControl:
 
 
 def _nothing(_saved: Any) -> None:
-    """That lane changes no state of its own."""
+    """Restore nothing: the thread's events change no saved state."""

@@ -49,13 +49,13 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 from cluster_model.zookeeper.ensemble import ZooKeeperService
 from cluster_model.zookeeper.messages import ServerState
 
-# A ZooKeeper-mode cluster at its start: everything in ZooKeeper, brokers registered, metadata sent.
+# The start of a ZooKeeper-mode cluster: all znodes exist, brokers are registered, metadata is delivered.
 
 
 FIRST_EPOCH = 1
-"""Of the first controller."""
+"""Controller epoch of the first controller."""
 Step = tuple[int, Any]
-"""(broker, operation)."""
+"""A broker and an operation of it."""
 
 
 def form(
@@ -64,7 +64,7 @@ def form(
     spec: ClusterSpec,
     records: Mapping[str, CommittedPartition],
 ) -> None:
-    """The broker with the lowest id is the controller."""
+    """Form the cluster at its start; the broker with the lowest id is the controller."""
     first = min(controls)
     by_topic: dict[str, list[CommittedPartition]] = {}
     for name, record in records.items():
@@ -91,8 +91,8 @@ def form(
     for (broker, control), result in zip(controls.items(), results[registered:], strict=True):
         assert result.stat is not None
         live[broker] = LiveBroker(result.stat.czxid, control.rack)
-    _lead(controls[first], first, live, by_topic)
-    _tell(controls, first, live, records)
+    _activate(controls[first], first, live, by_topic)
+    _deliver_metadata(controls, first, live, records)
 
 
 def _topic(first: int, topic: str, config: tuple[Any, ...], partitions: list[CommittedPartition]) -> list[Step]:
@@ -125,17 +125,19 @@ def _watches(first: int, controls: dict[int, ZooKeeperControl], topics: list[str
     return steps
 
 
-def _lead(
+def _activate(
     control: ZooKeeperControl, first: int, live: dict[int, LiveBroker], by_topic: dict[str, list[CommittedPartition]]
 ) -> None:
-    """Know everything, as after a failover."""
+    """Fill the context of the first controller, as after a failover."""
     context = control.controller.work.context
     context.active = True
     context.epoch, context.epoch_version = FIRST_EPOCH, 1
     context.brokers = dict(live)
     for topic, partitions in by_topic.items():
         context.assign(
-            topic, partitions[0].topic_id, tuple(ReplicaAssignment(index_of(r.name), r.assignment) for r in partitions)
+            topic,
+            partitions[0].topic_id,
+            tuple(ReplicaAssignment(index_of(record.name), record.assignment) for record in partitions),
         )
         for record in partitions:
             context.heard(record.name, StateNode(record.leader, record.leader_epoch, record.isr, FIRST_EPOCH), 0)
@@ -145,7 +147,7 @@ def _lead(
     control.controller.begin()
 
 
-def _tell(
+def _deliver_metadata(
     controls: dict[int, ZooKeeperControl],
     first: int,
     live: dict[int, LiveBroker],
@@ -162,13 +164,12 @@ def _tell(
         control.begin(live[broker].epoch)
 
 
-# What the ensemble commits, for the omniscient registry of topics and for the trace.
-#
-# No node reads that. It is written the moment a majority of the ensemble has a write, before anybody has been told.
+# The writes that the ensemble commits, for the registry of topics and for the event log. No node reads them here. They
+# are published when a majority of the ensemble has a write, before any client learns of it.
 
 
 class ZooKeeperStatePublisher:
-    """The listener at the ensemble's commits."""
+    """Publishes the ensemble's committed writes to the registry and as events."""
 
     __slots__ = ("_config", "_emit", "_now", "_registry", "_topic_node")
 
@@ -180,7 +181,7 @@ class ZooKeeperStatePublisher:
         topic_node: Callable[[str], TopicNode],
         config: Callable[[str], dict[str, Any]],
     ) -> None:
-        """``topic_node`` and ``config`` read what is committed: a topic's node, what stands at a path."""
+        """``topic_node`` and ``config`` read committed data: a topic's znode, and the settings at a path."""
         self._registry = registry
         self._emit = emit
         self._now = now
@@ -188,14 +189,14 @@ class ZooKeeperStatePublisher:
         self._config = config
 
     def commit(self, path: str, data: Any, version: int, _zxid: int, operation: str) -> None:
-        """One node was created, set or deleted."""
+        """Publish one znode that was created, set or deleted."""
         if path.startswith(f"{BROKER_IDS}/"):
-            self._lives(int(path.rpartition("/")[2]), operation)
+            self._broker_changed(int(path.rpartition("/")[2]), operation)
         elif partition_at(path):
             if operation != "delete":
-                self._decided(partition_at(path), data, version)
+                self._partition_changed(partition_at(path), data, version)
         elif topic_at(path):
-            self._topic(topic_at(path), data, operation)
+            self._topic_changed(topic_at(path), data, operation)
         elif topic_with_config_at(path):
             topic = topic_with_config_at(path)
             if operation == "set" and self._registry.has_topic(topic):
@@ -203,13 +204,13 @@ class ZooKeeperStatePublisher:
         elif path == broker_config_path("") and operation != "delete":
             self._registry.configure_brokers(dict(data))
 
-    def _lives(self, broker: int, operation: str) -> None:
+    def _broker_changed(self, broker: int, operation: str) -> None:
         if operation == "create":
             self._emit(BrokerRegistered(self._now(), broker))
         elif operation == "delete":
             self._emit(BrokerFenced(self._now(), broker, "its session with ZooKeeper is over"))
 
-    def _decided(self, partition: str, node: Any, version: int) -> None:
+    def _partition_changed(self, partition: str, node: Any, version: int) -> None:
         now = self._now()
         topic = topic_of(partition)
         state = state_of(partition, self._topic_node(topic), node, version)
@@ -219,13 +220,13 @@ class ZooKeeperStatePublisher:
             first = not self._registry.has_topic(topic)
             self._registry.created((state,), self._config(config_path(topic)) if first else None, now)
 
-    def _topic(self, topic: str, node: Any, operation: str) -> None:
+    def _topic_changed(self, topic: str, node: Any, operation: str) -> None:
         if operation == "delete":
             if self._registry.has_topic(topic):
                 self._registry.delete(topic, self._now())
         elif operation == "set":
-            for number, replicas, adding, removing in node.partitions:
-                record = self._registry.committed.records.get(f"{topic}-{number}")
+            for index, replicas, adding, removing in node.partitions:
+                record = self._registry.committed.records.get(f"{topic}-{index}")
                 if record is not None:
                     state = record.state._replace(replicas=replicas, adding=adding, removing=removing)
                     self._registry.committed.commit(PartitionChange(state, "reassignment"), self._now())
@@ -239,7 +240,7 @@ _ROLES: Final[dict[ServerState, ControllerRole]] = {
 
 
 class ZooKeeperPlane:
-    """One per cluster."""
+    """Control plane of one ZooKeeper-mode cluster."""
 
     def __init__(
         self,
@@ -262,7 +263,7 @@ class ZooKeeperPlane:
         self.controls: dict[int, ZooKeeperControl] = {}
 
     def join(self, broker: Broker, port: NodeContext, rack: str) -> ZooKeeperControl:
-        """A broker's side."""
+        """Make the control-plane client of a broker."""
         control = ZooKeeperControl(
             broker, port, rack, self.service.servers, self._parts.profile, self._parts.config, dict(self._spec.config),
             self._emit, self._draw, lambda: tuple(self.controls),
@@ -283,7 +284,7 @@ class ZooKeeperPlane:
         return {} if node is None else dict(node.data)
 
     def begin(self) -> None:
-        """Everybody registered, the broker with the lowest id controller in epoch 1, everything told."""
+        """Start as a formed cluster: all brokers registered with metadata, the lowest id controller in epoch 1."""
         form(self.service, self.controls, self._spec, self._parts.committed.records)
 
     def _newest(self) -> ZooKeeperControl | None:
@@ -291,21 +292,21 @@ class ZooKeeperPlane:
         return max(active, key=lambda control: control.controller.work.context.epoch, default=None)
 
     def controllers(self) -> tuple[int, ...]:
-        """Every broker, and the ensemble's servers, without which none of them can be it."""
+        """Ids of all brokers, each of which can become the controller."""
         return tuple(self.controls)
 
     def active(self) -> int:
-        """The broker that takes itself to be the controller."""
+        """The broker that acts as the controller; if several do, the one of the newest epoch."""
         newest = self._newest()
         return NOBODY if newest is None else newest.controller.work.broker_id
 
     def controller_epoch(self) -> int:
-        """As it stands in ZooKeeper."""
+        """Controller epoch in ZooKeeper."""
         node = self.service.tree.nodes.get("/controller_epoch")
         return 0 if node is None else int(node.data[0])
 
     def view(self) -> tuple[ControllerView, ...]:
-        """The servers, then the broker that is controller, and those that merely believe to be."""
+        """The servers, then every broker that acts as the controller, rightly or as a zombie."""
         views = [self._server_view(number, name) for number, (name, _node) in self.service.nodes.items()]
         newest = self._newest()
         for broker, control in self.controls.items():
@@ -326,7 +327,7 @@ class ZooKeeperPlane:
         return ControllerView(number, name, role, store.current_epoch, store.last_zxid, store.committed)
 
     def is_live(self, broker: int) -> bool:
-        """Whether its node is there."""
+        """Whether the broker's znode exists."""
         return broker_path(broker) in self.service.tree.nodes
 
     @property
@@ -335,38 +336,38 @@ class ZooKeeperPlane:
         return self._parts.config.session_us
 
     def is_shutting_down(self, broker: int) -> bool:
-        """Whether the newest controller has it so."""
+        """Whether the newest controller knows the broker to be shutting down."""
         newest = self._newest()
         return newest is not None and broker in newest.controller.work.context.shutting_down
 
     def broker_epoch(self, broker: int) -> int:
-        """The czxid of its node (KIP-380)."""
+        """Czxid of the broker's znode (KIP-380), NOBODY if there is none."""
         node = self.service.tree.nodes.get(broker_path(broker))
         return NOBODY if node is None else node.czxid
 
     def being_deleted(self, topic: str) -> bool:
-        """Whether it is listed in /admin/delete_topics."""
+        """Whether the topic is listed in /admin/delete_topics."""
         return f"{DELETE_TOPICS}/{topic}" in self.service.tree.nodes
 
     def obeyed_epoch(self, broker: int) -> int:
-        """The highest that any request to it had."""
+        """Highest controller epoch of any request that the broker has received."""
         return self.controls[broker].obedience.controller_epoch
 
     def controller_known_to(self, broker: int) -> int:
-        """Who the controller is by the last UpdateMetadata; a broker that takes itself to be it says so."""
+        """The controller by the broker's last UpdateMetadata; the broker itself if it acts as one."""
         control = self.controls[broker]
         return broker if control.controller.is_active else control.obedience.controller
 
     def expire_session(self, broker: int) -> bool:
-        """The ensemble ends its session: its ephemeral nodes go."""
+        """End a broker's session at the ensemble: its ephemeral znodes are removed."""
         return self.service.expire_session(broker)
 
     def depose_controller(self) -> bool:
-        """An operator deletes /controller, the session of who made it stands."""
+        """Delete /controller as an operator does; the session of its creator remains."""
         return self.service.delete(CONTROLLER)
 
     def hold_metadata(self, broker: int, fault: int, delay_us: int, *, cache_only: bool) -> None:
-        """Of the controller's requests to it."""
+        """Delay the controller's requests at a broker."""
         self.controls[broker].obedience.hold_metadata(fault, delay_us, cache_only=cache_only)
 
     def pass_metadata(self, broker: int, fault: int) -> None:
@@ -374,14 +375,14 @@ class ZooKeeperPlane:
         self.controls[broker].obedience.pass_metadata(fault)
 
     def elect_leaders(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election: judged at once by what the controller knows, held by its event thread."""
+        """Run an administrator's election: checked at once in the controller's context, run by its event thread."""
         newest = self._newest()
         if newest is None:
             return KafkaError.LEADER_NOT_AVAILABLE
         return newest.controller.elect(partition, unclean=unclean)
 
     def save(self) -> tuple[Any, ...]:
-        """The ensemble; what is the brokers' they save."""
+        """State of the ensemble; brokers save their own part."""
         return self.service.save()
 
     def load(self, saved: tuple[Any, ...]) -> None:

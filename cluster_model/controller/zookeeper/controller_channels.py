@@ -1,8 +1,8 @@
-"""The controller's requests to brokers: gathered in batches, then sent in order (``ControllerChannelManager``).
+"""The controller's requests to brokers: batched, then sent in order (``ControllerChannelManager``).
 
-A request is sent again until it is answered or the broker is given up (``ControllerChannelManager``,
-``RequestSendThread``), so brokers can be in different states for any length of time. Each thread has a connection of
-its own, which it makes when it has something to send and there is none.
+A request is repeated until it is answered or the broker is removed (``ControllerChannelManager``,
+``RequestSendThread``), so brokers can be in different states for any length of time. Each thread has its own
+connection, which it opens when it has something to send.
 """
 
 from collections import deque
@@ -27,36 +27,36 @@ from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 
 BACKOFF_US: Final = 100_000
-"""Until a request that could not be sent is tried again."""
+"""Pause before a request that could not be sent is retried."""
 RETRY: Final = "controller channel"
 TIMEOUTS: Final = "controller sockets"
-"""Names of timers."""
+"""Name of the timer of request timeouts."""
 
 
 class BrokerChannel:
-    """The connection to one broker."""
+    """Queue and connection to one broker (``ControllerBrokerStateInfo``)."""
 
     __slots__ = ("connection", "deadline", "queue", "resting")
 
     def __init__(self, connection: BlockingConnection) -> None:
         self.connection = connection
         self.queue: deque[ControlRequest] = deque()
-        """The first is under way or waits for the connection, unless ``resting``."""
+        """Requests in order; the first is in flight or waits for the connection, unless ``resting``."""
         self.deadline = -1
-        """When the first counts as unanswered, or the attempt to connect has failed; -1 while neither is under way."""
+        """Time at which the request or the connection attempt times out, -1 if there is none."""
         self.resting = False
-        """A retry waits for its time."""
+        """Whether the channel waits before a retry."""
 
 
 class Channels:
-    """All of them."""
+    """Channels to all brokers (``ControllerChannelManager``)."""
 
     __slots__ = ("_alarm", "_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us")
 
     def __init__(
         self, connector: Connector, timeout_us: int, responded: Callable[[int, ControlRequest, ControlResponse], None]
     ) -> None:
-        """``responded`` gets what a broker answered, with the request; ``timeout_us`` is how long that may take."""
+        """``responded`` receives each response with its request; ``timeout_us`` limits the wait for a response."""
         self._connector = connector
         self._port = port = connector.port
         self._timeout_us = timeout_us
@@ -66,9 +66,9 @@ class Channels:
         self._alarm = Alarm(port, TIMEOUTS)
 
     def add(self, broker: int, *, connected: bool = False) -> None:
-        """A broker is there; with nothing under way to it yet.
+        """Add a channel to a broker, with nothing in flight.
 
-        ``connected``: its thread has been running since before the session's start.
+        ``connected``: the connection exists since before the start.
         """
         if broker not in self._channels:
             self._channels[broker] = self._new(broker, connected=connected)
@@ -77,13 +77,13 @@ class Channels:
         return BrokerChannel(BlockingConnection(self._connector, broker, is_open=connected))
 
     def remove(self, broker: int) -> None:
-        """A broker is given up, and with it what was still to be sent."""
+        """Remove the channel of a broker that is gone, and drop its waiting requests."""
         channel = self._channels.pop(broker, None)
         if channel is not None:
             channel.connection.close()
 
     def clear(self) -> None:
-        """Not the controller any more, or dead."""
+        """Remove all channels: no longer the controller, or the process died."""
         for broker in tuple(self._channels):
             self.remove(broker)
 
@@ -93,7 +93,7 @@ class Channels:
         self._alarm.forget()
 
     def send(self, broker: int, request: ControlRequest) -> None:
-        """Put a request behind the others; nothing for a broker that is not there."""
+        """Queue a request; it is dropped if there is no channel to the broker."""
         channel = self._channels.get(broker)
         if channel is None:
             return
@@ -103,7 +103,7 @@ class Channels:
             self._transmit(broker, channel)
 
     def _transmit(self, broker: int, channel: BrokerChannel) -> None:
-        """Send the first request, over a connection that may have to be made first (``brokerReady``)."""
+        """Send the first request, or open the connection for it first (``brokerReady``)."""
         if channel.connection.is_open:
             self._port.send(broker, channel.queue[0])
             channel.deadline = self._port.now + self._timeout_us
@@ -112,18 +112,18 @@ class Channels:
         self._alarm.want(channel.deadline)
 
     def answered(self, peer: int, message: Connected | ConnectionRefused) -> bool:
-        """Take the answer to an attempt to connect; False if it is none of theirs."""
+        """Handle the result of a connection attempt; False if it is of another connection."""
         channel = self._channels.get(peer)
         if channel is None or not channel.connection.answered(message):
             return False
         if channel.connection.is_open:
             self._transmit(peer, channel)
         else:
-            self._rest(peer, channel)
+            self._pause(peer, channel)
         return True
 
     def receive(self, source: int, response: ControlResponse) -> None:
-        """A broker's answer; one to a request that is not under way any more means nothing."""
+        """Handle a broker's response; one to a request that is not in flight is ignored."""
         channel = self._channels.get(source)
         if channel is None or channel.deadline < 0 or not channel.connection.is_open:
             return
@@ -136,18 +136,18 @@ class Channels:
         self._responded(source, request, response)
 
     def disconnected(self, peer: int) -> None:
-        """What is under way to ``peer`` is lost; it is sent again a little later."""
+        """The connection to ``peer`` broke: send the request in flight again after a pause."""
         channel = self._channels.get(peer)
         if channel is not None and channel.connection.broke() and channel.deadline >= 0:
-            self._rest(peer, channel)
+            self._pause(peer, channel)
 
-    def _rest(self, broker: int, channel: BrokerChannel) -> None:
+    def _pause(self, broker: int, channel: BrokerChannel) -> None:
         channel.deadline = -1
         channel.resting = True
         self._port.timer(BACKOFF_US, RETRY, broker)
 
     def on_retry(self, broker: int) -> None:
-        """A timer: try again."""
+        """Retry after the pause."""
         channel = self._channels.get(broker)
         if channel is not None and channel.resting:
             channel.resting = False
@@ -155,7 +155,7 @@ class Channels:
                 self._transmit(broker, channel)
 
     def on_timeouts(self) -> None:
-        """A timer: perhaps an answer is overdue (``controller.socket.timeout.ms``)."""
+        """Time out requests without a response (``controller.socket.timeout.ms``)."""
         if not self._alarm.rang():
             return
         for broker, channel in self._channels.items():
@@ -163,7 +163,7 @@ class Channels:
                 if channel.connection.is_open:
                     self._port.abandon(broker)
                 channel.connection.close()
-                self._rest(broker, channel)
+                self._pause(broker, channel)
         deadlines = [channel.deadline for channel in self._channels.values() if channel.deadline >= 0]
         if deadlines:
             self._alarm.want(min(deadlines))
@@ -172,8 +172,8 @@ class Channels:
         """All state."""
         channels = tuple(
             [
-                (broker, tuple(each.queue), each.deadline, each.resting, each.connection.save())
-                for broker, each in self._channels.items()
+                (broker, tuple(channel.queue), channel.deadline, channel.resting, channel.connection.save())
+                for broker, channel in self._channels.items()
             ]
         )
         return (channels, self._correlation, self._alarm.save())
@@ -190,13 +190,13 @@ class Channels:
         self._alarm.load(alarm)
 
 
-# Requests to brokers, gathered while states change and sent together (``ControllerBrokerRequestBatch``).
+# Requests to brokers, collected during state changes and sent together (``ControllerBrokerRequestBatch``).
 
 
 class RequestBatch:
-    """What is to be sent; :meth:`send` empties it."""
+    """Collected requests to brokers; :meth:`send` sends and clears them (``ControllerBrokerRequestBatch``)."""
 
-    __slots__ = ("_broker_id", "_context", "_leader_and_isr", "_metadata", "_profile", "_stop", "_told")
+    __slots__ = ("_broker_id", "_context", "_leader_and_isr", "_metadata", "_metadata_targets", "_profile", "_stop")
 
     def __init__(self, broker_id: int, profile: Profile, context: ControllerContext) -> None:
         self._broker_id = broker_id
@@ -204,20 +204,20 @@ class RequestBatch:
         self._context = context
         self._leader_and_isr: dict[int, dict[str, PartitionState]] = {}
         self._metadata: dict[str, PartitionState] = {}
-        self._told: dict[int, None] = {}
-        """Brokers that get an UpdateMetadata."""
+        self._metadata_targets: dict[int, None] = {}
+        """Brokers that get an UpdateMetadata request."""
         self._stop: dict[int, dict[str, StoppedReplica]] = {}
 
     def lead_and_follow(self, brokers: Iterable[int], partition: str) -> None:
-        """LeaderAndIsr to these brokers, and UpdateMetadata to all."""
+        """Add a LeaderAndIsr request to these brokers, and UpdateMetadata to all brokers."""
         state = self._context.partitions[partition]
         for broker in brokers:
             self._leader_and_isr.setdefault(broker, {})[partition] = state
         self.tell(self._context.reachable, (partition,))
 
     def tell(self, brokers: Iterable[int], partitions: Iterable[str]) -> None:
-        """UpdateMetadata to these brokers, about these partitions as far as anything was decided of them."""
-        self._told.update(dict.fromkeys(brokers))
+        """Add an UpdateMetadata request to these brokers, about those of the partitions that have a state."""
+        self._metadata_targets.update(dict.fromkeys(brokers))
         for partition in partitions:
             state = self._context.partitions[partition]
             if self._context.is_deleting(partition):
@@ -226,7 +226,7 @@ class RequestBatch:
                 self._metadata[partition] = state
 
     def stop(self, broker: int, partition: str, *, delete: bool) -> None:
-        """StopReplica; the leader epoch is told from 2.6 on (KIP-570)."""
+        """Add a StopReplica request; it carries the leader epoch since 2.6 (KIP-570)."""
         if not self._profile.stop_replica_epoch:
             epoch = -1
         elif self._context.is_deleting(partition):
@@ -236,24 +236,24 @@ class RequestBatch:
         self._stop.setdefault(broker, {})[partition] = StoppedReplica(partition, epoch, delete)
 
     def send(self, send: Callable[[int, ControlRequest], None]) -> None:
-        """LeaderAndIsr first, then UpdateMetadata, then StopReplica, each to whom it is for."""
+        """Send LeaderAndIsr first, then UpdateMetadata, then StopReplica, each to its brokers."""
         for broker in sorted(self._leader_and_isr):
             states = tuple(self._leader_and_isr[broker].values())
-            self._to(send, broker, LeaderAndIsrRequest(0, self._broker_id, self._context.epoch, -1, states))
-        if self._told:
+            self._send_to(send, broker, LeaderAndIsrRequest(0, self._broker_id, self._context.epoch, -1, states))
+        if self._metadata_targets:
             request = self._update_metadata()
-            for broker in sorted(self._told):
-                self._to(send, broker, request)
+            for broker in sorted(self._metadata_targets):
+                self._send_to(send, broker, request)
         for broker in sorted(self._stop):
             stopped = tuple(self._stop[broker].values())
-            self._to(send, broker, StopReplicaRequest(0, self._broker_id, self._context.epoch, -1, stopped))
+            self._send_to(send, broker, StopReplicaRequest(0, self._broker_id, self._context.epoch, -1, stopped))
         self.clear()
 
     def clear(self) -> None:
-        """Forget what was gathered: who gathered it has failed half-way."""
+        """Drop the collected requests of an operation that failed half-way."""
         self._leader_and_isr.clear()
         self._metadata.clear()
-        self._told.clear()
+        self._metadata_targets.clear()
         self._stop.clear()
 
     def _update_metadata(self) -> UpdateMetadataRequest:
@@ -269,7 +269,7 @@ class RequestBatch:
             tuple(broker.rack for broker in known.values()),
         )
 
-    def _to(self, send: Callable[[int, ControlRequest], None], broker: int, request: ControlRequest) -> None:
+    def _send_to(self, send: Callable[[int, ControlRequest], None], broker: int, request: ControlRequest) -> None:
         known = self._context.brokers.get(broker)
         if known is None:
             return

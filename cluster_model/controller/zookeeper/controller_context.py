@@ -1,6 +1,6 @@
-"""What the controller knows: its own copy of everything in ZooKeeper, and where each partition and replica stands.
+"""The controller's cache of ZooKeeper's data and of the state of each partition and replica (``ControllerContext``).
 
-Only events of the controller's lane change it (``ControllerContext``).
+Only events of the controller's event thread change it.
 """
 
 from collections.abc import Iterable
@@ -11,11 +11,11 @@ from cluster_model.controller.zookeeper.kafka_zk_client import ReplicaAssignment
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
 UNDECIDED: Final = -1
-"""``leader_epoch`` of a partition for which no state was ever written."""
+"""``leader_epoch`` of a partition whose state was never written."""
 
 
 class PartitionMachineState(IntEnum):
-    """A partition's state (``PartitionState`` of ``PartitionStateMachine``)."""
+    """State of a partition (``PartitionState`` of ``PartitionStateMachine``)."""
 
     NEW = 0
     ONLINE = 1
@@ -23,7 +23,7 @@ class PartitionMachineState(IntEnum):
 
 
 class Where(IntEnum):
-    """A replica's state (``ReplicaState`` of ``ReplicaStateMachine``)."""
+    """State of a replica (``ReplicaState`` of ``ReplicaStateMachine``)."""
 
     NEW = 0
     ONLINE = 1
@@ -34,14 +34,14 @@ class Where(IntEnum):
 
 
 class LiveBroker(NamedTuple):
-    """A broker that is registered. ``epoch`` is the czxid of its node."""
+    """A registered broker. ``epoch`` is the czxid of its znode."""
 
     epoch: int
     rack: str
 
 
 class ControllerContext:
-    """Everything, empty while this broker is not the controller."""
+    """Everything that the controller knows; empty while this broker is not the controller (``ControllerContext``)."""
 
     __slots__ = (
         "active", "brokers", "configs", "defaults", "deleting", "deletion_ineligible", "deletion_started", "epoch",
@@ -50,36 +50,36 @@ class ControllerContext:
 
     def __init__(self) -> None:
         self.active = False
-        """Whether this broker takes itself to be the controller."""
+        """Whether this broker acts as the controller."""
         self.leader = NOBODY
-        """Who the controller is, as far as this broker knows."""
+        """The controller, as far as this broker knows."""
         self.defaults: dict[str, Any] = {}
-        """This broker's configuration that was given at run time, controller or not (KIP-226)."""
+        """Dynamic configuration of this broker, whether it is the controller or not (KIP-226)."""
         self.epoch = 0
         self.epoch_version = 0
-        """Version of /controller_epoch, the condition of every write since 2.1 (KAFKA-6082)."""
+        """Version of the znode /controller_epoch, the condition of every write since 2.1 (KAFKA-6082)."""
         self.brokers: dict[int, LiveBroker] = {}
         self.shutting_down: dict[int, None] = {}
         self.topics: dict[str, tuple[str, ...]] = {}
-        """Topic → its partitions, by number."""
+        """Topic → its partitions, ordered by index."""
         self.topic_ids: dict[str, int] = {}
         self.partitions: dict[str, PartitionState] = {}
         self.standing: dict[str, PartitionMachineState] = {}
         self.replicas: dict[tuple[str, int], Where] = {}
         self.configs: dict[str, tuple[tuple[str, Any], ...]] = {}
-        """Topic → its own configuration, as read when it last mattered."""
+        """Topic → its own configuration, as last read."""
         self.deleting: dict[str, None] = {}
         self.deletion_started: dict[str, None] = {}
         self.deletion_ineligible: dict[str, None] = {}
 
     def clear(self) -> None:
-        """Not the controller any more."""
+        """Forget everything: no longer the controller."""
         leader, defaults = self.leader, self.defaults
         self.load(ControllerContext().save())
         self.leader, self.defaults = leader, defaults
 
     def is_live(self, broker: int) -> bool:
-        """Registered, and not shutting down (``isReplicaOnline``)."""
+        """Whether a broker is registered and not shutting down (``isReplicaOnline``)."""
         return broker in self.brokers and broker not in self.shutting_down
 
     @property
@@ -89,26 +89,26 @@ class ControllerContext:
 
     @property
     def reachable(self) -> tuple[int, ...]:
-        """Brokers that are registered, shutting down or not."""
+        """All registered brokers, including those that are shutting down."""
         return tuple(self.brokers)
 
     def on(self, brokers: Iterable[int]) -> list[tuple[str, int]]:
-        """Replicas on these brokers, by partition."""
+        """Replicas on these brokers, as (partition, broker)."""
         wanted = tuple(brokers)
         return [
             (name, broker) for name, state in self.partitions.items() for broker in state.replicas if broker in wanted
         ]
 
     def decided(self, partition: str) -> bool:
-        """Whether a state was ever written for it."""
+        """Whether a state was ever written for the partition."""
         return self.partitions[partition].leader_epoch != UNDECIDED
 
     def is_deleting(self, partition: str) -> bool:
-        """Whether its topic is queued up for deletion."""
+        """Whether the partition's topic is queued for deletion."""
         return topic_of(partition) in self.deleting
 
     def assign(self, topic: str, topic_id: int, assignments: tuple[ReplicaAssignment, ...]) -> list[str]:
-        """Take up a topic's assignment as read; the partitions that are new."""
+        """Apply a topic's assignment as read; return its new partitions."""
         added: list[str] = []
         names: list[str] = []
         self.topic_ids[topic] = topic_id
@@ -126,7 +126,7 @@ class ControllerContext:
         return added
 
     def heard(self, partition: str, node: StateNode, version: int) -> None:
-        """Take up what stands in a partition's state node."""
+        """Apply the content of a partition's state znode."""
         self.partitions[partition] = self.partitions[partition]._replace(
             leader=node.leader,
             leader_epoch=node.leader_epoch,
@@ -136,7 +136,7 @@ class ControllerContext:
         )
 
     def forget(self, topic: str) -> None:
-        """A topic is gone."""
+        """Remove a deleted topic."""
         for name in self.topics.pop(topic, ()):
             for broker in self.partitions.pop(name).replicas:
                 self.replicas.pop((name, broker), None)

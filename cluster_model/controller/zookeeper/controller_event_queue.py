@@ -1,11 +1,11 @@
-"""The event thread of a ZooKeeper-mode controller, as ControllerEventManager, and what its procedures work with.
+"""The event thread of a ZooKeeper-mode controller (``ControllerEventManager``), and the operations of its tasks.
 
-What it does for an event is written as a generator: it yields operations for ZooKeeper, all sent at once, and goes on
-when every answer is there, as the controller's event thread does (``ControllerEventManager``, ``KafkaZkClient``).
-While it waits, nothing else of this lane runs.
+The task of an event is a generator: it yields ZooKeeper operations, which are sent all at once, and continues when
+every response has arrived, as the controller's event thread does (``ControllerEventManager``, ``KafkaZkClient``). While
+it waits, no other task of this thread runs.
 
-A generator cannot be saved. It depends on nothing but the lane's state at its start and the answers it got, so these
-are saved, and loading runs it again up to the same point with all effects held back.
+A generator cannot be saved. It depends only on the thread's state at its start and the responses that it received, so
+these are saved, and loading runs it again up to the same point with all side effects suppressed.
 """
 
 from collections import deque
@@ -30,13 +30,13 @@ from cluster_model.protocol.events import Event
 from cluster_model.protocol.versions import Profile
 
 Steps = Generator[tuple[Any, ...], tuple[Any, ...], None]
-"""What a lane does for an event: yields operations, is sent their answers."""
+"""Task of an event: yields operations, and is sent their results."""
 Task = tuple[Any, ...]
-"""An event of a lane: its name, and what belongs to it."""
+"""An event of a thread: its name and its arguments."""
 
 
 class SideEffects:
-    """All that a lane does to the world besides asking ZooKeeper; still while the past is run again."""
+    """Side effects of a thread besides ZooKeeper operations; suppressed (``still``) while a task is replayed."""
 
     __slots__ = ("_emit", "_port", "still")
 
@@ -47,7 +47,7 @@ class SideEffects:
 
     @property
     def now(self) -> int:
-        """Virtual microseconds."""
+        """Current virtual time in µs."""
         return self._port.now
 
     def send(self, node: int, message: tuple[Any, ...]) -> None:
@@ -61,21 +61,36 @@ class SideEffects:
             self._port.timer(delay, *timer)
 
     def emit(self, event: Event) -> None:
-        """Add to the trace."""
+        """Emit an event."""
         if not self.still:
             self._emit(event)
 
     def do(self, action: Callable[..., None], *arguments: Any) -> None:
-        """Anything else that leaves the lane."""
+        """Call a function outside the thread."""
         if not self.still:
             action(*arguments)
 
 
 class ControllerEventThread:
-    """One such thread."""
+    """A thread that runs one task at a time (``ControllerEventThread``)."""
 
-    __slots__ = ("_ask", "_base", "_begin", "_given", "_got", "_hands", "_inside", "_keep", "_queue",
-                 "_restore", "_serial", "_steps", "_task", "_wanted", "name")  # fmt: skip
+    __slots__ = (
+        "_ask",
+        "_base",
+        "_begin",
+        "_effects",
+        "_given",
+        "_got",
+        "_inside",
+        "_keep",
+        "_queue",
+        "_restore",
+        "_serial",
+        "_steps",
+        "_task",
+        "_wanted",
+        "name",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -86,16 +101,16 @@ class ControllerEventThread:
         keep: Callable[[], Any],
         restore: Callable[[Any], None],
     ) -> None:
-        """``keep`` and ``restore`` are save and load of the state that events of this lane, and they alone, change."""
+        """``keep`` and ``restore`` save and load the state that only the tasks of this thread change."""
         self.name = name
         self._begin = begin
         self._ask = ask
-        self._hands = hands
+        self._effects = hands
         self._keep = keep
         self._restore = restore
         self._queue: deque[Task] = deque()
         self._serial = 0
-        """How many batches of operations there have been: answers name the one they are for."""
+        """Number of batches of operations so far; responses carry the number of their batch."""
         self._steps: Steps | None = None
         self._task: Task = ()
         self._base: Any = None
@@ -106,33 +121,33 @@ class ControllerEventThread:
 
     @property
     def busy(self) -> bool:
-        """Whether an event is being worked on."""
+        """Whether a task is in progress."""
         return self._steps is not None
 
     def waits(self, name: str) -> bool:
-        """Whether an event of that name is in the queue."""
+        """Whether an event of that name is queued."""
         return any(task[0] == name for task in self._queue)
 
     def put(self, *task: Any) -> None:
-        """A new event, behind all others."""
-        if not self._hands.still:
+        """Queue an event."""
+        if not self._effects.still:
             self._queue.append(task)
-            self._go_on()
+            self._run_next()
 
     def clear(self) -> None:
-        """Forget every event that waits (``ControllerEventManager.clearAndPut``)."""
-        if not self._hands.still:
+        """Drop all queued events (``ControllerEventManager.clearAndPut``)."""
+        if not self._effects.still:
             self._queue.clear()
 
     def abandon(self) -> None:
-        """Forget everything, what is being done included: the process, or its session, is gone."""
+        """Drop all queued events and the task in progress: the process or its session has ended."""
         self._queue.clear()
         if self._steps is not None and not self._inside:
             self._steps.close()
             self._steps = None
 
     def answered(self, token: Task, result: Any) -> None:
-        """ZooKeeper answered the operation asked with ``token``."""
+        """Handle ZooKeeper's response to the operation with that token."""
         if self._steps is None or token[1] != self._serial:
             return
         self._got.append(result)
@@ -142,9 +157,9 @@ class ControllerEventThread:
             self._inside = True
             self._advance(self._steps, answers)
             self._inside = False
-            self._go_on()
+            self._run_next()
 
-    def _go_on(self) -> None:
+    def _run_next(self) -> None:
         if self._inside:
             return
         self._inside = True
@@ -164,13 +179,13 @@ class ControllerEventThread:
             return
         self._got = []
         self._wanted = len(wanted)
-        if not self._hands.still:
+        if not self._effects.still:
             self._serial += 1
             for operation in wanted:
                 self._ask(operation, (self.name, self._serial))
 
     def save(self) -> tuple[Any, ...]:
-        """All state, that of ``keep`` included."""
+        """All state, including that of ``keep``."""
         queue = tuple(self._queue)
         if self._steps is None:
             return (queue, self._serial, self._keep(), (), (), ())
@@ -184,32 +199,32 @@ class ControllerEventThread:
         self._restore(self._base)
         if not self._task:
             return
-        self._hands.still = True
+        self._effects.still = True
         self._steps = steps = self._begin(self._task)
         self._advance(steps, None)
         for answers in given:
             self._advance(steps, answers)
-        self._hands.still = False
+        self._effects.still = False
         self._given = list(given)
         self._got = list(got)
 
 
-# What every procedure of the controller works with: its context, ZooKeeper, its requests and its settings.
+# Operations shared by the controller's tasks: its context, ZooKeeper, requests to brokers and settings.
 
 
 Answers = Generator[tuple[Any, ...], tuple[ZkResult, ...], tuple[ZkResult, ...]]
 Doing = Generator[tuple[Any, ...], tuple[ZkResult, ...], None]
-"""A procedure that comes to an end without a result."""
+"""A task without a result."""
 Failures = Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]
-"""A procedure that ends in what could not be done: partition → why."""
+"""A task that returns its failures: partition → error."""
 
 
 class ControllerMovedError(Exception):
-    """Somebody else is the controller: a write was refused for the version of /controller_epoch."""
+    """Another broker is the controller: a write failed on the version of /controller_epoch."""
 
 
 class ControllerOperations:
-    """One per controller."""
+    """Context, ZooKeeper access, broker requests and settings of one controller."""
 
     __slots__ = (
         "batch", "broker_id", "channels", "config", "context", "defaults", "hands", "profile", "put", "settings",
@@ -225,7 +240,7 @@ class ControllerOperations:
         channels: Channels,
         put: Callable[..., None],
     ) -> None:
-        """``defaults`` are what brokers were started with; ``put`` adds to the lane."""
+        """``defaults`` are the brokers' static configurations; ``put`` queues an event of the thread."""
         self.broker_id = broker_id
         self.profile = profile
         self.config = config
@@ -238,7 +253,7 @@ class ControllerOperations:
         self.batch = RequestBatch(broker_id, profile, self.context)
 
     def ask(self, operations: Iterable[Any]) -> Answers:
-        """Put these to ZooKeeper: all at once since 1.1 (KAFKA-5642), before that one after the other."""
+        """Run ZooKeeper operations: all at once since 1.1 (KAFKA-5642), before that one after the other."""
         wanted = tuple(operations)
         if not wanted:
             return ()
@@ -250,7 +265,7 @@ class ControllerOperations:
         return answers
 
     def write(self, operations: Iterable[Any]) -> Answers:
-        """The same for writes, since 2.1 on the condition that this is still the controller (KAFKA-6082).
+        """Run writes; since 2.1 each fails unless this broker is still the controller (KAFKA-6082).
 
         Raises:
             ControllerMovedError: it is not.
@@ -258,7 +273,9 @@ class ControllerOperations:
         if not self.profile.zk_controller_epoch:
             return (yield from self.ask(operations))
         version = self.context.epoch_version
-        answers = yield from self.ask([kafka_zk_client.guarded(each, CONTROLLER_EPOCH, version) for each in operations])
+        answers = yield from self.ask(
+            [kafka_zk_client.guarded(write, CONTROLLER_EPOCH, version) for write in operations]
+        )
         if any(answer.moved for answer in answers):
             raise ControllerMovedError
         return answers
@@ -266,9 +283,9 @@ class ControllerOperations:
     def write_states(self, changes: dict[str, PartitionChange], written: Callable[[str], None]) -> Generator[
         tuple[Any, ...], tuple[ZkResult, ...], list[str]
     ]:  # fmt: skip
-        """Write partitions' states, each on the condition of the version known; those that were outdated come back.
+        """Write partition states on condition of their known versions; return the partitions with outdated ones.
 
-        ``written`` is called for each that succeeded, in order, when the context has it.
+        ``written`` is called for each success, in order, once the context is updated.
         """
         epoch = self.context.epoch
         nodes = {
@@ -294,7 +311,7 @@ class ControllerOperations:
         return outdated
 
     def read_states(self, names: list[str]) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]:
-        """Read partitions' states anew; what cannot be gone on with: no state, or one of a newer controller."""
+        """Read partition states again; return failures: no state, or one of a newer controller."""
         answers = yield from self.ask([kafka_zk_client.get(state_path(name)) for name in names])
         failed: dict[str, KafkaError] = {}
         for name, answer in zip(names, answers, strict=True):
@@ -307,29 +324,29 @@ class ControllerOperations:
         return failed
 
     def read_configs(self, topics: list[str]) -> Doing:
-        """Read topics' own configurations anew (``KafkaZkClient.getLogConfigs``)."""
+        """Read topics' own configurations again (``KafkaZkClient.getLogConfigs``)."""
         answers = yield from self.ask([kafka_zk_client.get(config_path(topic)) for topic in topics])
         for topic, answer in zip(topics, answers, strict=True):
             self.context.configs[topic] = answer.data if answer.ok else ()
 
     def topic_config(self, topic: str) -> TopicConfig:
-        """A topic's configuration, as last read."""
-        beneath = {**self.defaults, **self.context.defaults}
-        return TopicConfig.of(self.profile, beneath, dict(self.context.configs.get(topic, ())))
+        """Effective configuration of a topic, as last read."""
+        broker_config = {**self.defaults, **self.context.defaults}
+        return TopicConfig.of(self.profile, broker_config, dict(self.context.configs.get(topic, ())))
 
     @property
     def allows_unclean(self) -> bool:
-        """Whether topics without a word of their own do."""
+        """Whether the brokers' default allows unclean leader election."""
         return TopicConfig.of(self.profile, {**self.defaults, **self.context.defaults}, {}).unclean
 
     def flush(self) -> None:
-        """Send what was gathered."""
+        """Send the collected requests."""
         self.batch.send(self._send)
 
     def _send(self, broker: int, request: Any) -> None:
         self.hands.do(self.channels.send, broker, request)
 
     def update_metadata(self, brokers: Iterable[int], partitions: Iterable[str]) -> None:
-        """UpdateMetadata to these brokers about these partitions, now."""
+        """Send UpdateMetadata to these brokers about these partitions at once."""
         self.batch.tell(brokers, partitions)
         self.flush()

@@ -1,7 +1,7 @@
-"""A broker's handling of LeaderAndIsr, UpdateMetadata and StopReplica, and the fencing of old controllers.
+"""A broker's handling of LeaderAndIsr, UpdateMetadata and StopReplica, and its fencing of old controllers.
 
-A process that has started but not yet registered does not listen: what comes earlier waits, as it would in the
-controller's retries.
+A process that has started but not registered does not listen: earlier requests wait, as they would in the controller's
+retries.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,11 +28,11 @@ from cluster_model.kernel.node_context import Alarm, NodeContext
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
-# Fencing: which requests of a controller a broker accepts (``ReplicaManager``, ``KafkaApis``). Pure.
+# Fencing: validation of a controller's requests by a broker (``ReplicaManager``, ``KafkaApis``). Pure.
 
 
 def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: int) -> KafkaError:
-    """Whether it is of a controller of the past, or for a process of the past (KIP-380, from 2.2 on)."""
+    """Reject requests of an old controller, or for an earlier process of this broker (KIP-380, since 2.2)."""
     if request.controller_epoch < controller_epoch:
         return KafkaError.STALE_CONTROLLER_EPOCH
     if request.broker_epoch != -1 and request.broker_epoch < broker_epoch:
@@ -41,7 +41,7 @@ def judge_request(request: ControlRequest, controller_epoch: int, broker_epoch: 
 
 
 def judge_state(state: PartitionState, broker: int, known: Mapping[str, int]) -> KafkaError:
-    """One partition of a LeaderAndIsr, ``known`` being the leader epochs here: only a greater one is news."""
+    """Check one partition of a LeaderAndIsr: its leader epoch must be above that in ``known``."""
     if state.leader_epoch <= known.get(state.partition, -1):
         return KafkaError.STALE_CONTROLLER_EPOCH
     if broker not in state.replicas:
@@ -50,7 +50,7 @@ def judge_state(state: PartitionState, broker: int, known: Mapping[str, int]) ->
 
 
 def judge_stop(stopped: StoppedReplica, known: Mapping[str, int]) -> KafkaError:
-    """One partition of a StopReplica; one that deletes its topic, or comes from before 2.6, is never stale."""
+    """Check one partition of a StopReplica; it is never stale if it deletes the topic, or before 2.6."""
     if stopped.leader_epoch in (-1, DELETE_EPOCH):
         return KafkaError.NONE
     stale = stopped.leader_epoch < known.get(stopped.partition, -1)
@@ -58,15 +58,15 @@ def judge_stop(stopped: StoppedReplica, known: Mapping[str, int]) -> KafkaError:
 
 
 HELD: Final = "held control requests"
-"""Name of the timer."""
+"""Name of the timer of delayed requests."""
 
 
 class Obedience:
-    """One per broker."""
+    """Applies the controller's requests to one broker."""
 
     __slots__ = (
-        "_alarm", "_broker", "_broker_epoch", "_early", "_new_topic", "_news", "_open", "_port", "_requests", "_writer",
-        "controller", "controller_epoch",
+        "_alarm", "_broker", "_broker_epoch", "_delayed_updates", "_early", "_new_topic", "_open", "_port", "_requests",
+        "_writer", "controller", "controller_epoch",
     )  # fmt: skip
 
     def __init__(
@@ -84,32 +84,32 @@ class Obedience:
         self._writer = writer
         self._broker_epoch = broker_epoch
         self.controller_epoch = 0
-        """The highest that any request had: older controllers are not obeyed."""
+        """Highest controller epoch of any request; requests of older controllers are rejected."""
         self._open = True
         self._early: list[tuple[int, ControlRequest]] = []
         self.controller = NOBODY
-        """Who the controller is, by the last UpdateMetadata."""
+        """The controller named in the last UpdateMetadata."""
         self._requests = Holdback()
-        """Requests that wait unanswered."""
-        self._news = Holdback()
-        """UpdateMetadata that was answered and is taken up late."""
+        """Requests that a fault delays, not answered yet."""
+        self._delayed_updates = Holdback()
+        """UpdateMetadata requests that are answered, and that a fault applies late."""
         self._alarm = Alarm(port, HELD)
 
     def begin(self, request: UpdateMetadataRequest, controller_epoch: int) -> None:
-        """Have been told at the first instant."""
+        """Start in a formed cluster with its metadata."""
         self.controller_epoch = controller_epoch
         self.controller = request.controller
         self.know(request)
 
     def open(self) -> None:
-        """The process has registered: it listens from here on."""
+        """The process registered: handle requests from now on, earlier ones first."""
         self._open = True
         early, self._early = self._early, []
         for source, request in early:
             self._handle(source, request)
 
     def receive(self, source: int, request: ControlRequest) -> None:
-        """A request of the controller's, or of one that takes itself for it."""
+        """Handle a request of a broker that acts as the controller."""
         if self._requests.holds or self._requests.waits:
             self._requests.put((source, request), self._port.now)
             self.catch_up()
@@ -124,47 +124,47 @@ class Obedience:
         else:
             self.stop_replicas(source, request)
 
-    # -- what comes late ----------------------------------------------------------------------------------------------
+    # -- delayed requests ----------------------------------------------------------------------------------------------
 
     def hold_metadata(self, fault: int, delay_us: int, *, cache_only: bool) -> None:
-        """Take up the controller's requests that late, 0: not until :meth:`pass_metadata`, and answer them then.
+        """Delay the controller's requests and their responses by ``delay_us``; 0: until :meth:`pass_metadata`.
 
-        ``cache_only``: UpdateMetadata alone; it is answered at once, or the others could not pass it on the
-        controller's connection.
+        ``cache_only``: delay UpdateMetadata alone; it is answered at once, because otherwise other requests could not
+        overtake it on the controller's connection.
         """
-        (self._news if cache_only else self._requests).hold(fault, delay_us)
+        (self._delayed_updates if cache_only else self._requests).hold(fault, delay_us)
 
     def pass_metadata(self, fault: int) -> None:
-        """Undo of :meth:`hold_metadata` by that fault; the process takes up what is due when it next runs."""
+        """Undo :meth:`hold_metadata` of that fault; the process applies what is due when it next runs."""
         self._requests.release(fault)
-        self._news.release(fault)
-        if self._requests.waits or self._news.waits:
+        self._delayed_updates.release(fault)
+        if self._requests.waits or self._delayed_updates.waits:
             self._alarm.want(self._port.now)
 
     def rang(self) -> None:
-        """The alarm: something is due."""
+        """Handle the timer of delayed requests."""
         if self._alarm.rang():
             self.catch_up()
 
     def catch_up(self) -> None:
-        """Take up what is due, in the order in which it came."""
+        """Apply what is due, in order of arrival."""
         while (waiting := self._requests.due(self._port.now)) is not None:
             self._handle(*waiting)
-        self._catch_up_on_news()
-        self._ring_for(self._requests)
+        self._apply_due_updates()
+        self._set_alarm(self._requests)
 
-    def _catch_up_on_news(self) -> None:
-        while (news := self._news.due(self._port.now)) is not None:
-            self._take_up(news)
-        self._ring_for(self._news)
+    def _apply_due_updates(self) -> None:
+        while (update := self._delayed_updates.due(self._port.now)) is not None:
+            self._apply(update)
+        self._set_alarm(self._delayed_updates)
 
-    def _ring_for(self, held: Holdback) -> None:
+    def _set_alarm(self, held: Holdback) -> None:
         at = held.next_at()
         if at >= 0:
             self._alarm.want(at)
 
     def _judge(self, source: int, request: ControlRequest) -> KafkaError | None:
-        """None: not now."""
+        """Validate a request; None if the process is not registered, in which case the request is queued."""
         if not self._open:
             self._early.append((source, request))
             return None
@@ -174,33 +174,33 @@ class Obedience:
         return error
 
     def lead_and_follow(self, source: int, request: LeaderAndIsrRequest) -> None:
-        """LeaderAndIsr."""
+        """Handle LeaderAndIsr."""
         error = self._judge(source, request)
         if error is None:
             return
-        refused: list[tuple[str, int]] = []
+        rejected: list[tuple[str, int]] = []
         if error is KafkaError.NONE:
-            refused = self._lead_and_follow(request)
-        self._port.send(source, LeaderAndIsrResponse(request.correlation, error, tuple(refused)))
+            rejected = self._lead_and_follow(request)
+        self._port.send(source, LeaderAndIsrResponse(request.correlation, error, tuple(rejected)))
 
     def _lead_and_follow(self, request: LeaderAndIsrRequest) -> list[tuple[str, int]]:
         known = self._leader_epochs()
         accepted: list[PartitionState] = []
-        refused: list[tuple[str, int]] = []
+        rejected: list[tuple[str, int]] = []
         for state in request.partitions:
-            wrong = judge_state(state, self._broker.id, known) or self._broker.refusal(state)
-            if wrong:
-                refused.append((state.partition, wrong))
+            error = judge_state(state, self._broker.id, known) or self._broker.refusal(state)
+            if error:
+                rejected.append((state.partition, error))
                 continue
             accepted.append(state)
             if state.leader == self._broker.id:
                 self._writer.leads_by(state.partition, request.controller_epoch)
         if accepted:
-            self._look_at_topics(accepted)
+            self._read_new_topics(accepted)
             self.act(tuple(accepted))
-        return refused
+        return rejected
 
-    def _look_at_topics(self, states: Iterable[PartitionState]) -> None:
+    def _read_new_topics(self, states: Iterable[PartitionState]) -> None:
         """Have the configurations of new topics read (``ZkConfigRepository``): no change notification names them."""
         broker = self._broker
         for topic in dict.fromkeys([topic_of(state.partition) for state in states]):
@@ -210,40 +210,40 @@ class Obedience:
                 self._new_topic(topic)
 
     def update_metadata(self, source: int, request: UpdateMetadataRequest) -> None:
-        """UpdateMetadata."""
+        """Handle UpdateMetadata."""
         error = self._judge(source, request)
         if error is None:
             return
-        if error is KafkaError.NONE and (self._news.holds or self._news.waits):
-            self._news.put(request, self._port.now)
-            self._catch_up_on_news()
+        if error is KafkaError.NONE and (self._delayed_updates.holds or self._delayed_updates.waits):
+            self._delayed_updates.put(request, self._port.now)
+            self._apply_due_updates()
         elif error is KafkaError.NONE:
-            self._take_up(request)
+            self._apply(request)
         self._port.send(source, UpdateMetadataResponse(request.correlation, error))
 
-    def _take_up(self, request: UpdateMetadataRequest) -> None:
+    def _apply(self, request: UpdateMetadataRequest) -> None:
         self.controller = request.controller
-        self._look_at_topics(state for state in request.partitions if state.leader != DURING_DELETE)
+        self._read_new_topics(state for state in request.partitions if state.leader != DURING_DELETE)
         self.know(request)
 
     def know(self, request: UpdateMetadataRequest) -> None:
-        """Take up what is told of partitions and brokers."""
-        told = tuple([state for state in request.partitions if state.leader != DURING_DELETE])
+        """Update the metadata cache from a request."""
+        states = tuple([state for state in request.partitions if state.leader != DURING_DELETE])
         gone = tuple([state.partition for state in request.partitions if state.leader == DURING_DELETE])
         racks = request.racks if any(request.racks) else ()
-        self._broker.take(MetadataUpdate(told, request.brokers, request.broker_epochs, racks), act=False)
+        self._broker.take(MetadataUpdate(states, request.brokers, request.broker_epochs, racks), act=False)
         for partition in gone:
             self._broker.forget(partition)
 
     def act(self, states: tuple[PartitionState, ...]) -> None:
-        """Lead and follow."""
+        """Become leader or follower of partitions."""
         self._broker.take(MetadataUpdate(states, (), ()), know=False)
 
     def _leader_epochs(self) -> dict[str, int]:
         return {partition: replica.leader_epoch for partition, replica in self._broker.replicas.items()}
 
     def stop_replicas(self, source: int, request: StopReplicaRequest) -> None:
-        """StopReplica."""
+        """Handle StopReplica."""
         error = self._judge(source, request)
         if error is None:
             return
@@ -251,9 +251,9 @@ class Obedience:
         if error is KafkaError.NONE:
             known = self._leader_epochs()
             for stopped in request.partitions:
-                wrong = judge_stop(stopped, known)
-                answers.append((stopped.partition, wrong))
-                if wrong is KafkaError.NONE:
+                partition_error = judge_stop(stopped, known)
+                answers.append((stopped.partition, partition_error))
+                if partition_error is KafkaError.NONE:
                     self._broker.stop_replica(stopped.partition, delete=stopped.delete)
         self._port.send(source, StopReplicaResponse(request.correlation, error, tuple(answers)))
 
@@ -264,12 +264,12 @@ class Obedience:
         self.controller_epoch = 0
         self.controller = NOBODY
         self._requests.clear()
-        self._news.clear()
+        self._delayed_updates.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        held = (self._requests.save(), self._news.save(), self._alarm.save())
+        held = (self._requests.save(), self._delayed_updates.save(), self._alarm.save())
         return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -277,5 +277,5 @@ class Obedience:
         self.controller_epoch, self._open, early, self.controller, held = saved
         self._early = list(early)
         self._requests.load(held[0])
-        self._news.load(held[1])
+        self._delayed_updates.load(held[1])
         self._alarm.load(held[2])

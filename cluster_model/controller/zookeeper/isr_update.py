@@ -1,12 +1,12 @@
 """A leader's ISR changes: written to ZooKeeper up to 2.6, proposed to the controller since 2.7 (KIP-497).
 
-A failure leaves everything as it was, to be tried at the next occasion, for ever, until a new LeaderAndIsr brings
-another version (KAFKA-2729). From 0.9 on the controller is told through /isr_change_notification, late
-(``ReplicaManager.maybePropagateIsrChanges``).
+A failure changes nothing, and the change is retried at the next occasion, indefinitely, until a new LeaderAndIsr brings
+another version (KAFKA-2729). From 0.9 on the controller learns of a change through /isr_change_notification, after a
+delay (``ReplicaManager.maybePropagateIsrChanges``).
 
-The write is synchronous in Kafka: its thread holds the partition's lock. Modelled of that: a broker's writes go one
-after the other, and the partition's next change waits. Appends and fetches, which the lock holds up for that moment,
-go on here, by the more careful of both ISRs.
+The write is synchronous in Kafka: its thread holds the partition's lock. Of that the model keeps that a broker's writes
+are sequential, and that the partition's next change waits. Appends and fetches, which the lock delays briefly, continue
+here, by the more careful of both ISRs.
 """
 
 from collections.abc import Callable
@@ -22,18 +22,18 @@ from cluster_model.protocol.messages import NOBODY, AlterPartitionRequest, Alter
 from cluster_model.protocol.versions import Profile
 
 PERIOD_US: Final = 2_500_000
-"""How often Kafka looks whether there is something to tell (``isr-change-propagation``)."""
+"""Interval at which a broker checks for changes to propagate (``isr-change-propagation``)."""
 QUIET_US: Final = 5_000_000
-"""It is told when nothing more has changed for so long ..."""
+"""Changes are propagated when no further change occurred for this long ..."""
 LONGEST_US: Final = 60_000_000
-"""... or nothing has been told for so long."""
+"""... or when nothing was propagated for this long."""
 PROPAGATE: Final = "isr change propagation"
 
 
 class IsrWriter:
-    """One per broker."""
+    """Writes the ISR changes of one broker's partitions to ZooKeeper (up to 2.6)."""
 
-    __slots__ = ("_answered", "_changed", "_epochs", "_last_change", "_last_told", "_port", "_profile", "_since",
+    __slots__ = ("_answered", "_changed", "_epochs", "_last_change", "_last_propagation", "_port", "_profile", "_since",
                  "_writing", "lane")  # fmt: skip
 
     def __init__(
@@ -51,23 +51,23 @@ class IsrWriter:
         """Partition → controller epoch of the LeaderAndIsr that made this broker its leader."""
         self._writing: dict[str, AlterPartitionRequest] = {}
         self._changed: dict[str, None] = {}
-        """Partitions that the controller does not know of yet."""
+        """Changed partitions that the controller does not know of yet."""
         self._last_change = 0
-        self._last_told = 0
+        self._last_propagation = 0
         self._since = 0
-        """When the process began to serve: where the periods are counted from."""
+        """Time at which the process began to serve, the start of the periods."""
         self.lane = ControllerEventThread("isr", lambda task: self._begin(task, hands), ask, hands, tuple, _nothing)
 
     def serving(self) -> None:
-        """The periodic task begins; while there is nothing to tell it leaves no trace."""
-        self._since = self._last_told = self._port.now
+        """Start the periodic task; without changes it sets no timer."""
+        self._since = self._last_propagation = self._port.now
 
     def leads_by(self, partition: str, controller_epoch: int) -> None:
-        """Which controller's decision a partition is led by."""
+        """Record the controller epoch of the LeaderAndIsr that a partition is led by."""
         self._epochs[partition] = controller_epoch
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """Write an ISR."""
+        """Write a proposed ISR."""
         self._writing[proposal.partition] = proposal
         self.lane.put("write", proposal, self._epochs.get(proposal.partition, 0))
 
@@ -80,7 +80,7 @@ class IsrWriter:
         node = StateNode(proposal.leader, proposal.leader_epoch, proposal.isr, task[2], by="leader")
         (answer,) = yield (kafka_zk_client.put(path, node, proposal.partition_epoch),)
         if answer.outdated:
-            # Perhaps by this very write, whose answer was lost (``checkLeaderAndIsrZkData``).
+            # Possibly by this very write, whose response was lost (``checkLeaderAndIsrZkData``).
             (answer,) = yield (kafka_zk_client.get(path),)
             if answer.ok and answer.data != node:
                 answer = answer._replace(version=-1)
@@ -97,28 +97,28 @@ class IsrWriter:
         if not self._profile.isr_change_notification:
             return
         if not self._changed:
-            self._wait()
+            self._schedule()
         self._changed[partition] = None
         self._last_change = self._port.now
 
-    def _wait(self) -> None:
+    def _schedule(self) -> None:
         since = self._port.now - self._since
         self._port.timer(PERIOD_US - since % PERIOD_US, PROPAGATE)
 
     def on_timer(self) -> None:
-        """One of the periods is over."""
+        """A period ended: propagate changes, or wait for the next period."""
         now = self._port.now
         if not self._changed:
             return
-        if now - self._last_change > QUIET_US or now - self._last_told > LONGEST_US:
+        if now - self._last_change > QUIET_US or now - self._last_propagation > LONGEST_US:
             self.lane.put("propagate", tuple(self._changed))
             self._changed.clear()
-            self._last_told = now
+            self._last_propagation = now
         else:
-            self._wait()
+            self._schedule()
 
     def expired(self) -> None:
-        """The session is over: what was being written has failed, as far as this broker can tell."""
+        """The session expired: writes in progress count as failed."""
         self.lane.abandon()
         failed, self._writing = self._writing, {}
         for proposal in failed.values():
@@ -134,12 +134,12 @@ class IsrWriter:
         """All state."""
         return (
             self.lane.save(), tuple(self._epochs.items()), tuple(self._writing.items()), tuple(self._changed),
-            self._last_change, self._last_told, self._since,
+            self._last_change, self._last_propagation, self._since,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        lane, epochs, writing, changed, self._last_change, self._last_told, self._since = saved
+        lane, epochs, writing, changed, self._last_change, self._last_propagation, self._since = saved
         self._epochs, self._writing, self._changed = dict(epochs), dict(writing), dict.fromkeys(changed)
         self.lane.load(lane)
 
@@ -151,21 +151,21 @@ def _answer(proposal: AlterPartitionRequest, version: int) -> AlterPartitionResp
 
 
 def _nothing(_saved: Any) -> None:
-    """Nothing: this lane changes no state of its own."""
+    """Restore nothing: the thread's tasks change no saved state."""
 
 
-# From 2.7 on a leader proposes its ISR to the controller (KIP-497): all that is due in one request, one at a time.
+# Since 2.7 a leader proposes its ISR to the controller (KIP-497): all waiting proposals in one request, one at a time.
 
 
 RETRY_US: Final = 50_000
-"""Pause after an answer that asks for another try (``AlterPartitionManager``)."""
+"""Pause after a response that requests a retry (``AlterPartitionManager``)."""
 SEND: Final = "alter partition"
 AGAIN: Final = "alter partition again"
 TIMED_OUT: Final = "alter partition timeout"
 
 
 class IsrProposals:
-    """One per broker."""
+    """Sends the ISR proposals of one broker's partitions to the controller (``AlterPartitionManager``, since 2.7)."""
 
     __slots__ = ("_alarm", "_answered", "_controller", "_correlation", "_epoch", "_port", "_propose_again",
                  "_retrying", "_sent_to", "_timeout_us", "_unsettled", "_waits")  # fmt: skip
@@ -179,9 +179,9 @@ class IsrProposals:
         answered: Callable[[AlterPartitionResponse], bool],
         propose_again: Callable[[str], None],
     ) -> None:
-        """``controller`` is the one that this broker's metadata names, ``epoch`` its own broker epoch.
+        """``controller`` returns the controller in this broker's metadata, ``epoch`` its own broker epoch.
 
-        An answer is waited for ``timeout_us``.
+        A request times out after ``timeout_us``.
         """
         self._port = port
         self._timeout_us = timeout_us
@@ -191,15 +191,15 @@ class IsrProposals:
         self._propose_again = propose_again
         self._unsettled: dict[str, AlterPartitionRequest] = {}
         self._sent_to = NOBODY
-        """Whom the request under way was sent to, NOBODY while none is."""
+        """Target of the request in flight, NOBODY if there is none."""
         self._waits = False
-        """The next one has to wait for a pause to end."""
+        """Whether the next request has to wait for the end of a pause."""
         self._correlation = 0
         self._retrying: dict[str, None] = {}
         self._alarm = Alarm(port, TIMED_OUT)
 
     def propose(self, proposal: AlterPartitionRequest) -> None:
-        """A leader has something to propose."""
+        """Queue the ISR that a leader proposes."""
         unchecked = (-1,) * len(proposal.isr)
         self._unsettled[proposal.partition] = proposal._replace(isr_epochs=unchecked)
         self._send()
@@ -227,7 +227,7 @@ class IsrProposals:
             self._port.timer(RETRY_US, SEND)
 
     def receive(self, response: AlterPartitionsResponse) -> None:
-        """The controller's answer."""
+        """Handle the controller's response."""
         if response.correlation != self._correlation or self._sent_to == NOBODY:
             return
         self._alarm.forget()
@@ -245,13 +245,13 @@ class IsrProposals:
         self._send()
 
     def on_disconnect(self, peer: int) -> None:
-        """A request under way to ``peer`` is lost."""
+        """The connection to ``peer`` broke: a request in flight to it is lost."""
         if peer == self._sent_to:
             self._alarm.forget()
             self._pause()
 
     def on_timer(self, timer: tuple[Any, ...]) -> bool:
-        """Handle a timer; False if it is another's."""
+        """Handle a timer; False if it is not one of the proposals."""
         if timer[0] == SEND:
             self._waits = False
             self._send()

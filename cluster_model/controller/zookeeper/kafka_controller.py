@@ -1,8 +1,8 @@
 """The KafkaController in every broker: election, broker and topic changes, ISR changes, admin requests.
 
-Everything it does is an event of one lane: watches that went off, answers of brokers, requests, timers. Once it has
-lost its session or is paused it may be a controller of the past without knowing; then brokers refuse its requests by
-their epoch, and ZooKeeper its writes (since 2.1). It resigns when it learns.
+Everything it does is an event of one thread: watches, responses of brokers, requests, timers. After a lost session or a
+pause it may be a zombie controller without knowing; then brokers reject its requests by their epoch, and ZooKeeper its
+writes (since 2.1). It resigns when it learns of its successor.
 """
 
 from collections.abc import Callable, Generator
@@ -75,7 +75,7 @@ from cluster_model.zookeeper.messages import Multi
 
 
 def read_live(work: ControllerOperations) -> Answers:
-    """The registered brokers, with a new watch on them; answers (id, node) pairs as one answer's data."""
+    """Read the registered brokers with a new watch; one result's data holds broker → :class:`LiveBroker`."""
     (listed,) = yield from work.ask([kafka_zk_client.children(BROKER_IDS, watch=True)])
     ids = sorted(int(child) for child in listed.children)
     answers = yield from work.ask([kafka_zk_client.get(broker_path(broker)) for broker in ids])
@@ -88,9 +88,9 @@ def read_live(work: ControllerOperations) -> Answers:
 
 
 def process_broker_change(work: ControllerOperations) -> Doing:
-    """Compare who is registered with who was; a broker that bounced is seen from 2.2 on (KIP-380).
+    """Handle a change of the registered brokers; a restarted broker is detected since 2.2 (KIP-380).
 
-    Before, a restart that is over before the controller looks leaves no trace: same broker, same ISR.
+    Before, a restart that is over before the controller reads leaves no trace: same broker, same ISR.
     """
     context = work.context
     (answer,) = yield from read_live(work)
@@ -99,7 +99,7 @@ def process_broker_change(work: ControllerOperations) -> Doing:
     dead = [broker for broker in context.brokers if broker not in now]
     bounced: list[int] = []
     if work.profile.bounce_detected:
-        bounced = [b for b in now if b in context.brokers and now[b].epoch > context.brokers[b].epoch]
+        bounced = [each for each in now if each in context.brokers and now[each].epoch > context.brokers[each].epoch]
     for broker in (*bounced, *dead):
         work.hands.do(work.channels.remove, broker)
     for broker in (*bounced, *fresh):
@@ -116,22 +116,22 @@ def process_broker_change(work: ControllerOperations) -> Doing:
     if dead:
         for broker in dead:
             context.brokers.pop(broker)
-        yield from failed(work, dead, "gone")
+        yield from failed(work, dead, "offline")
     context.brokers = {broker: context.brokers[broker] for broker in sorted(context.brokers)}
 
 
-def failed(work: ControllerOperations, brokers: list[int], how: str) -> Doing:
-    """Brokers are gone (``onBrokerFailure``)."""
+def failed(work: ControllerOperations, brokers: list[int], status: str) -> Doing:
+    """Handle brokers that are offline (``onBrokerFailure``)."""
     context = work.context
     for broker in brokers:
         context.shutting_down.pop(broker, None)
-    who = "broker" if len(brokers) == 1 else "brokers"
-    reason = f"{who} {', '.join(map(str, brokers))} {how}"
+    label = "broker" if len(brokers) == 1 else "brokers"
+    reason = f"{label} {', '.join(map(str, brokers))} {status}"
     yield from replicas_offline(work, context.on(brokers), reason)
 
 
 def replicas_offline(work: ControllerOperations, replicas: list[tuple[str, int]], by: str) -> Doing:
-    """Elect for partitions that lost their leader, then take the replicas out of ISRs (``onReplicasBecomeOffline``)."""
+    """Elect leaders where the leader was lost, then remove the replicas from ISRs (``onReplicasBecomeOffline``)."""
     context = work.context
     staying = [pair for pair in replicas if not context.is_deleting(pair[0])]
     leaderless = [
@@ -149,7 +149,7 @@ def replicas_offline(work: ControllerOperations, replicas: list[tuple[str, int]]
 
 
 def started(work: ControllerOperations, brokers: list[int]) -> Doing:
-    """Brokers are there (``onBrokerStartup``)."""
+    """Handle brokers that are online again or new (``onBrokerStartup``)."""
     context = work.context
     old = [broker for broker in context.reachable if broker not in brokers]
     work.update_metadata(old, ())
@@ -157,32 +157,33 @@ def started(work: ControllerOperations, brokers: list[int]) -> Doing:
     replicas = context.on(brokers)
     state_machines.mark_replicas_online(work, [pair for pair in replicas if not context.is_deleting(pair[0])])
     work.flush()
-    who = "broker" if len(brokers) == 1 else "brokers"
-    yield from state_machines.trigger_online(work, f"{who} {', '.join(map(str, brokers))} back")
-    yield from reassignment.resume(work, [n for n, s in context.partitions.items() if set(s.adding) & set(brokers)])
+    label = "broker" if len(brokers) == 1 else "brokers"
+    yield from state_machines.trigger_online(work, f"{label} {', '.join(map(str, brokers))} online")
+    reassigned = [name for name, state in context.partitions.items() if set(state.adding) & set(brokers)]
+    yield from reassignment.resume(work, reassigned)
     waiting = [pair for pair in replicas if context.is_deleting(pair[0])]
     yield from topic_deletion.resume(work, waiting)
 
 
-# Election of the controller by /controller, and a failover (``KafkaController``).
+# Election of the controller through /controller, and the controller failover (``KafkaController``).
 
 
 Attempt = Generator[tuple[Any, ...], tuple[ZkResult, ...], bool]
 REBALANCE = "auto leader rebalance"
-"""Name of the timer."""
+"""Name of the timer of the leader rebalance."""
 
 
 def race(work: ControllerOperations) -> Doing:
-    """Become the controller if nobody is (``elect``); otherwise know who is."""
+    """Become the controller if there is none (``elect``); otherwise learn which broker it is."""
     context = work.context
-    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
-    if who.ok:
+    (found,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    if found.ok:
         yield from _follow(work)
         return
     if work.profile.zk_controller_epoch:
-        won = yield from _take_at_once(work)
+        won = yield from _claim_atomically(work)
     else:
-        won = yield from _take_in_two_steps(work)
+        won = yield from _claim_in_two_steps(work)
     if won:
         context.leader = work.broker_id
         context.active = True
@@ -193,8 +194,8 @@ def race(work: ControllerOperations) -> Doing:
         yield from _follow(work)
 
 
-def _take_at_once(work: ControllerOperations) -> Attempt:
-    """Since 2.1 /controller appears and /controller_epoch rises in one step, or neither (KAFKA-6082)."""
+def _claim_atomically(work: ControllerOperations) -> Attempt:
+    """Create /controller and raise /controller_epoch in one transaction, since 2.1 (KAFKA-6082)."""
     (epoch,) = yield from work.ask([kafka_zk_client.get(CONTROLLER_EPOCH)])
     value = epoch.data[0] + 1
     both = Multi((
@@ -207,8 +208,8 @@ def _take_at_once(work: ControllerOperations) -> Attempt:
     return done.ok
 
 
-def _take_in_two_steps(work: ControllerOperations) -> Attempt:
-    """Up to 2.0 the epoch is raised after the fact, and who fails at that lets the lead go again."""
+def _claim_in_two_steps(work: ControllerOperations) -> Attempt:
+    """Create /controller, then raise the epoch, up to 2.0; if the latter fails, /controller is deleted again."""
     (taken,) = yield from work.ask([kafka_zk_client.create(CONTROLLER, (work.broker_id,), ephemeral=True)])
     if not taken.ok:
         return False
@@ -223,16 +224,16 @@ def _take_in_two_steps(work: ControllerOperations) -> Attempt:
 
 
 def _follow(work: ControllerOperations) -> Doing:
-    """Watch /controller, and know whose it is; race again if it went meanwhile."""
-    (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
-    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
-    work.context.leader = who.data[0] if who.ok else NOBODY
-    if not there.ok or not who.ok:
+    """Watch /controller and read which broker it names; elect again if it was deleted in the meantime."""
+    (found,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    work.context.leader = controller.data[0] if controller.ok else NOBODY
+    if not found.ok or not controller.ok:
         work.put("reelect")
 
 
 def failover(work: ControllerOperations) -> Doing:
-    """The new controller takes over (``onControllerFailover``), in Kafka's order."""
+    """Take over as the new controller, in Kafka's order of steps (``onControllerFailover``)."""
     context = work.context
     yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
     (notes,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
@@ -249,13 +250,13 @@ def failover(work: ControllerOperations) -> Doing:
 
 
 def begin_rebalancing(work: ControllerOperations) -> None:
-    """Look at how leaderships are spread a little later, and then regularly, as long as this is the controller."""
+    """Start the periodic leader rebalance, which lasts as long as this broker is the controller."""
     if work.settings.rebalance_us:
         work.hands.timer(FIRST_REBALANCE_US, REBALANCE, work.context.epoch)
 
 
 def _load(work: ControllerOperations) -> Doing:
-    """``initializeControllerContext``."""
+    """Load the controller context from ZooKeeper (``initializeControllerContext``)."""
     context = work.context
     (live,) = yield from read_live(work)
     context.brokers = live.data
@@ -274,32 +275,32 @@ def _load(work: ControllerOperations) -> Doing:
 
 
 def resign(work: ControllerOperations) -> None:
-    """Not the controller any more: everything it knew as one is forgotten (``onControllerResignation``)."""
+    """Stop being the controller, and forget all state of that role (``onControllerResignation``)."""
     work.context.clear()
     work.batch.clear()
     work.hands.do(work.channels.clear)
 
 
 def process_controller_change(work: ControllerOperations) -> Doing:
-    """/controller was written or deleted: resign if it was ours, and race if it is nobody's."""
-    was = work.context.active
-    (there,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
-    (who,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
-    if was and not (who.ok and who.data[0] == work.broker_id):
+    """Handle a change of /controller: resign if it is no longer this broker's, and elect if there is none."""
+    was_active = work.context.active
+    (found,) = yield from work.ask([kafka_zk_client.exists(CONTROLLER, watch=True)])
+    (controller,) = yield from work.ask([kafka_zk_client.get(CONTROLLER)])
+    if was_active and not (controller.ok and controller.data[0] == work.broker_id):
         resign(work)
-    work.context.leader = who.data[0] if who.ok else NOBODY
-    if not there.ok or not who.ok:
+    work.context.leader = controller.data[0] if controller.ok else NOBODY
+    if not found.ok or not controller.ok:
         yield from race(work)
 
 
-# Elections on request: preferred leaders, an administrator's, and controlled shutdown.
+# Requested elections: preferred leaders, an administrator's, and controlled shutdown.
 
 
 Verdicts = Generator[tuple[Any, ...], tuple[ZkResult, ...], dict[str, KafkaError]]
 
 
 def preferred(work: ControllerOperations, names: list[str], by: str) -> Failures:
-    """The first replica of each, where it is live and in sync."""
+    """Elect the preferred replica of each partition where it is live and in sync."""
     context = work.context
 
     def decide(state: PartitionState) -> PartitionChange | KafkaError:
@@ -312,7 +313,7 @@ def preferred(work: ControllerOperations, names: list[str], by: str) -> Failures
 
 
 def asked(work: ControllerOperations, names: tuple[str, ...], *, unclean: bool) -> Verdicts:
-    """An administrator's ELECT_LEADERS (KIP-460): what came of each; without names, of those that needed one."""
+    """Run an administrator's ELECT_LEADERS (KIP-460); return the error of each partition, or of those in need."""
     context = work.context
     verdicts: dict[str, KafkaError] = {}
     wanted: list[str] = []
@@ -333,7 +334,7 @@ def asked(work: ControllerOperations, names: tuple[str, ...], *, unclean: bool) 
 
 
 def needed(context: ControllerContext, partition: str, *, unclean: bool) -> KafkaError:
-    """NONE if an election is worth trying, by what the controller knows."""
+    """Check whether an election is needed and possible, by the controller's context; NONE if so."""
     state = context.partitions.get(partition)
     if state is None or context.is_deleting(partition):
         return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
@@ -347,12 +348,12 @@ def needed(context: ControllerContext, partition: str, *, unclean: bool) -> Kafk
     first = state.replicas[0]
     if state.leader == first:
         return KafkaError.ELECTION_NOT_NEEDED
-    able = context.is_live(first) and first in state.isr
-    return KafkaError.NONE if able else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
+    eligible = context.is_live(first) and first in state.isr
+    return KafkaError.NONE if eligible else KafkaError.PREFERRED_LEADER_NOT_AVAILABLE
 
 
 def rebalance(work: ControllerOperations) -> Doing:
-    """Give leaderships back to preferred replicas where more than a tenth of a broker's are elsewhere."""
+    """Elect preferred replicas for brokers with too many of their partitions led elsewhere."""
     context = work.context
     states = [state for name, state in context.partitions.items() if not context.is_deleting(name)]
     names = imbalanced_zk(states, live=context.is_live, percentage=work.settings.imbalance_percentage)
@@ -361,15 +362,15 @@ def rebalance(work: ControllerOperations) -> Doing:
 
 
 def controlled_shutdown(work: ControllerOperations, source: int, request: ControlledShutdownRequest) -> Doing:
-    """Move what a broker leads, and take it out of the ISRs of what it follows; tell it what it still leads."""
+    """Move a broker's leaderships, remove it from the ISRs that it follows in, and report what it still leads."""
     context = work.context
     broker = request.broker
     known = context.brokers.get(broker)
     if known is None:
-        _refuse(work, source, request, KafkaError.BROKER_NOT_AVAILABLE)
+        _reject_shutdown(work, source, request, KafkaError.BROKER_NOT_AVAILABLE)
         return
     if work.profile.bounce_detected and request.broker_epoch != known.epoch:
-        _refuse(work, source, request, KafkaError.STALE_BROKER_EPOCH)
+        _reject_shutdown(work, source, request, KafkaError.STALE_BROKER_EPOCH)
         return
     context.shutting_down[broker] = None
     mine = [
@@ -384,8 +385,8 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     def decide(state: PartitionState) -> PartitionChange | KafkaError:
         change = controlled_shutdown_election(
             state,
-            live=lambda each: each in context.brokers,
-            stopping=lambda each: each in context.shutting_down,
+            live=lambda candidate: candidate in context.brokers,
+            stopping=lambda candidate: candidate in context.shutting_down,
             by=f"controlled shutdown of broker {broker}",
         )
         return change if change is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
@@ -402,63 +403,68 @@ def controlled_shutdown(work: ControllerOperations, source: int, request: Contro
     work.hands.send(source, ControlledShutdownResponse(request.correlation, KafkaError.NONE, remaining))
 
 
-def _refuse(work: ControllerOperations, source: int, request: ControlledShutdownRequest, error: KafkaError) -> None:
+def _reject_shutdown(
+    work: ControllerOperations, source: int, request: ControlledShutdownRequest, error: KafkaError
+) -> None:
     work.hands.send(source, ControlledShutdownResponse(request.correlation, error, ()))
 
 
-# Administrators' requests on the controller's event thread: elections and reassignments.
+# Requests of administrators on the controller's event thread: elections and reassignments.
 
 
-_WORDS = {
-    KafkaError.ELECTION_NOT_NEEDED: "the partition is led by whom the election would choose",
-    KafkaError.PREFERRED_LEADER_NOT_AVAILABLE: "the first replica is not alive, or not in sync",
-    KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE: "no replica may lead",
-    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: "there is no such partition",
-    KafkaError.NO_REASSIGNMENT_IN_PROGRESS: "the partition is not on the move",
-    KafkaError.INVALID_REPLICA_ASSIGNMENT: "replicas must be different live brokers",
-    KafkaError.UNSUPPORTED_VERSION: "only since 2.4 can a reassignment be changed or cancelled",
+_MESSAGES = {
+    KafkaError.ELECTION_NOT_NEEDED: "the partition already has a suitable leader",
+    KafkaError.PREFERRED_LEADER_NOT_AVAILABLE: "the preferred replica is offline or not in sync",
+    KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE: "no replica is eligible to lead",
+    KafkaError.UNKNOWN_TOPIC_OR_PARTITION: "no such partition",
+    KafkaError.NO_REASSIGNMENT_IN_PROGRESS: "the partition is not being reassigned",
+    KafkaError.INVALID_REPLICA_ASSIGNMENT: "replicas must be distinct live brokers",
+    KafkaError.UNSUPPORTED_VERSION: "changing or cancelling a reassignment needs Kafka 2.4 or later",
 }
 
 
-def _told(name: str, error: KafkaError) -> AdminError:
-    return AdminError(name, error, _WORDS.get(error, ""))
+def _result(name: str, error: KafkaError) -> AdminError:
+    return AdminError(name, error, _MESSAGES.get(error, ""))
 
 
 def elect_leaders(work: ControllerOperations, source: int, request: ElectLeadersRequest) -> Doing:
-    """ELECT_LEADERS; unclean ones since 2.4 (KIP-460)."""
+    """Handle ELECT_LEADERS; unclean elections are possible since 2.4 (KIP-460)."""
     if request.unclean and not work.profile.unclean_on_demand:
-        work.hands.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections came with 2.4"))
+        work.hands.send(
+            source,
+            refusal(request, KafkaError.UNSUPPORTED_VERSION, "unclean elections on request need Kafka 2.4 or later"),
+        )
         return
     verdicts = yield from asked(work, request.partitions, unclean=request.unclean)
-    answers = tuple(_told(name, error) for name, error in verdicts.items())
+    answers = tuple(_result(name, error) for name, error in verdicts.items())
     work.hands.send(source, ElectLeadersResponse(request.correlation, KafkaError.NONE, answers))
 
 
 def elect_directly(work: ControllerOperations, partition: str, unclean: bool) -> Doing:
-    """An election that was found to be needed, and whose asker waits for nothing."""
+    """Run an election that was found to be needed, without a response."""
     yield from asked(work, (partition,), unclean=unclean)
 
 
 def reassign(work: ControllerOperations, source: int, request: AlterPartitionReassignmentsRequest) -> Doing:
-    """Move replicas, or cancel a move."""
+    """Start or cancel reassignments."""
     answers: list[AdminError] = []
     for name, replicas in request.partitions:
         error = yield from reassignment.asked(work, name, replicas)
-        answers.append(_told(name, error))
+        answers.append(_result(name, error))
     response = AlterPartitionReassignmentsResponse(request.correlation, KafkaError.NONE, tuple(answers))
     work.hands.send(source, response)
 
 
 def refuse(work: ControllerOperations, source: int, request: Any) -> None:
-    """Say that this broker is not the controller."""
+    """Respond that this broker is not the controller."""
     work.hands.send(source, refusal(request, KafkaError.NOT_CONTROLLER))
 
 
-# ISR changes: notified in ZooKeeper up to 2.6, by AlterPartition since (KIP-497).
+# ISR changes: notified through ZooKeeper up to 2.6, by AlterPartition since 2.7 (KIP-497).
 
 
 def notified(work: ControllerOperations) -> Doing:
-    """Leaders changed ISRs by themselves: read the states, tell everybody, and take the notes away."""
+    """Handle notifications of ISR changes: read the states, send them to all brokers, delete the notifications."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(ISR_CHANGES, watch=True)])
     paths = [f"{ISR_CHANGES}/{child}" for child in listed.children]
@@ -473,12 +479,12 @@ def notified(work: ControllerOperations) -> Doing:
 
 
 def proposed(work: ControllerOperations, source: int, request: AlterPartitionsRequest) -> Doing:
-    """A broker's leaders propose ISRs: judge, write under the version known, tell everybody, answer."""
+    """Handle AlterPartition of a broker: validate, write on condition of the version, send to all brokers, respond."""
     context = work.context
     epochs = {broker: known.epoch for broker, known in context.brokers.items()}
     if epochs.get(request.broker) != request.broker_epoch:
-        refused = AlterPartitionsResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
-        work.hands.send(source, refused)
+        rejected = AlterPartitionsResponse(request.correlation, KafkaError.STALE_BROKER_EPOCH, ())
+        work.hands.send(source, rejected)
         return
     live = {broker: epoch for broker, epoch in epochs.items() if context.is_live(broker)}
     live[request.broker] = request.broker_epoch
@@ -519,7 +525,7 @@ UNCLEAN_ALLOWED: Final = "unclean election was allowed"
 
 
 def process_topic_change(work: ControllerOperations) -> Doing:
-    """/brokers/topics has other children."""
+    """Handle a change of the children of /brokers/topics."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(TOPICS, watch=True)])
     fresh = [topic for topic in listed.children if topic not in context.topics]
@@ -534,7 +540,7 @@ def process_topic_change(work: ControllerOperations) -> Doing:
 
 
 def partitions_changed(work: ControllerOperations, topic: str) -> Doing:
-    """A topic's assignment was written: perhaps it has more partitions now (``processPartitionModifications``)."""
+    """Handle a written topic assignment, which may have new partitions (``processPartitionModifications``)."""
     context = work.context
     (answer,) = yield from work.ask([kafka_zk_client.get(topic_path(topic), watch=True)])
     if not answer.ok or topic not in context.topics or topic in context.deleting:
@@ -548,7 +554,7 @@ def partitions_changed(work: ControllerOperations, topic: str) -> Doing:
 
 
 def _create(work: ControllerOperations, names: list[str]) -> Doing:
-    """``onNewPartitionCreation``: new partitions, new replicas, then leaders."""
+    """Create new partitions and replicas, then elect leaders (``onNewPartitionCreation``)."""
     context = work.context
     state_machines.mark_partitions_new(work, names)
     pairs = [(name, broker) for name in names for broker in context.partitions[name].replicas]
@@ -560,15 +566,15 @@ def _create(work: ControllerOperations, names: list[str]) -> Doing:
 
 
 def unclean_allowed(work: ControllerOperations, topics: list[str]) -> Doing:
-    """Topics now allow unclean elections: leaderless partitions of theirs have a chance at once."""
+    """Elect leaders for leaderless partitions of topics that now allow unclean election."""
     names = [name for name in work.context.partitions if topic_of(name) in topics]
     yield from state_machines.trigger_online(work, UNCLEAN_ALLOWED, names)
 
 
 def defaults_changed(work: ControllerOperations, settings: tuple[tuple[str, Any], ...]) -> Doing:
-    """The broker's configuration was altered while it runs; of what may be, only one setting is the controller's.
+    """Handle a change of the broker's dynamic configuration; only one of its settings concerns the controller.
 
-    If unclean elections are allowed from here on, every leaderless partition has a chance at once
+    If unclean election becomes allowed, leaders are elected for every leaderless partition at once
     (``DynamicLogConfig``, ``enableDefaultUncleanLeaderElection``).
     """
     before = work.allows_unclean
@@ -586,13 +592,13 @@ _WATCHED: Final = {
 }
 Settings = tuple[tuple[str, Any], ...]
 _ALWAYS: Final = ("reelect", "controller_change", "defaults_changed")
-"""Events that matter to a broker that is not the controller, too."""
+"""Events that a broker handles even if it is not the controller."""
 
 
 class KafkaController:
-    """One per broker process."""
+    """Controller of one broker process, active or not (``KafkaController``)."""
 
-    __slots__ = ("_events", "_given", "_port", "channels", "lane", "work")
+    __slots__ = ("_dynamic_config", "_events", "_port", "channels", "lane", "work")
 
     def __init__(
         self,
@@ -606,8 +612,8 @@ class KafkaController:
     ) -> None:
         """``connections`` are those of the broker's process."""
         self._port = port
-        self._given: Settings = ()
-        """The broker's configuration that was given at run time, perhaps ahead of what the lane has come to."""
+        self._dynamic_config: Settings = ()
+        """Dynamic configuration of the broker, possibly newer than what the event thread has handled."""
         timeout_us = ControlSettings.of(profile, defaults).socket_timeout_us
         self.channels = Channels(connections.connector, timeout_us, self._answered)
         connections.add(self.channels)
@@ -637,7 +643,7 @@ class KafkaController:
 
     @property
     def is_active(self) -> bool:
-        """Whether it takes itself to be the controller."""
+        """Whether this broker acts as the controller."""
         return self.work.context.active
 
     def _put(self, *task: Any) -> None:
@@ -646,7 +652,7 @@ class KafkaController:
     def _begin(self, task: Task) -> Steps:
         name, *arguments = task
         if not self.is_active and name not in _ALWAYS:
-            self._refuse(name, arguments)
+            self._reject(name, arguments)
             return
         try:
             yield from self._events[name](*arguments)
@@ -654,62 +660,63 @@ class KafkaController:
             resign(self.work)
             yield from process_controller_change(self.work)
 
-    def _refuse(self, name: str, arguments: list[Any]) -> None:
-        """Requests to one that is not the controller (any more)."""
+    def _reject(self, name: str, arguments: list[Any]) -> None:
+        """Reject a request because this broker is not the controller (any more)."""
         if name == "alter_partition":
             source, request = arguments
-            answer = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, answer)
+            rejected = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            self.work.hands.send(source, rejected)
         elif name == "controlled_shutdown":
             source, request = arguments
-            refused = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, refused)
+            rejected = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            self.work.hands.send(source, rejected)
         elif name in ("elect_leaders", "reassign"):
             refuse(self.work, *arguments)
 
     def begin(self) -> None:
-        """Be the controller at the first instant, its context filled by who forms the cluster."""
+        """Start as the controller of a formed cluster, with its context already filled."""
         for broker in self.work.context.brokers:
             self.channels.add(broker, connected=True)
         begin_rebalancing(self.work)
 
     def elect(self, partition: str, *, unclean: bool) -> KafkaError:
-        """An administrator's election whose asker waits for no answer: why it would come to nothing, or it is held.
+        """Queue an administrator's election without a response; return an error if it cannot succeed.
 
-        Unclean ones too before 2.4, where an administrator had to allow them first and then to move the controller.
+        Unclean elections are possible even before 2.4, where an administrator first had to allow them and then to move
+        the controller.
         """
         error = needed(self.work.context, partition, unclean=unclean)
         if error is KafkaError.NONE:
             self.lane.put("elect_directly", partition, unclean)
         return error
 
-    # -- what comes from outside ------------------------------------------------------------------------------------
+    # -- external events --------------------------------------------------------------------------------------------
 
     def configured(self, settings: Settings) -> None:
-        """The broker's configuration was altered while it runs: these are given, all others are as they were."""
-        self._given = settings
+        """The broker's dynamic configuration changed to these settings; all others have their static values."""
+        self._dynamic_config = settings
         self.lane.put("defaults_changed", settings)
 
     def session_began(self) -> None:
-        """A new session: run for controller."""
+        """A new session began: take part in the election."""
         self.lane.put("reelect")
 
     def expired(self) -> None:
-        """The session is over: whatever was being done failed, and this is no controller (``Expire``)."""
+        """The session expired: the task in progress fails, and this is no longer the controller (``Expire``)."""
         self.lane.abandon()
-        self.work.context.defaults = dict(self._given)
+        self.work.context.defaults = dict(self._dynamic_config)
         resign(self.work)
 
     def stopped(self) -> None:
         """The process died."""
         self.lane.abandon()
-        self._given = ()
+        self._dynamic_config = ()
         self.channels.stopped()
         self.work.batch.clear()
         self.work.context.load(ControllerContext().save())
 
     def watched(self, path: str) -> bool:
-        """A watch went off; False if it is not the controller's."""
+        """Handle a watch that fired; False if it is not one of the controller."""
         if path in _WATCHED:
             self.lane.put(_WATCHED[path])
         elif partition_at(path):
@@ -721,7 +728,7 @@ class KafkaController:
         return True
 
     def on_timer(self, timer: Payload) -> bool:
-        """Handle a timer; False if it is not the controller's."""
+        """Handle a timer; False if it is not one of the controller."""
         name = timer[0]
         if name == RETRY:
             self.channels.on_retry(timer[1])
@@ -736,7 +743,7 @@ class KafkaController:
         return True
 
     def responded(self, source: int, response: ControlResponse) -> None:
-        """A broker answered a request."""
+        """Handle a broker's response to a request."""
         self.channels.receive(source, response)
 
     def _answered(self, broker: int, request: ControlRequest, response: ControlResponse) -> None:
@@ -747,20 +754,20 @@ class KafkaController:
                 self.lane.put("stopped", broker, answers)
 
     def alter_partitions(self, source: int, request: AlterPartitionsRequest) -> None:
-        """A broker proposes ISRs."""
+        """Queue a broker's AlterPartition request."""
         self.lane.put("alter_partition", source, request)
 
     def controlled_shutdown(self, source: int, request: ControlledShutdownRequest) -> None:
-        """A broker is about to stop."""
+        """Queue a broker's controlled shutdown."""
         self.lane.put("controlled_shutdown", source, request)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self.lane.save(), self.channels.save(), self._given)
+        return (self.lane.save(), self.channels.save(), self._dynamic_config)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        lane, channels, self._given = saved
+        lane, channels, self._dynamic_config = saved
         self.work.batch.clear()
         self.lane.load(lane)
         self.channels.load(channels)

@@ -30,17 +30,17 @@ PERSISTENT: Final = (
     "/brokers", BROKER_IDS, TOPICS, "/config", TOPIC_CONFIGS, BROKER_CONFIGS, CONFIG_CHANGES, "/admin", DELETE_TOPICS,
     ISR_CHANGES,
 )  # fmt: skip
-"""What the first broker makes before anything else (``KafkaZkClient.createTopLevelPaths``)."""
+"""Paths that the first broker creates before any other (``KafkaZkClient.createTopLevelPaths``)."""
 
 
 class BrokerNode(NamedTuple):
-    """``/brokers/ids/<id>``: a broker that lives. Its czxid is the broker epoch."""
+    """``/brokers/ids/<id>``: registration of a live broker. Its czxid is the broker epoch."""
 
     rack: str
 
 
 class ReplicaAssignment(NamedTuple):
-    """One partition in a topic's node. ``adding`` and ``removing`` are those of a reassignment (KIP-455)."""
+    """One partition in a topic's znode. ``adding`` and ``removing`` are those of a reassignment (KIP-455)."""
 
     number: int
     replicas: tuple[int, ...]
@@ -49,7 +49,7 @@ class ReplicaAssignment(NamedTuple):
 
 
 class TopicNode(NamedTuple):
-    """``/brokers/topics/<topic>``. Topics have ids since 2.8 (KIP-516); before, ``topic_id`` is for the observer."""
+    """``/brokers/topics/<topic>``. Topics have ids since 2.8 (KIP-516); before, ``topic_id`` is for observers."""
 
     topic_id: int
     partitions: tuple[ReplicaAssignment, ...]
@@ -58,7 +58,7 @@ class TopicNode(NamedTuple):
 class StateNode(NamedTuple):
     """``/brokers/topics/<topic>/partitions/<index>/state``; its version is the partition epoch.
 
-    ``by`` and ``clean`` say why it was last written: they are for the observer, no broker looks at them.
+    ``by`` and ``clean`` describe the last write for observers; brokers do not read them.
     """
 
     leader: int
@@ -71,39 +71,39 @@ class StateNode(NamedTuple):
 
 
 def topic_of(partition: str) -> str:
-    """``orders`` of ``orders-0``."""
+    """Topic of a partition: ``orders`` for ``orders-0``."""
     return partition.rpartition("-")[0]
 
 
 def index_of(partition: str) -> int:
-    """0 of ``orders-0``."""
+    """Index of a partition: 0 for ``orders-0``."""
     return int(partition.rpartition("-")[2])
 
 
 def broker_path(broker: int) -> str:
-    """Where a broker is registered."""
+    """Path of a broker's registration."""
     return f"{BROKER_IDS}/{broker}"
 
 
 def topic_path(topic: str) -> str:
-    """Where a topic's assignment stands."""
+    """Path of a topic's assignment."""
     return f"{TOPICS}/{topic}"
 
 
 def state_path(partition: str) -> str:
-    """Where a partition's leader and ISR stand."""
+    """Path of a partition's leader and ISR."""
     topic, _, index = partition.rpartition("-")
     return f"{TOPICS}/{topic}/partitions/{index}/state"
 
 
 def partition_paths(partition: str) -> tuple[str, str]:
-    """The nodes above a partition's state, without data of their own."""
+    """Paths of the znodes above a partition's state, which hold no data."""
     topic, _, index = partition.rpartition("-")
     return f"{TOPICS}/{topic}/partitions", f"{TOPICS}/{topic}/partitions/{index}"
 
 
 def partition_at(path: str) -> str:
-    """The partition whose state node a path is, empty for any other path."""
+    """Partition whose state znode is at the path, empty for any other path."""
     parts = path.split("/")
     if len(parts) == 7 and parts[:3] == ["", "brokers", "topics"] and parts[4] == "partitions" and parts[6] == "state":
         return f"{parts[3]}-{parts[5]}"
@@ -111,20 +111,20 @@ def partition_at(path: str) -> str:
 
 
 def topic_at(path: str) -> str:
-    """The topic whose node a path is, empty for any other path."""
+    """Topic whose znode is at the path, empty for any other path."""
     parts = path.split("/")
     return parts[3] if len(parts) == 4 and parts[:3] == ["", "brokers", "topics"] else ""
 
 
 def topic_with_config_at(path: str) -> str:
-    """The topic whose own configuration stands there, empty for any other path."""
+    """Topic whose own configuration is at the path, empty for any other path."""
     return path[len(TOPIC_CONFIGS) + 1 :] if path.startswith(f"{TOPIC_CONFIGS}/") else ""
 
 
 def state_of(partition: str, topic: TopicNode, node: StateNode, version: int) -> PartitionState:
-    """What is decided of a partition, from both of its nodes."""
-    number = index_of(partition)
-    _number, replicas, adding, removing = next(entry for entry in topic.partitions if entry.number == number)
+    """Combine the state of a partition from its topic's znode and its state znode."""
+    index = index_of(partition)
+    _number, replicas, adding, removing = next(entry for entry in topic.partitions if entry.number == index)
     return PartitionState(
         partition, node.leader, node.leader_epoch, node.isr, version, replicas, adding, removing,
         recovering=node.recovering, topic_id=topic.topic_id,
@@ -132,20 +132,20 @@ def state_of(partition: str, topic: TopicNode, node: StateNode, version: int) ->
 
 
 def config_path(topic: str) -> str:
-    """Where a topic's own configuration stands."""
+    """Path of a topic's own configuration."""
     return f"{TOPIC_CONFIGS}/{topic}"
 
 
 def broker_config_path(name: str) -> str:
-    """Where a broker's dynamic configuration stands; ``<default>`` for all brokers' (KIP-226)."""
+    """Path of a broker's dynamic configuration; ``<default>`` for that of all brokers (KIP-226)."""
     return f"{BROKER_CONFIGS}/{name or '<default>'}"
 
 
-# Operations on ZooKeeper, as controller and brokers use them, with their results.
+# ZooKeeper operations of controller and brokers, with their results.
 
 
 class ZkResult(NamedTuple):
-    """What came of one operation. ``moved``: its condition on the controller's epoch did not hold."""
+    """Result of one operation. ``moved``: its condition on the controller epoch failed."""
 
     error: ZkError
     data: Any = ()
@@ -157,27 +157,27 @@ class ZkResult(NamedTuple):
 
     @property
     def ok(self) -> bool:
-        """Done."""
+        """Whether the operation succeeded."""
         return self.error is ZkError.OK
 
     @property
     def missing(self) -> bool:
-        """There is no such node."""
+        """Whether there is no such znode."""
         return self.error is ZkError.NO_NODE
 
     @property
     def taken(self) -> bool:
-        """There is such a node already."""
+        """Whether the znode exists already."""
         return self.error is ZkError.NODE_EXISTS
 
     @property
     def outdated(self) -> bool:
-        """The node has another version."""
+        """Whether the znode has another version."""
         return self.error is ZkError.BAD_VERSION and not self.moved
 
     @staticmethod
     def of(operation: Any, result: OpResult) -> "ZkResult":
-        """The answer to an operation; a guarded one's is that of what was guarded."""
+        """Convert the result of an operation; for a guarded operation that of the inner one."""
         moved = False
         if isinstance(operation, Multi) and result.results:
             check, *inner = result.results
@@ -190,35 +190,35 @@ class ZkResult(NamedTuple):
 
 
 def create(path: str, data: tuple[Any, ...] = (), *, ephemeral: bool = False, sequential: bool = False) -> Create:
-    """Make a node."""
+    """Create a znode."""
     return Create(path, data, ephemeral, sequential)
 
 
 def delete(path: str, version: int = -1) -> Delete:
-    """Remove a node; -1: whatever its version."""
+    """Delete a znode; -1: of any version."""
     return Delete(path, version)
 
 
 def put(path: str, data: tuple[Any, ...], version: int = -1) -> SetData:
-    """Replace what stands in a node, if it has that version; -1: whatever its version."""
+    """Replace the data of a znode of that version; -1: of any version."""
     return SetData(path, data, version)
 
 
 def get(path: str, *, watch: bool = False) -> GetData:
-    """Read a node."""
+    """Read a znode."""
     return GetData(path, watch)
 
 
 def exists(path: str, *, watch: bool = False) -> Exists:
-    """Ask after a node, there or not."""
+    """Check whether a znode exists."""
     return Exists(path, watch)
 
 
 def children(path: str, *, watch: bool = False) -> GetChildren:
-    """List a node's children."""
+    """List a znode's children."""
     return GetChildren(path, watch)
 
 
 def guarded(operation: Any, path: str, version: int) -> Multi:
-    """Do it only if another node still has that version."""
+    """Run an operation only if another znode has that version."""
     return Multi((Check(path, version), operation))

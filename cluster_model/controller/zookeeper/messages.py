@@ -1,4 +1,4 @@
-"""What a ZooKeeper-mode controller and the brokers tell each other, by Kafka's names. Frozen, like every message."""
+"""Messages between a ZooKeeper-mode controller and the brokers, by Kafka's names. Frozen, like every message."""
 
 from typing import Final, NamedTuple
 
@@ -11,9 +11,9 @@ DELETE_EPOCH: Final = -2
 
 
 class LeaderAndIsrRequest(NamedTuple):
-    """Lead these partitions, or follow their leaders.
+    """Makes a broker leader or follower of partitions.
 
-    ``broker_epoch`` is the registration that is meant, -1 before KIP-380 (2.2).
+    ``broker_epoch`` is that of the addressed registration, -1 before KIP-380 (2.2).
     """
 
     correlation: int
@@ -24,7 +24,7 @@ class LeaderAndIsrRequest(NamedTuple):
 
 
 class LeaderAndIsrResponse(NamedTuple):
-    """``error`` refuses the whole; else (partition, error) for each that was refused."""
+    """Response to LeaderAndIsr: ``error`` of the whole request, else (partition, error) of rejected partitions."""
 
     correlation: int
     error: int
@@ -32,7 +32,7 @@ class LeaderAndIsrResponse(NamedTuple):
 
 
 class UpdateMetadataRequest(NamedTuple):
-    """What the metadata cache is to say of these partitions, and which brokers live, with their epochs and racks."""
+    """Update of a metadata cache: partition states, and the live brokers with their epochs and racks."""
 
     correlation: int
     controller: int
@@ -45,14 +45,14 @@ class UpdateMetadataRequest(NamedTuple):
 
 
 class UpdateMetadataResponse(NamedTuple):
-    """What came of it."""
+    """Response to UpdateMetadata."""
 
     correlation: int
     error: int
 
 
 class StoppedReplica(NamedTuple):
-    """A replica to stop; ``leader_epoch`` is -1 before 2.6, where none is told."""
+    """A replica to stop; ``leader_epoch`` is -1 before 2.6, where the request does not carry it."""
 
     partition: str
     leader_epoch: int
@@ -60,7 +60,7 @@ class StoppedReplica(NamedTuple):
 
 
 class StopReplicaRequest(NamedTuple):
-    """Stop fetching for these replicas, and delete some of them."""
+    """Stops fetching of replicas, and deletes some of them."""
 
     correlation: int
     controller: int
@@ -70,7 +70,7 @@ class StopReplicaRequest(NamedTuple):
 
 
 class StopReplicaResponse(NamedTuple):
-    """``error`` refuses the whole; else (partition, error) for each, NONE included."""
+    """Response to StopReplica: ``error`` rejects the whole request, else (partition, error) of every partition."""
 
     correlation: int
     error: int
@@ -78,12 +78,12 @@ class StopReplicaResponse(NamedTuple):
 
 
 ControlRequest = LeaderAndIsrRequest | UpdateMetadataRequest | StopReplicaRequest
-"""What a controller sends to brokers, one at a time and in order."""
+"""Requests of a controller to brokers, sent to each broker one at a time and in order."""
 ControlResponse = LeaderAndIsrResponse | UpdateMetadataResponse | StopReplicaResponse
 
 
 class ControlledShutdownRequest(NamedTuple):
-    """A broker is about to stop, and would rather lead nothing by then."""
+    """Announces the shutdown of a broker, and requests that its leaderships are moved."""
 
     correlation: int
     broker: int
@@ -91,7 +91,7 @@ class ControlledShutdownRequest(NamedTuple):
 
 
 class ControlledShutdownResponse(NamedTuple):
-    """``remaining`` are the partitions that it still leads."""
+    """Response to a controlled shutdown; ``remaining`` are the partitions that the broker still leads."""
 
     correlation: int
     error: int
@@ -99,7 +99,7 @@ class ControlledShutdownResponse(NamedTuple):
 
 
 class AlterPartitionsRequest(NamedTuple):
-    """All ISR changes that a broker's leaders have to propose (KIP-497): one such request under way per broker."""
+    """All ISR changes that the leaders on one broker propose (KIP-497); one such request in flight per broker."""
 
     correlation: int
     broker: int
@@ -108,7 +108,7 @@ class AlterPartitionsRequest(NamedTuple):
 
 
 class AlterPartitionsResponse(NamedTuple):
-    """``error`` refuses the whole."""
+    """Results of proposed ISR changes; ``error`` rejects the whole request."""
 
     correlation: int
     error: int

@@ -1,7 +1,7 @@
-"""Replicas move to other brokers (KIP-455): phase A while the target catches up, phase B when it is in sync.
+"""Reassignment of replicas (KIP-455): phase A while the target catches up, phase B when it is in sync.
 
-Before 2.4 Kafka was asked through a node, /admin/reassign_partitions, and kept no record of what is added and removed;
-the phases were these, and so they are here, without cancelling.
+Before 2.4 a reassignment was requested through a znode, /admin/reassign_partitions, and added and removed replicas were
+not recorded; the phases were the same, and so they are here, without cancelling.
 """
 
 from collections.abc import Generator
@@ -29,27 +29,27 @@ Verdict = Generator[tuple[Any, ...], tuple[ZkResult, ...], KafkaError]
 
 
 def asked(work: ControllerOperations, partition: str, replicas: tuple[int, ...] | None) -> Verdict:
-    """An administrator's wish for one partition; None: go back to where it was."""
+    """Start the reassignment that an administrator requests for a partition; None: cancel it."""
     context = work.context
     state = context.partitions.get(partition)
     if state is None or context.is_deleting(partition):
         return KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-    moving = in_progress(state)
-    if not work.profile.alter_reassignments and (moving or replicas is None):
+    ongoing = in_progress(state)
+    if not work.profile.alter_reassignments and (ongoing or replicas is None):
         return KafkaError.UNSUPPORTED_VERSION
-    if replicas is None and not moving:
+    if replicas is None and not ongoing:
         return KafkaError.NO_REASSIGNMENT_IN_PROGRESS
     new = original(state) if replicas is None else replicas
-    wrong = check_target(new, lambda broker: broker in state.replicas or context.is_live(broker))
-    if wrong is not KafkaError.NONE:
-        return wrong
-    if moving or new != state.replicas:
+    error = check_target(new, lambda broker: broker in state.replicas or context.is_live(broker))
+    if error is not KafkaError.NONE:
+        return error
+    if ongoing or new != state.replicas:
         yield from _begin(work, state, new)
     return KafkaError.NONE
 
 
 def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ...]) -> Doing:
-    """Write the wish down, stop whom an earlier one was adding, and go on."""
+    """Write the target down, stop replicas that a replaced reassignment was adding, and start phase A or B."""
     name, old = state.partition, original(state)
     replicas = new + tuple(broker for broker in old if broker not in new)
     adding = tuple(broker for broker in new if broker not in old)
@@ -61,7 +61,7 @@ def _begin(work: ControllerOperations, state: PartitionState, new: tuple[int, ..
 
 
 def go_on(work: ControllerOperations, name: str) -> Doing:
-    """Phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
+    """Run phase B if the whole target is in sync, else phase A (``onPartitionReassignment``)."""
     context = work.context
     yield from work.ask([kafka_zk_client.exists(state_path(name), watch=True)])
     failed = yield from work.read_states([name])
@@ -80,7 +80,7 @@ def go_on(work: ControllerOperations, name: str) -> Doing:
 
 
 def isr_changed(work: ControllerOperations, name: str) -> Doing:
-    """The state of a partition on the move was written: perhaps its target is complete."""
+    """Handle a state change of a partition under reassignment: its target may be in sync now."""
     context = work.context
     state = context.partitions.get(name)
     if state is None or not in_progress(state):
@@ -92,14 +92,14 @@ def isr_changed(work: ControllerOperations, name: str) -> Doing:
 
 
 def resume(work: ControllerOperations, names: list[str]) -> Doing:
-    """A broker that is needed is back, or a new controller takes over."""
+    """Resume reassignments after a broker came online or a controller failover."""
     for name in names:
         if name in work.context.partitions and in_progress(work.context.partitions[name]):
             yield from go_on(work, name)
 
 
 def _in_sync(state: PartitionState) -> bool:
-    """Whether the whole target is in the ISR; true of one that goes back to where it was, too."""
+    """Whether the whole target is in the ISR; also true for a cancelled reassignment."""
     return all(broker in state.isr for broker in target(state))
 
 
@@ -119,7 +119,7 @@ def _reassign(
 
 
 def _finish(work: ControllerOperations, name: str) -> Doing:
-    """The target leads, the others leave the ISR and are deleted, the assignment is the target."""
+    """Elect a leader in the target, delete the other replicas, and write the target as the assignment."""
     context = work.context
     before = context.partitions[name]
     wanted = target(before)
@@ -130,8 +130,8 @@ def _finish(work: ControllerOperations, name: str) -> Doing:
     def elect(state: PartitionState) -> PartitionChange | KafkaError:
         if state.leader in wanted and context.is_live(state.leader):
             return same_leader(state, by=BY)
-        found = reassign_election(state, wanted, live=context.is_live, by=BY)
-        return found if found is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
+        elected = reassign_election(state, wanted, live=context.is_live, by=BY)
+        return elected if elected is not None else KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE
 
     failed = yield from state_machines.elect(work, [name], elect)
     work.flush()
@@ -145,7 +145,7 @@ def _finish(work: ControllerOperations, name: str) -> Doing:
 
 
 def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
-    """Replicas that are not wanted any more: out of the ISR, stopped, and deleted (``stopRemovedReplicas...``)."""
+    """Remove replicas from the ISR, stop and delete them (``stopRemovedReplicas...``)."""
     if not brokers:
         return
     pairs = [(name, broker) for broker in brokers]
@@ -161,6 +161,8 @@ def _stop(work: ControllerOperations, name: str, brokers: list[int]) -> Doing:
 
 def _write_assignment(work: ControllerOperations, topic: str) -> Doing:
     states = [work.context.partitions[name] for name in work.context.topics[topic]]
-    data = tuple(ReplicaAssignment(index_of(s.partition), s.replicas, s.adding, s.removing) for s in states)
+    data = tuple(
+        ReplicaAssignment(index_of(each.partition), each.replicas, each.adding, each.removing) for each in states
+    )
     node = TopicNode(work.context.topic_ids[topic], data)
     yield from work.write([kafka_zk_client.put(topic_path(topic), node)])

@@ -11,25 +11,25 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.messages import NOBODY, PartitionState
 
 Elect = Callable[[PartitionState], PartitionChange | KafkaError]
-"""An election: the new state, or why there is none."""
+"""Election rule: returns the new state, or the error if there is none."""
 
 
 def mark_partitions_new(work: ControllerOperations, partitions: Iterable[str]) -> None:
-    """Partitions that no state was written for yet."""
+    """Mark partitions whose state was never written."""
     for name in partitions:
         work.context.standing[name] = PartitionMachineState.NEW
 
 
 def mark_partitions_offline(work: ControllerOperations, partitions: Iterable[str]) -> None:
-    """Partitions whose leader is gone; nothing is written or sent for that alone."""
+    """Mark partitions whose leader is offline; this alone writes and sends nothing."""
     for name in partitions:
         work.context.standing[name] = PartitionMachineState.OFFLINE
 
 
 def initialize(work: ControllerOperations, partitions: list[str]) -> Doing:
-    """New partitions get their first state: the first live replica leads, all live ones are in sync.
+    """Give new partitions their first state: the first live replica leads, all live ones are in sync.
 
-    With no live replica a partition stays New.
+    A partition without a live replica remains New.
     """
     context = work.context
     nodes: dict[str, StateNode] = {}
@@ -56,7 +56,7 @@ def elect(
     shutting_down_too: bool = False,
     unsafe: bool = False,
 ) -> Failures:
-    """Hold an election for each: read what ZooKeeper has, decide, write under that version, over again if outdated.
+    """Run an election for each partition: read, decide, write on condition of the version, repeat if outdated.
 
     ``unsafe``: read the configuration of topics without a live in-sync replica first.
     """
@@ -67,8 +67,8 @@ def elect(
         if context.partitions[name].leader != NOBODY:
             context.standing[name] = PartitionMachineState.ONLINE
         replicas = context.partitions[name].replicas
-        told = context.brokers if shutting_down_too else context.live
-        work.batch.lead_and_follow([broker for broker in replicas if broker in told], name)
+        targets = context.brokers if shutting_down_too else context.live
+        work.batch.lead_and_follow([broker for broker in replicas if broker in targets], name)
 
     remaining = partitions
     while remaining:
@@ -97,7 +97,7 @@ def _without_live_isr(work: ControllerOperations, partitions: list[str]) -> list
 def elect_offline_among(
     work: ControllerOperations, partitions: list[str], by: str, *, unclean: bool = False
 ) -> Failures:
-    """Offline-partition elections; ``unclean``: an administrator allows it whatever the topic says (KIP-460)."""
+    """Run offline-partition elections; ``unclean``: allowed by an administrator, whatever the topic says (KIP-460)."""
     context = work.context
 
     def decide(state: PartitionState) -> PartitionChange | KafkaError:
@@ -111,7 +111,7 @@ def elect_offline_among(
 
 
 def trigger_online(work: ControllerOperations, by: str, among: Iterable[str] | None = None) -> Doing:
-    """Try to find a leader for every partition that has none (``triggerOnlinePartitionStateChange``)."""
+    """Try to elect a leader for every partition that has none (``triggerOnlinePartitionStateChange``)."""
     context = work.context
     waiting = [
         name
@@ -125,7 +125,7 @@ def trigger_online(work: ControllerOperations, by: str, among: Iterable[str] | N
 
 
 def start_partition_states(work: ControllerOperations) -> Doing:
-    """A new controller finds out how partitions stand, and tries to bring the leaderless ones back."""
+    """Derive partition states in a new controller, and try to elect leaders for offline partitions."""
     context = work.context
     for name, state in context.partitions.items():
         if not context.decided(name):
@@ -137,14 +137,14 @@ def start_partition_states(work: ControllerOperations) -> Doing:
     yield from trigger_online(work, "controller failover")
 
 
-# Replicas of a ZooKeeper-mode controller between Online, Offline and deletion (``ReplicaStateMachine``).
+# Replica states in a ZooKeeper-mode controller: online, offline and deletion (``ReplicaStateMachine``).
 
 
 Replicas = Iterable[tuple[str, int]]
 
 
 def mark_replicas_new(work: ControllerOperations, replicas: Replicas) -> None:
-    """Replicas that are being added, told whom to follow if that is known by now."""
+    """Mark replicas that are being added; send them the state if it is known."""
     context = work.context
     for name, broker in replicas:
         if context.decided(name):
@@ -153,7 +153,7 @@ def mark_replicas_new(work: ControllerOperations, replicas: Replicas) -> None:
 
 
 def mark_replicas_online(work: ControllerOperations, replicas: Replicas) -> None:
-    """Replicas whose broker lives: told what was decided of their partition."""
+    """Mark replicas of live brokers online, and send them the state of their partition."""
     context = work.context
     for name, broker in replicas:
         if context.replicas.get((name, broker)) is not Where.NEW and context.decided(name):
@@ -162,7 +162,7 @@ def mark_replicas_online(work: ControllerOperations, replicas: Replicas) -> None
 
 
 def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: str) -> Doing:
-    """Replicas whose broker is gone or stops: told to stop if it can be, and taken out of every ISR."""
+    """Mark replicas of brokers that are offline or shut down: send StopReplica, and remove them from ISRs."""
     by_broker: dict[int, list[str]] = {}
     for name, broker in replicas:
         by_broker.setdefault(broker, []).append(name)
@@ -175,13 +175,13 @@ def mark_replicas_offline(work: ControllerOperations, replicas: Replicas, by: st
 
 
 def _remove_from_isr(work: ControllerOperations, broker: int, names: list[str], by: str) -> Doing:
-    """Also where only a follower is gone the leader epoch rises, so that the others' fetchers start over."""
+    """Remove replicas from ISRs; the leader epoch rises even for a follower, so that other fetchers restart."""
     context = work.context
 
     def removed(name: str) -> None:
         if not context.is_deleting(name):
-            others = [replica for replica in context.partitions[name].replicas if replica != broker]
-            work.batch.lead_and_follow(others, name)
+            remaining_replicas = [replica for replica in context.partitions[name].replicas if replica != broker]
+            work.batch.lead_and_follow(remaining_replicas, name)
 
     remaining = names
     while remaining:
@@ -201,11 +201,11 @@ def _remove_from_isr(work: ControllerOperations, broker: int, names: list[str], 
 
 
 def start_replica_states(work: ControllerOperations) -> Doing:
-    """A new controller: replicas on live brokers are told everything, the others are taken out of ISRs."""
+    """Initialise replica states in a new controller: online on live brokers, else removed from ISRs."""
     context = work.context
     pairs = [(name, broker) for name, state in context.partitions.items() for broker in state.replicas]
     mark_replicas_online(work, [pair for pair in pairs if context.is_live(pair[1])])
     work.flush()
-    gone = [pair for pair in pairs if not context.is_live(pair[1])]
-    yield from mark_replicas_offline(work, gone, "controller failover")
+    offline = [pair for pair in pairs if not context.is_live(pair[1])]
+    yield from mark_replicas_offline(work, offline, "controller failover")
     work.flush()

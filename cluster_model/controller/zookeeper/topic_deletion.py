@@ -1,7 +1,7 @@
-"""Topics are deleted: every replica is told to delete, and only when all have does the topic's node go.
+"""Topic deletion: every replica is requested to delete its log; when all have, the topic's znodes are deleted.
 
-A dead broker makes its topics ineligible until it is back (``TopicDeletionManager``); then there is another try. So
-does a reassignment, until it is over.
+A dead broker makes its topics ineligible until it is online again (``TopicDeletionManager``); then the deletion is
+retried. A reassignment does the same until it is complete.
 """
 
 from cluster_model.controller.rules.admin_rules import in_progress
@@ -20,7 +20,7 @@ from cluster_model.protocol.errors import KafkaError
 
 
 def requested(work: ControllerOperations) -> Doing:
-    """/admin/delete_topics has new children."""
+    """Handle new children of /admin/delete_topics."""
     context = work.context
     (listed,) = yield from work.ask([kafka_zk_client.children(DELETE_TOPICS, watch=True)])
     unknown = [topic for topic in listed.children if topic not in context.topics]
@@ -31,20 +31,20 @@ def requested(work: ControllerOperations) -> Doing:
 
 
 def enqueue(work: ControllerOperations, topics: list[str]) -> None:
-    """Queue topics up; those with a reassignment under way have to wait."""
+    """Queue topics for deletion; those under reassignment have to wait."""
     context = work.context
     for topic in topics:
         context.deleting[topic] = None
-        if _is_moving(work, topic):
+        if _is_reassigning(work, topic):
             context.deletion_ineligible[topic] = None
 
 
-def _is_moving(work: ControllerOperations, topic: str) -> bool:
+def _is_reassigning(work: ControllerOperations, topic: str) -> bool:
     return any(in_progress(work.context.partitions[name]) for name in work.context.topics[topic])
 
 
 def enqueue_at_failover(work: ControllerOperations, topics: list[str]) -> None:
-    """The same for a new controller, for which those with a dead replica have to wait from the start, too."""
+    """Queue topics in a new controller; those with a dead replica also have to wait."""
     enqueue(work, topics)
     for topic in topics:
         if any(not work.context.is_live(broker) for _name, broker in _replicas(work, topic)):
@@ -52,7 +52,7 @@ def enqueue_at_failover(work: ControllerOperations, topics: list[str]) -> None:
 
 
 def proceed(work: ControllerOperations) -> Doing:
-    """Go on with whatever can be gone on with (``resumeDeletions``)."""
+    """Continue all deletions that can be continued (``resumeDeletions``)."""
     context = work.context
     for topic in tuple(context.deleting):
         pairs = _replicas(work, topic)
@@ -72,7 +72,7 @@ def _replicas(work: ControllerOperations, topic: str) -> list[tuple[str, int]]:
 
 
 def _start(work: ControllerOperations, topic: str) -> None:
-    """``onTopicDeletion``, ``onPartitionDeletion``."""
+    """Start the deletion of a topic (``onTopicDeletion``, ``onPartitionDeletion``)."""
     context = work.context
     if topic not in context.deletion_started:
         context.deletion_started[topic] = None
@@ -92,7 +92,7 @@ def _start(work: ControllerOperations, topic: str) -> None:
         work.batch.stop(broker, name, delete=True)
         context.replicas[name, broker] = Where.DELETION_STARTED
     work.flush()
-    for pair in dead:  # one that has deleted before it died stays done (``validPreviousStates``)
+    for pair in dead:  # a replica deleted before its broker died remains deleted (``validPreviousStates``)
         if context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL:
             context.replicas[pair] = Where.DELETION_INELIGIBLE
     if dead:
@@ -100,7 +100,7 @@ def _start(work: ControllerOperations, topic: str) -> None:
 
 
 def stopped(work: ControllerOperations, broker: int, answers: tuple[tuple[str, int], ...]) -> Doing:
-    """A broker answered a StopReplica that deletes."""
+    """Handle a broker's response to a StopReplica that deletes."""
     context = work.context
     failures: list[tuple[str, int]] = []
     for name, error in answers:
@@ -116,7 +116,7 @@ def stopped(work: ControllerOperations, broker: int, answers: tuple[tuple[str, i
 
 
 def failed(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing:
-    """Replicas that cannot be deleted now, their broker being gone (``failReplicaDeletion``)."""
+    """Mark replicas that cannot be deleted now, because their broker is offline (``failReplicaDeletion``)."""
     context = work.context
     for pair in replicas:
         if context.replicas.get(pair) is not Where.DELETION_SUCCESSFUL:
@@ -127,27 +127,27 @@ def failed(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing
 
 
 def resume(work: ControllerOperations, replicas: list[tuple[str, int]]) -> Doing:
-    """Replicas of topics to delete are within reach again: try, whoever else is still dead.
+    """Retry deletions of topics with replicas on these brokers, even if other brokers are still dead.
 
-    A topic on the move goes on waiting for that, which ``resumeDeletionForTopics`` forgets.
+    A topic under reassignment continues to wait, a condition that ``resumeDeletionForTopics`` drops.
     """
     context = work.context
     for topic in dict.fromkeys(topic_of(name) for name, _broker in replicas):
-        if not _is_moving(work, topic):
+        if not _is_reassigning(work, topic):
             context.deletion_ineligible.pop(topic, None)
     if replicas:
         yield from proceed(work)
 
 
 def allowed_again(work: ControllerOperations, topic: str) -> Doing:
-    """What stood in the way of a topic's deletion is over."""
+    """Continue a topic's deletion after its reassignment has ended."""
     if topic in work.context.deletion_ineligible:
         work.context.deletion_ineligible.pop(topic)
         yield from proceed(work)
 
 
 def _complete(work: ControllerOperations, topic: str) -> Doing:
-    """Every replica is gone: so are the topic's nodes (``completeDeleteTopic``)."""
+    """Delete the topic's znodes, because every replica is deleted (``completeDeleteTopic``)."""
     context = work.context
     names = context.topics[topic]
     yield from work.write([kafka_zk_client.delete(state_path(name)) for name in names])

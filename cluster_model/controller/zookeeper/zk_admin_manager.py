@@ -1,8 +1,7 @@
-"""What an administrator asks of topics and configurations, and answers that wait until it is done (``AdminManager``).
+"""Admin requests about topics and configurations, and responses that wait for their effect (``AdminManager``).
 
-The writes are done by request handler threads, not the controller's event thread, which hears of them by its watches
-like any other change (``AdminZkClient``, ``ZkAdminManager``). Chosen: the answer goes out as soon as it is written;
-Kafka waits, up to the request's timeout, until its own metadata tells of it.
+The writes are done by request handler threads, not by the controller's event thread, which learns of them by its
+watches like of any other change (``AdminZkClient``, ``ZkAdminManager``).
 """
 
 from collections.abc import Callable, Generator, Mapping
@@ -57,7 +56,7 @@ Config = tuple[tuple[str, ConfigValue], ...]
 
 
 class Drawn(NamedTuple):
-    """What a topic gets by chance, drawn when it is asked for."""
+    """Random values of a new topic, drawn when the request arrives."""
 
     topic_id: int
     start: int
@@ -65,7 +64,7 @@ class Drawn(NamedTuple):
 
 
 class TopicRequests:
-    """One per broker."""
+    """Handles the admin requests about topics and configurations at one broker (``ZkAdminManager``)."""
 
     __slots__ = ("_answer", "_brokers", "_defaults", "_hands", "_known", "_profile")
 
@@ -78,9 +77,9 @@ class TopicRequests:
         known: Callable[[], tuple[int, ...]],
         answer: Callable[[int, Any, Any], None],
     ) -> None:
-        """``brokers`` are the live ones of the broker's metadata with their racks, ``known`` all that there are.
+        """``brokers`` returns the live brokers in the metadata with their racks, ``known`` all broker ids.
 
-        ``answer`` gets the node that asked about topics, its request and the response.
+        ``answer`` receives the node that sent a request about topics, the request and the response.
         """
         self._answer = answer
         self._profile = profile
@@ -90,19 +89,21 @@ class TopicRequests:
         self._known = known
 
     def begin(self, task: tuple[Any, ...]) -> Doing:
-        """The procedure of a request: (source, request, brokers, a :class:`Drawn` for each topic)."""
+        """Task of a request: (source, request, brokers, one :class:`Drawn` per topic)."""
         source, request, brokers, drawn = task
         if isinstance(request, CreateTopicsRequest):
-            made: list[CreatableTopicResult] = []
-            for topic, chance in zip(request.topics, drawn, strict=True):
-                made.append((yield from self._create(topic, brokers, chance, commits=not request.validate_only)))
-            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation, tuple(made)))
+            created: list[CreatableTopicResult] = []
+            for topic, random_values in zip(request.topics, drawn, strict=True):
+                created.append(
+                    (yield from self._create(topic, brokers, random_values, commits=not request.validate_only))
+                )
+            self._hands.do(self._answer, source, request, CreateTopicsResponse(request.correlation, tuple(created)))
         elif isinstance(request, DeleteTopicsRequest):
-            gone: list[AdminError] = []
+            deleted: list[AdminError] = []
             for name in request.topics:
                 done = yield from self._delete(name)
-                gone.append(done)
-            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation, tuple(gone)))
+                deleted.append(done)
+            self._hands.do(self._answer, source, request, DeleteTopicsResponse(request.correlation, tuple(deleted)))
         elif isinstance(request, CreatePartitionsRequest):
             grown: list[AdminError] = []
             for more in request.topics:
@@ -117,13 +118,13 @@ class TopicRequests:
             self._hands.send(source, IncrementalAlterConfigsResponse(request.correlation, tuple(changed)))
         elif isinstance(request, DescribeConfigsRequest):
             found: list[tuple[str, Config]] = []
-            for asked in request.topics:
-                (there,) = yield (kafka_zk_client.get(config_path(asked)),)
-                found.append((asked, there.data if there.ok else ()))
+            for topic_name in request.topics:
+                (node,) = yield (kafka_zk_client.get(config_path(topic_name)),)
+                found.append((topic_name, node.data if node.ok else ()))
             self._hands.send(source, DescribeConfigsResponse(request.correlation, tuple(found)))
 
     def task(self, source: int, request: Any, draw: Callable[[str, int], Drawn]) -> tuple[Any, ...]:
-        """What :meth:`begin` takes: all that the answer depends on besides ZooKeeper."""
+        """Return the task for :meth:`begin`: everything besides ZooKeeper that the response depends on."""
         brokers = self._brokers()
         drawn: tuple[Drawn, ...] = ()
         if isinstance(request, CreateTopicsRequest):
@@ -131,10 +132,10 @@ class TopicRequests:
         return (source, request, brokers, drawn)
 
     def _create(
-        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn, *, commits: bool
+        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], random_values: Drawn, *, commits: bool
     ) -> Generator[tuple[Any, ...], tuple[ZkResult, ...], CreatableTopicResult]:
-        """``commits``: or else only say what would come of it (``AdminZkClient.validateTopicCreate``)."""
-        placement, error, why = self._placement(topic, brokers, chance)
+        """Create a topic, or only validate without ``commits`` (``AdminZkClient.validateTopicCreate``)."""
+        placement, error, why = self._placement(topic, brokers, random_values)
         if error:
             return CreatableTopicResult(topic.name, error, why)
         if not is_legal(topic.name):
@@ -142,42 +143,44 @@ class TopicRequests:
         try:
             config = tuple((key, _typed("topic", self._profile, key, value)) for key, value in topic.config)
             TopicConfig.of(self._profile, {}, dict(config))
-        except ModelError as refused:
-            return CreatableTopicResult(topic.name, KafkaError.INVALID_CONFIG, str(refused))
-        taken = CreatableTopicResult(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, "there is a topic of that name")
-        (there,) = yield (kafka_zk_client.exists(topic_path(topic.name)),)
-        if there.ok:
+        except ModelError as error:
+            return CreatableTopicResult(topic.name, KafkaError.INVALID_CONFIG, str(error))
+        message = f"topic {topic.name} already exists"
+        taken = CreatableTopicResult(topic.name, KafkaError.TOPIC_ALREADY_EXISTS, message)
+        (existing,) = yield (kafka_zk_client.exists(topic_path(topic.name)),)
+        if existing.ok:
             return taken
         if commits:
             yield (kafka_zk_client.create(config_path(topic.name), config),)
             node = TopicNode(
-                chance.topic_id, tuple(ReplicaAssignment(index, each) for index, each in enumerate(placement))
+                random_values.topic_id,
+                tuple(ReplicaAssignment(index, replicas) for index, replicas in enumerate(placement)),
             )
-            (made,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
-            if not made.ok:
+            (created,) = yield (kafka_zk_client.create(topic_path(topic.name), node),)
+            if not created.ok:
                 return taken
         return CreatableTopicResult(topic.name, KafkaError.NONE, "", len(placement), len(placement[0]), config)
 
     def _placement(
-        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], chance: Drawn
+        self, topic: CreatableTopic, brokers: tuple[tuple[int, str], ...], random_values: Drawn
     ) -> tuple[tuple[tuple[int, ...], ...], KafkaError, str]:
         if topic.assignment:
-            if all(self._good(replicas) for replicas in topic.assignment):
+            if all(self._is_valid(replicas) for replicas in topic.assignment):
                 return topic.assignment, KafkaError.NONE, ""
-            return (), KafkaError.INVALID_REPLICA_ASSIGNMENT, "replicas must be different brokers of the cluster"
+            return (), KafkaError.INVALID_REPLICA_ASSIGNMENT, "replicas must be distinct brokers of the cluster"
         own = Configured("broker", self._profile.number, self._defaults)
         count = topic.partitions if topic.partitions != DEFAULT else own.number("num.partitions")
         factor = own.number("default.replication.factor") if topic.replication == DEFAULT else topic.replication
         if count < 1:
-            return (), KafkaError.INVALID_PARTITIONS, "a topic has at least one partition"
+            return (), KafkaError.INVALID_PARTITIONS, f"found {count} partitions, at least 1 is required"
         if not 1 <= factor <= len(brokers):
-            said = f"replication factor {factor} with {len(brokers)} live brokers"
-            return (), KafkaError.INVALID_REPLICATION_FACTOR, said
-        return self._spread(brokers, count, factor, chance.start, chance.shift), KafkaError.NONE, ""
+            message = f"found replication factor {factor}, allowed are 1 to {len(brokers)} (live brokers)"
+            return (), KafkaError.INVALID_REPLICATION_FACTOR, message
+        return self._spread(brokers, count, factor, random_values.start, random_values.shift), KafkaError.NONE, ""
 
-    def _good(self, replicas: tuple[int, ...]) -> bool:
+    def _is_valid(self, replicas: tuple[int, ...]) -> bool:
         known = self._known()
-        return bool(replicas) and len(set(replicas)) == len(replicas) and all(each in known for each in replicas)
+        return bool(replicas) and len(set(replicas)) == len(replicas) and all(broker in known for broker in replicas)
 
     @staticmethod
     def _spread(
@@ -188,30 +191,34 @@ class TopicRequests:
         return place(brokers, count, factor, start, shift, base)
 
     def _delete(self, topic: str) -> Verdict:
-        (there,) = yield (kafka_zk_client.exists(topic_path(topic)),)
-        if not there.ok:
-            return AdminError(topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+        (existing,) = yield (kafka_zk_client.exists(topic_path(topic)),)
+        if not existing.ok:
+            return AdminError(topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
         yield (kafka_zk_client.create(f"{DELETE_TOPICS}/{topic}"),)
         return AdminError(topic, KafkaError.NONE)
 
     def _grow(self, more: NewPartitions, brokers: tuple[tuple[int, str], ...], *, commits: bool) -> Verdict:
-        (there,) = yield (kafka_zk_client.get(topic_path(more.topic)),)
-        if not there.ok:
-            return AdminError(more.topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
-        node: TopicNode = there.data
+        (existing,) = yield (kafka_zk_client.get(topic_path(more.topic)),)
+        if not existing.ok:
+            return AdminError(more.topic, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
+        node: TopicNode = existing.data
         base = len(node.partitions)
         count = more.total - base
         if count <= 0:
-            said = f"the topic has {base} partitions, and can only get more"
-            return AdminError(more.topic, KafkaError.INVALID_PARTITIONS, said)
+            message = f"found {more.total} partitions requested, but the topic already has {base}"
+            return AdminError(more.topic, KafkaError.INVALID_PARTITIONS, message)
         first = node.partitions[0].replicas
         added = more.assignment
         if added:
-            if len(added) != count or not all(self._good(replicas) for replicas in added):
-                said = "one set of different brokers for each new partition is needed"
-                return AdminError(more.topic, KafkaError.INVALID_REPLICA_ASSIGNMENT, said)
+            if len(added) != count or not all(self._is_valid(replicas) for replicas in added):
+                message = "each new partition needs its own list of distinct brokers"
+                return AdminError(more.topic, KafkaError.INVALID_REPLICA_ASSIGNMENT, message)
         elif len(first) > len(brokers):
-            return AdminError(more.topic, KafkaError.INVALID_REPLICATION_FACTOR, "too few live brokers")
+            return AdminError(
+                more.topic,
+                KafkaError.INVALID_REPLICATION_FACTOR,
+                f"found {len(brokers)} live brokers, {len(first)} are required",
+            )
         else:
             start = continued(brokers, first)
             added = self._spread(brokers, count, len(first), start, start, base)
@@ -219,60 +226,60 @@ class TopicRequests:
             return AdminError(more.topic, KafkaError.NONE)
         assignments = tuple(ReplicaAssignment(base + index, replicas) for index, replicas in enumerate(added))
         grown = node._replace(partitions=node.partitions + assignments)
-        (written,) = yield (kafka_zk_client.put(topic_path(more.topic), grown, there.version),)
+        (written,) = yield (kafka_zk_client.put(topic_path(more.topic), grown, existing.version),)
         return AdminError(more.topic, KafkaError.NONE if written.ok else KafkaError.INVALID_REQUEST)
 
     def _alter(self, resource: AlterConfigsResource, *, commits: bool) -> Verdict:
         topic = resource.type == "topic"
         path = config_path(resource.name) if topic else broker_config_path(resource.name)
         if topic:
-            (there,) = yield (kafka_zk_client.exists(topic_path(resource.name)),)
-            if not there.ok:
-                return AdminError(resource.name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "there is no such topic")
+            (existing,) = yield (kafka_zk_client.exists(topic_path(resource.name)),)
+            if not existing.ok:
+                return AdminError(resource.name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "no such topic")
         else:
-            fixed = self._fixed(resource)
-            if fixed.error:
-                return fixed
-        (now,) = yield (kafka_zk_client.get(path),)
+            rejected = self._check_dynamic(resource)
+            if rejected.error:
+                return rejected
+        (current,) = yield (kafka_zk_client.get(path),)
         try:
             scope: Scope = "topic" if topic else "broker"
-            config = altered(scope, self._profile, now.data if now.ok else (), resource.configs)
+            config = altered(scope, self._profile, current.data if current.ok else (), resource.configs)
             TopicConfig.of(self._profile, {} if topic else dict(config), dict(config) if topic else {})
-        except ModelError as refused:
-            return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(refused))
+        except ModelError as error:
+            return AdminError(resource.name, KafkaError.INVALID_CONFIG, str(error))
         if not commits:
             return AdminError(resource.name, KafkaError.NONE)
-        yield (kafka_zk_client.put(path, config) if now.ok else kafka_zk_client.create(path, config),)
+        yield (kafka_zk_client.put(path, config) if current.ok else kafka_zk_client.create(path, config),)
         note = (resource.type, resource.name)
         yield (kafka_zk_client.create(f"{CONFIG_CHANGES}/config_change_", note, sequential=True),)
         return AdminError(resource.name, KafkaError.NONE)
 
-    def _fixed(self, resource: AlterConfigsResource) -> AdminError:
-        """Whether a broker may not be given these while it runs (``DynamicBrokerConfig.validate``).
+    def _check_dynamic(self, resource: AlterConfigsResource) -> AdminError:
+        """Check that settings of a broker can change at run time (``DynamicBrokerConfig.validate``).
 
-        Before 1.1 that is so of all but the rates of throttled replication (KIP-73, KIP-226).
+        Before 1.1 only the rates of throttled replication can (KIP-73, KIP-226).
         """
         for config in resource.configs:
             known = BROKER.get(config.key)
             if known is None or known.dynamic == "per-broker":
                 continue
             if not self._profile.dynamic_config:
-                said = "brokers' configurations change at run time since 1.1"
-                return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+                message = "dynamic broker configurations need Kafka 1.1 or later"
+                return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, message)
             if known.dynamic == "read-only" and config.operation != ConfigOperation.DELETE:
-                said = f"{config.key} cannot be changed while a broker runs"
-                return AdminError(resource.name, KafkaError.INVALID_REQUEST, said)
+                message = f"{config.key} is read-only while a broker runs"
+                return AdminError(resource.name, KafkaError.INVALID_REQUEST, message)
         if not self._profile.throttles:
-            said = "throttles came with 0.10.1"
-            return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, said)
+            message = "replication throttles need Kafka 0.10.1 or later"
+            return AdminError(resource.name, KafkaError.UNSUPPORTED_VERSION, message)
         return AdminError(resource.name, KafkaError.NONE)
 
 
 def altered(scope: Scope, profile: Profile, config: Config, changes: tuple[AlterableConfig, ...]) -> Config:
-    """A configuration with changes made to it, in order (KIP-339).
+    """Return a configuration with changes applied in order (KIP-339).
 
     Raises:
-        ModelError: a key that is unknown or that the release does not have, or a value that it does not take.
+        ModelError: an unknown key, a key that the release lacks, or an invalid value.
     """
     table: dict[str, ConfigValue] = dict(config)
     for key, value, operation in changes:
@@ -288,7 +295,7 @@ def altered(scope: Scope, profile: Profile, config: Config, changes: tuple[Alter
 
 
 def _typed(scope: Scope, profile: Profile, key: str, value: ConfigValue) -> ConfigValue:
-    """A value given as text in its key's own type."""
+    """Parse a value given as text by the type of its key."""
     check_release(scope, key, profile.number)
     known = SCOPES[scope].get(key)
     text = str(value)
@@ -297,21 +304,20 @@ def _typed(scope: Scope, profile: Profile, key: str, value: ConfigValue) -> Conf
     return check(scope, key, value)
 
 
-# Answers to requests about topics that wait until the controller's broker knows of what was done (ZooKeeper mode).
-#
-# ``DelayedCreatePartitions`` and ``DelayedDeleteTopics`` in the topic purgatory: new partitions need a leader in the
-# metadata of the broker that answers, a deleted topic must be gone from it. What is not so after the request's timeout
-# is REQUEST_TIMED_OUT, though it may still come. In KRaft mode no answer waits.
+# Responses to requests about topics, delayed until the controller's broker has the new metadata (ZooKeeper mode):
+# ``DelayedCreatePartitions`` and ``DelayedDeleteTopics`` in the topic purgatory. New partitions need a leader in the
+# metadata of the responding broker, a deleted topic must be gone from it. After the request's timeout the response is
+# REQUEST_TIMED_OUT, though the change may still happen. In KRaft mode no response waits.
 
 
 DELAYED: Final = "delayed topics"
-"""Name of the timer."""
+"""Name of the timer of delayed responses."""
 
 States = Mapping[str, PartitionState]
 
 
 class Delayed(NamedTuple):
-    """An answer that waits until ``deadline``."""
+    """A response that waits until ``deadline``."""
 
     source: int
     request: Any
@@ -320,19 +326,19 @@ class Delayed(NamedTuple):
 
 
 class DelayedTopicOperations:
-    """The delayed answers of one broker."""
+    """Delayed responses of one broker."""
 
     __slots__ = ("_alarm", "_port", "_states", "_waiting")
 
     def __init__(self, port: NodeContext, states: Callable[[], States]) -> None:
-        """``states`` is the broker's metadata cache."""
+        """``states`` returns the broker's metadata cache."""
         self._port = port
         self._states = states
         self._alarm = Alarm(port, DELAYED)
         self._waiting: list[Delayed] = []
 
     def answer(self, source: int, request: Any, response: Any) -> None:
-        """Answer CreateTopics, DeleteTopics or CreatePartitions, now or once the broker knows of it."""
+        """Respond to CreateTopics, DeleteTopics or CreatePartitions, at once or when the metadata shows the effect."""
         if request.timeout_us <= 0 or getattr(request, "validate_only", False):
             self._port.send(source, response)
             return
@@ -342,28 +348,28 @@ class DelayedTopicOperations:
         self.look()
 
     def look(self) -> None:
-        """The broker has perhaps learned something."""
+        """Send the responses whose effect the metadata shows by now."""
         if not self._waiting:
             return
         states = self._states()
         waiting, self._waiting = self._waiting, []
-        for each in waiting:
-            unseen = _unseen(each.request, each.response, states)
-            if unseen and each.deadline > self._port.now:
-                self._waiting.append(each)
+        for delayed in waiting:
+            unseen = _unseen(delayed.request, delayed.response, states)
+            if unseen and delayed.deadline > self._port.now:
+                self._waiting.append(delayed)
                 continue
             results = [
                 entry._replace(error=KafkaError.REQUEST_TIMED_OUT) if entry.name in unseen else entry
-                for entry in each.response.topics
+                for entry in delayed.response.topics
             ]
-            self._port.send(each.source, each.response._replace(topics=tuple(results)))
+            self._port.send(delayed.source, delayed.response._replace(topics=tuple(results)))
 
     def rang(self) -> None:
-        """The timer: some may have waited for too long."""
+        """Handle the timer: time out responses that have waited too long."""
         if self._alarm.rang():
             self.look()
             if self._waiting:
-                self._alarm.want(min(each.deadline for each in self._waiting))
+                self._alarm.want(min(delayed.deadline for delayed in self._waiting))
 
     def stopped(self) -> None:
         """The process died."""
@@ -382,8 +388,10 @@ class DelayedTopicOperations:
 
 
 def _unseen(request: Any, response: Any, states: States) -> list[str]:
-    """Topics of which the broker does not know yet what was done to them."""
-    totals = {each.topic: each.total for each in request.topics} if isinstance(request, CreatePartitionsRequest) else {}
+    """Topics whose change is not in the broker's metadata yet."""
+    totals = (
+        {topic.topic: topic.total for topic in request.topics} if isinstance(request, CreatePartitionsRequest) else {}
+    )
     found = []
     for entry in response.topics:
         if entry.error:
@@ -400,5 +408,5 @@ def _unseen(request: Any, response: Any, states: States) -> list[str]:
 def _all_led(entry: AdminError | CreatableTopicResult, totals: Mapping[str, int], states: States) -> bool:
     """Whether every partition of a topic has a leader (``DelayedCreatePartitions.isMissingLeader``)."""
     count = entry.partitions if isinstance(entry, CreatableTopicResult) else totals[entry.name]
-    known = [states.get(f"{entry.name}-{number}") for number in range(count)]
+    known = [states.get(f"{entry.name}-{index}") for index in range(count)]
     return all(state is not None and state.leader != NOBODY for state in known)

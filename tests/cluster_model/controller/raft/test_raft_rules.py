@@ -491,7 +491,7 @@ def test_two_leaders_of_one_epoch_cannot_both_write(snapshot: SnapshotAssertion)
     with pytest.raises(ValueError, match="2 wrote") as caught:
         store.append(1, B, 1, ("y",), control=False)
     assert str(caught.value) == snapshot
-    with pytest.raises(ValueError, match="at 5") as caught:
+    with pytest.raises(ValueError, match="offset 5") as caught:
         store.append(1, A, 5, ("y",), control=False)
     assert str(caught.value) == snapshot
 
