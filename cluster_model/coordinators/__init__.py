@@ -3,5 +3,6 @@
 group: consumer groups of the classic and the consumer protocol.
 transaction: transactions.
 
-Their state is an internal topic. They build on broker and protocol and know neither clients nor control planes.
+The state of each is an internal topic. They build on broker and protocol, and are independent of clients and control
+planes.
 """

@@ -1,10 +1,10 @@
 """The group coordinator of a broker.
 
-group_coordinator: the requests it answers, and the internal topic that it has made when it is missing.
+group_coordinator: the requests it handles, and the creation of missing internal topics.
 group_metadata: a group, its members, its offsets, its records and its settings.
 group_metadata_manager: all groups of a coordinator, loaded from __consumer_offsets.
-membership and offset_commits: the classic protocol, rebalances with the members that cause them.
-consumer_group_manager: groups of the consumer protocol, which consumer_protocol decides about.
+membership and offset_commits: the classic protocol: rebalances, members and commits.
+consumer_group_manager: groups of the consumer protocol, whose rules are in consumer_protocol.
 consumer_groups_tool: the tables and resets of kafka-consumer-groups.sh.
 """
 

@@ -1,7 +1,7 @@
-"""The groups of the consumer protocol in one coordinator (``GroupMetadataManager`` in its ``CoordinatorRuntime``).
+"""Groups of the consumer protocol in one coordinator (``GroupMetadataManager`` in its ``CoordinatorRuntime``).
 
-What a heartbeat changes holds in memory once the leader's log has it, and is answered once every in-sync replica has
-it; so is every later heartbeat, whether it changes anything or not. An answer that waits for longer than
+The changes of a heartbeat apply in memory once the leader's log has them, and are answered once every in-sync replica
+has them; so is every later heartbeat, whether it changes anything or not. A response that waits longer than
 ``offsets.commit.timeout.ms`` is COORDINATOR_NOT_AVAILABLE.
 """
 
@@ -62,16 +62,16 @@ from cluster_model.spec.cluster_spec import OFFSETS
 NONE: Final = KafkaError.NONE
 WAKE: Final = "modern groups"
 Verdicts = tuple[tuple[str, int], ...]
-"""(partition, error) each."""
+"""(partition, error) pairs."""
 
 FOREVER_US: Final = 100 * 365 * 86_400 * 1_000_000
-"""A write is not given up: its answer is, see the module."""
+"""Timeout of writes: they never time out; their responses do, see the module."""
 RETRY_US: Final = 500_000
-"""A member that could not be dropped is tried again after this (``CoordinatorRuntime``)."""
+"""Pause before the removal of a member is retried (``CoordinatorRuntime``)."""
 
 
 class _Waiting(NamedTuple):
-    """An answer that waits until what it tells is replicated."""
+    """A response that waits until its changes are replicated."""
 
     source: int
     until: int
@@ -79,19 +79,19 @@ class _Waiting(NamedTuple):
 
 
 class _Write(NamedTuple):
-    """Records on their way to the replicas."""
+    """Records that are being replicated."""
 
     group_id: str
     serial: int
     number: int
-    """Of the partition."""
+    """Index of the partition."""
     records: tuple[ModernRecord, ...]
     client: str
-    """Whose heartbeat brought a new target assignment; empty for none."""
+    """Client whose heartbeat caused a new target assignment; empty for none."""
 
 
 class ModernGroups:
-    """Groups by id, in the order in which they came here."""
+    """Groups of the consumer protocol by id, in order of creation at this coordinator."""
 
     __slots__ = (
         "_alarm", "_appending", "_config", "_deletions", "_emit", "_known", "_port", "_registry", "_rules", "_serial",
@@ -115,14 +115,14 @@ class ModernGroups:
         self._emit = emit
         self._rules = Heartbeats(config, uuid, compile_pattern)
         self.on_new: Callable[[], object] = list
-        """Told of a new group, which may have offsets that expire."""
+        """Called for a new group, whose offsets may expire."""
         self.groups: dict[str, ModernGroup] = {}
         self._writes: dict[int, _Write] = {}
         self._waiting: dict[int, list[_Waiting]] = {}
-        """Token of a write → who is answered when it is over."""
+        """Token of a write → responses that wait for its end."""
         self._token = 0
         self._appending = 0
-        """Token of the write that is just being made."""
+        """Token of the write that is just being appended."""
         self._serial = 0
         self._deletions = 0
         self._known = TopicsImage(UNSEEN, {})
@@ -135,20 +135,20 @@ class ModernGroups:
     # -- heartbeats -------------------------------------------------------------------------------------------------
 
     def heartbeat(self, source: int, request: ConsumerGroupHeartbeatRequest) -> None:
-        """ConsumerGroupHeartbeat."""
-        error = self._refused(request)
+        """Handle ConsumerGroupHeartbeat."""
+        error = self._request_error(request)
         if error:
             self._port.send(source, ConsumerGroupHeartbeatResponse(request.correlation, error))
             return
         group = self.groups.get(request.group_id) or self._new(request.group_id)
-        verdict = self._rules.heartbeat(group, source, request, self._topics())
-        self._conclude(group, source, request, verdict)
-        member_id = verdict.response.member_id
+        result = self._rules.heartbeat(group, source, request, self._topics())
+        self._conclude(group, source, request, result)
+        member_id = result.response.member_id
         if request.member_epoch >= JOIN and member_id in group.members:
             group.heard_of(member_id, self._port.now + self._config.session_us)
         self._wake()
 
-    def _refused(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
+    def _request_error(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
         if not self._config.enabled:
             return KafkaError.UNSUPPORTED_VERSION
         error = self._rules.invalid(request) or self._registry.status(request.group_id)
@@ -165,7 +165,7 @@ class ModernGroups:
         return ModernGroup(group_id, self._serial)
 
     def _topics(self) -> TopicsImage:
-        """What topics there are by the broker's metadata cache; counted anew when that has changed."""
+        """Topics in the broker's metadata cache; counted again after a change."""
         states = self._tenants.states
         version = (self._deletions, len(states))
         if self._known.version != version:
@@ -177,23 +177,23 @@ class ModernGroups:
         return self._known
 
     def _conclude(
-        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, verdict: HeartbeatResult
+        self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, result: HeartbeatResult
     ) -> None:
-        """Write what is to be written, and answer when that, and all before it, is replicated."""
+        """Write the records of a heartbeat, and respond when they and all earlier ones are replicated."""
         number = self._registry.partition_of(group.group_id)
-        answer = _Waiting(source, self._port.now + self._config.write_timeout_us, verdict.response)
-        if verdict.response.error:
-            self._port.send(source, verdict.response)
-        elif verdict.records:
-            client = (request.client_id or verdict.response.member_id) if verdict.assigned else ""
-            self._write(group, verdict.records, answer, client)
+        answer = _Waiting(source, self._port.now + self._config.write_timeout_us, result.response)
+        if result.response.error:
+            self._port.send(source, result.response)
+        elif result.records:
+            client = (request.client_id or result.response.member_id) if result.assigned else ""
+            self._write(group, result.records, answer, client)
         else:
             group.seen = self._known.version
-            before = [token for token, write in self._writes.items() if write.number == number]
-            if before:
-                self._waiting.setdefault(before[-1], []).append(answer)
+            earlier = [token for token, write in self._writes.items() if write.number == number]
+            if earlier:
+                self._waiting.setdefault(earlier[-1], []).append(answer)
             else:
-                self._port.send(source, verdict.response)
+                self._port.send(source, result.response)
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
@@ -204,10 +204,10 @@ class ModernGroups:
         token = self._appending = self._token
         number = self._registry.partition_of(group.group_id)
         texts = [encode(record) for record in records]
-        begins = group.group_id not in self.groups
-        if begins:
+        is_new = group.group_id not in self.groups
+        if is_new:
             self.groups[group.group_id] = group
-            texts += self._instead_of(group.group_id)
+            texts += self._classic_tombstone(group.group_id)
         self._writes[token] = _Write(group.group_id, group.serial, number, records, client)
         if answer is not None:
             self._waiting[token] = [answer]
@@ -216,16 +216,16 @@ class ModernGroups:
         if token in self._writes:
             self._apply(self._writes[token])
         classic = self._registry.groups.get(group.group_id)
-        if begins and classic is not None and group.group_id in self.groups:
+        if is_new and classic is not None and group.group_id in self.groups:
             classic.generation, classic.protocol_type = 0, ""
 
-    def _instead_of(self, group_id: str) -> list[str]:
-        """A classic group of that name, which is empty, ends here; what it has committed stays."""
+    def _classic_tombstone(self, group_id: str) -> list[str]:
+        """Tombstone of an empty classic group of that name, which this group replaces; its commits remain."""
         classic = self._registry.groups.get(group_id)
         return [] if classic is None or not classic.generation else [encode_classic(GroupRecord(group_id, None))]
 
     def _apply(self, write: _Write) -> None:
-        """The leader's log has it: it counts from here on."""
+        """Apply a write that the leader's log has."""
         group = self.groups.get(write.group_id)
         if group is None or group.serial != write.serial:
             return
@@ -240,7 +240,7 @@ class ModernGroups:
             self._emit(GroupRebalanced(self._port.now, write.client, group.group_id, count, detail))
 
     def appended(self, token: int, error: KafkaError) -> None:
-        """The last word on a write."""
+        """Handle the final result of a write."""
         write = self._writes.pop(token)
         if token == self._appending:
             self._appending = 0
@@ -261,13 +261,13 @@ class ModernGroups:
 
     def _wake(self) -> None:
         times = [group.due() for group in self.groups.values()]
-        times += [each.until for waiting in self._waiting.values() for each in waiting]
+        times += [response.until for waiting in self._waiting.values() for response in waiting]
         times = [at for at in times if at >= 0]
         if times:
             self._alarm.want(min(times))
 
     def on_timer(self, timer: Payload) -> bool:
-        """Somebody may be gone, or have waited for long enough; False if the timer is another's."""
+        """Handle the timer of sessions and response timeouts; False if the timer is another one."""
         if timer[0] != WAKE:
             return False
         if self._alarm.rang():
@@ -277,10 +277,10 @@ class ModernGroups:
     def _rang(self) -> None:
         now = self._port.now
         for token, waiting in self._waiting.items():
-            self._waiting[token] = [each for each in waiting if each.until > now]
-            for each in waiting:
-                if each.until <= now:
-                    self._answer(each, KafkaError.COORDINATOR_NOT_AVAILABLE)
+            self._waiting[token] = [response for response in waiting if response.until > now]
+            for response in waiting:
+                if response.until <= now:
+                    self._answer(response, KafkaError.COORDINATOR_NOT_AVAILABLE)
         for group in list(self.groups.values()):
             for member_id in group.overdue(now):
                 group.revocations.pop(member_id, None)
@@ -291,28 +291,28 @@ class ModernGroups:
     # -- offsets, and other requests --------------------------------------------------------------------------------
 
     def may_commit(self, request: OffsetCommitRequest) -> KafkaError | None:
-        """Whether a commit is a member's of today; None: no such group."""
+        """Check a commit of a member; None: no such group."""
         return may_commit(self.groups.get(request.group_id), request)
 
     def may_commit_in_transaction(self, request: TxnOffsetCommitRequest) -> KafkaError | None:
-        """The same for a transaction's."""
+        """Check a commit in a transaction; None: no such group."""
         return may_commit_in_transaction(self.groups.get(request.group_id), request)
 
     def may_fetch(self, request: OffsetFetchRequest) -> KafkaError:
-        """Whether somebody may ask what is committed."""
+        """Check a fetch of committed offsets."""
         return may_fetch(self.groups.get(request.group_id), request)
 
     def unknown(self, version: int) -> KafkaError:
-        """What a member of no group is told of its commit."""
+        """Error of a commit to an unknown group by a member."""
         return unknown(version) if self._config.enabled else KafkaError.ILLEGAL_GENERATION
 
     def occupied(self, group_id: str) -> bool:
-        """Whether a group of this protocol has members: then its name is not to be had for another one."""
+        """Whether a group of this protocol has members, so that no other group can take its name."""
         group = self.groups.get(group_id)
         return group is not None and group.state is not ModernState.EMPTY
 
     def spared(self, group_id: str, verdicts: Verdicts) -> Verdicts:
-        """OffsetDelete's verdicts: not for topics that a member subscribes to."""
+        """Return OffsetDelete's results, with an error for topics that a member subscribes to."""
         group = self.groups.get(group_id)
         subscribed = [topic for topic, _count in group.topics] if group is not None and group.members else []
         found = [
@@ -322,7 +322,7 @@ class ModernGroups:
         return tuple(found)
 
     def described(self, group_id: str, *, classic: bool) -> DescribedGroup | None:
-        """What an administrator is told, as of no group who asks for ``classic`` ones; None: there is no such group."""
+        """Describe a group for an administrator; Dead if ``classic`` groups are requested, None if unknown."""
         group = self.groups.get(group_id)
         if group is None:
             return None
@@ -331,11 +331,11 @@ class ModernGroups:
         )
 
     def _describe(self, source: int, request: ConsumerGroupDescribeRequest) -> None:
-        """ConsumerGroupDescribe."""
-        found = tuple([self._told_of(group_id) for group_id in request.groups])
+        """Handle ConsumerGroupDescribe."""
+        found = tuple([self._describe_one(group_id) for group_id in request.groups])
         self._port.send(source, ConsumerGroupDescribeResponse(request.correlation, found))
 
-    def _told_of(self, group_id: str) -> DescribedConsumerGroup:
+    def _describe_one(self, group_id: str) -> DescribedConsumerGroup:
         error = self._registry.status(group_id) if self._config.enabled else KafkaError.UNSUPPORTED_VERSION
         group = self.groups.get(group_id)
         if error or group is None:
@@ -343,12 +343,14 @@ class ModernGroups:
         return described_in_full(group, self._config.assignors[0])
 
     def listed(self) -> tuple[ListedGroup, ...]:
-        """The groups."""
-        found = [ListedGroup(each.group_id, CONSUMER_PROTOCOL, each.state, CONSUMER) for each in self.groups.values()]
+        """List the groups."""
+        found = [
+            ListedGroup(group.group_id, CONSUMER_PROTOCOL, group.state, CONSUMER) for group in self.groups.values()
+        ]
         return tuple(found)
 
     def expired(self, group_id: str, now: int, retention_us: int) -> list[str] | None:
-        """Partitions whose commits are kept no longer: by their age, where nobody subscribes; None: no such group."""
+        """Partitions with expired commits, by age and without subscribed topics; None: no such group."""
         group = self.groups.get(group_id)
         if group is None:
             return None
@@ -357,7 +359,7 @@ class ModernGroups:
         return offsets.expired(now, retention_us, lambda value: value.committed_us, kept)
 
     def dismiss(self, group_id: str) -> None:
-        """An empty group goes: it is deleted, or its name is wanted by a classic one."""
+        """Remove an empty group: it is deleted, or a classic group takes its name."""
         group = self.groups.pop(group_id, None)
         if group is not None:
             kinds = (TARGET_EPOCH, TOPICS, EPOCH)
@@ -365,20 +367,20 @@ class ModernGroups:
             self._tenants.write(f"{OFFSETS}-{self._registry.partition_of(group_id)}", tuple(texts))
 
     def clean(self) -> None:
-        """Groups without members and without offsets go."""
+        """Remove groups without members and without offsets."""
         for group_id, group in list(self.groups.items()):
             holder = self._registry.groups.get(group_id)
             if not group.members and (holder is None or holder.offsets.empty):
                 self.dismiss(group_id)
 
     def deleted(self) -> None:
-        """A partition is gone from the broker's metadata."""
+        """A partition was removed from the broker's metadata."""
         self._deletions += 1
 
-    # -- a tenant's life --------------------------------------------------------------------------------------------
+    # -- coordinator lifecycle----------------------------------------------------------------------------------------
 
     def loaded(self, records: Iterable[ModernRecord]) -> None:
-        """What a partition's log says, in its order."""
+        """Restore groups from the records of a partition, in log order."""
         found: dict[str, ModernGroup] = {}
         for record in records:
             if record.group_id not in found:
@@ -391,12 +393,12 @@ class ModernGroups:
         self._wake()
 
     def resigned(self, number: int) -> None:
-        """A partition is led by somebody else; who waits for a write is told when that is given up."""
+        """Forget the groups of a partition that another broker leads; writes in progress are answered on failure."""
         for group_id in [each for each in self.groups if self._registry.partition_of(each) == number]:
             del self.groups[group_id]
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """The process died; its memory is lost."""
         self.groups.clear()
         self._writes.clear()
         self._waiting.clear()

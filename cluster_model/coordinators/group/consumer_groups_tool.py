@@ -9,9 +9,9 @@ from cluster_model.protocol.group_messages import DescribedGroup, DescribedMembe
 
 Row = tuple[str, ...]
 Table = list[Row]
-"""The headings, and the rows below them."""
+"""Column headings, followed by the rows."""
 HostNames = Callable[[int], str]
-"""What a node is called."""
+"""Function from node id to host name."""
 
 MISSING: Final = "-"
 OFFSET_COLUMNS: Final = (
@@ -25,7 +25,7 @@ _REBALANCING: Final = (GroupState.PREPARING.value, GroupState.COMPLETING.value, 
 
 
 def warning(group: DescribedGroup) -> str:
-    """What the tool says on stderr of a group's state; empty of one that is Stable."""
+    """Message of the tool on stderr about a group's state; empty if the group is Stable."""
     name = group.group_id
     if group.state == GroupState.DEAD:
         return f"Error: Consumer group '{name}' does not exist."
@@ -35,45 +35,45 @@ def warning(group: DescribedGroup) -> str:
 
 
 def place(partition: str) -> tuple[str, int]:
-    """Topic and number of a partition."""
+    """Topic and index of a partition."""
     topic, _dash, number = partition.rpartition("-")
     return topic, int(number)
 
 
 def by_number(partitions: Iterable[str]) -> list[str]:
-    """In the tool's order: by their numbers, and by topic where those are the same."""
+    """Sort as the tool does: by partition index, then by topic."""
     return sorted(partitions, key=lambda partition: place(partition)[::-1])
 
 
 def _assigned(group: DescribedGroup) -> list[DescribedMember]:
-    """Members that have anything, those with most first."""
-    having = [member for member in group.members if member.assignment.partitions]
-    return sorted(having, key=lambda member: -len(member.assignment.partitions))
+    """Members with partitions, those with most first."""
+    assigned = [member for member in group.members if member.assignment.partitions]
+    return sorted(assigned, key=lambda member: -len(member.assignment.partitions))
 
 
 def partitions_of(group: DescribedGroup, committed: Iterable[str]) -> list[str]:
-    """Every partition that the table of offsets has a row for, each once, in its order."""
-    given = [each for member in _assigned(group) for each in by_number(member.assignment.partitions)]
+    """Partitions with a row in the table of offsets, in its order, without duplicates."""
+    given = [partition for member in _assigned(group) for partition in by_number(member.assignment.partitions)]
     return [*dict.fromkeys([*given, *by_number(committed)])]
 
 
 def offset_table(
     group: DescribedGroup, committed: Mapping[str, int], ends: Mapping[str, int], named: HostNames
 ) -> Table:
-    """``--describe``: members' partitions, then those that are only committed. LAG may be negative.
+    """Table of ``--describe``: members' partitions, then partitions with commits only. LAG may be negative.
 
-    ``committed`` and ``ends`` lack what is not known; -1 is as good as not known.
+    ``committed`` and ``ends`` lack unknown partitions; -1 also means unknown.
     """
     rows: Table = [OFFSET_COLUMNS]
     seen: dict[str, None] = {}
     for member in _assigned(group):
-        who = (member.member_id, f"/{named(member.host)}", member.client_id)
+        consumer = (member.member_id, f"/{named(member.host)}", member.client_id)
         for partition in by_number(member.assignment.partitions):
             seen[partition] = None
-            rows.append((*_offsets(group.group_id, partition, committed, ends), *who))
-    nobody = (MISSING, MISSING, MISSING)
+            rows.append((*_offsets(group.group_id, partition, committed, ends), *consumer))
+    no_consumer = (MISSING, MISSING, MISSING)
     rows += [
-        (*_offsets(group.group_id, partition, committed, ends), *nobody)
+        (*_offsets(group.group_id, partition, committed, ends), *no_consumer)
         for partition in by_number(committed)
         if partition not in seen
     ]
@@ -92,13 +92,13 @@ def _known(offset: int) -> str:
 
 
 def member_table(group: DescribedGroup, named: HostNames, *, verbose: bool) -> Table:
-    """``--members``; static members have a column of their own where there are any, ``verbose`` their partitions."""
+    """Table of ``--members``, with a column of instance ids if any member is static; ``verbose`` adds assignments."""
     static = any(member.group_instance_id for member in group.members)
     instance = ("GROUP-INSTANCE-ID",) if static else ()
     shares = ("ASSIGNMENT",) if verbose else ()
     rows: Table = [("GROUP", "CONSUMER-ID", *instance, "HOST", "CLIENT-ID", "#PARTITIONS", *shares)]
     for member in sorted(group.members, key=lambda member: -len(member.assignment.partitions)):
-        has = member.assignment.partitions
+        assigned = member.assignment.partitions
         rows.append(
             (
                 group.group_id,
@@ -106,15 +106,15 @@ def member_table(group: DescribedGroup, named: HostNames, *, verbose: bool) -> T
                 *((member.group_instance_id or MISSING,) if static else ()),
                 f"/{named(member.host)}",
                 member.client_id,
-                str(len(has)),
-                *((_share(has),) if verbose else ()),
+                str(len(assigned)),
+                *((_share(assigned),) if verbose else ()),
             )
         )
     return rows
 
 
 def _share(partitions: Iterable[str]) -> str:
-    """``orders(0,1), payments(0)``."""
+    """Format an assignment: ``orders(0,1), payments(0)``."""
     topics: dict[str, list[int]] = {}
     for topic, number in sorted(map(place, partitions)):
         topics.setdefault(topic, []).append(number)
@@ -122,21 +122,21 @@ def _share(partitions: Iterable[str]) -> str:
 
 
 def state_table(group: DescribedGroup, coordinator: int, named: HostNames) -> Table:
-    """``--state``."""
-    who = MISSING if coordinator < 0 else f"{named(coordinator)} ({coordinator})"
+    """Table of ``--state``."""
+    host = MISSING if coordinator < 0 else f"{named(coordinator)} ({coordinator})"
     return [
         STATE_COLUMNS,
-        (group.group_id, who, group.protocol or MISSING, str(group.state), str(len(group.members))),
+        (group.group_id, host, group.protocol or MISSING, str(group.state), str(len(group.members))),
     ]
 
 
 def list_table(groups: Iterable[ListedGroup]) -> Table:
-    """``--list --state``, by name."""
+    """Table of ``--list --state``, sorted by name."""
     return [LIST_COLUMNS, *sorted((group.group_id, str(group.state)) for group in groups)]
 
 
 def reset_table(group_id: str, offsets: Mapping[str, int]) -> Table:
-    """What ``--reset-offsets`` says that it does, or would do."""
+    """Table of ``--reset-offsets``, for a dry run and for an executed reset alike."""
     rows: Table = [RESET_COLUMNS]
     for partition in sorted(offsets, key=place):
         topic, number = place(partition)
@@ -145,20 +145,19 @@ def reset_table(group_id: str, offsets: Mapping[str, int]) -> Table:
 
 
 def aligned(rows: Sequence[Row]) -> list[str]:
-    """A table as lines, each column as wide as it needs."""
+    """Format a table as lines, with columns as wide as needed."""
     if not rows:
         return []
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return ["  ".join(f"{word:<{width}}" for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
-# Where ``kafka-consumer-groups.sh --reset-offsets`` moves a group (``ConsumerGroupCommand.prepareOffsetsToReset``).
-#
-# KIP-122 (0.11). Pure rules: what a strategy has to know of a partition, and the offset that it gives.
+# Rules of ``kafka-consumer-groups.sh --reset-offsets`` (``ConsumerGroupCommand.prepareOffsetsToReset``, KIP-122, 0.11).
+# Pure: the inputs that a strategy needs for a partition, and the offset that it returns.
 
 
 class Strategy(Enum):
-    """The tool's options, with underscores."""
+    """Reset strategies: the tool's options, with underscores."""
 
     TO_EARLIEST = "to_earliest"
     TO_LATEST = "to_latest"
@@ -171,28 +170,28 @@ class Strategy(Enum):
 
     @property
     def by_time(self) -> bool:
-        """Whether it goes by the records' timestamps."""
+        """Whether the strategy uses the records' timestamps."""
         return self in (Strategy.TO_DATETIME, Strategy.BY_DURATION)
 
     @property
     def needs_committed(self) -> bool:
-        """Whether it begins at what is committed."""
+        """Whether the strategy starts from the committed offset."""
         return self in (Strategy.TO_CURRENT, Strategy.SHIFT_BY)
 
     @property
     def needs_start(self) -> bool:
-        """Whether it has to know where the log begins."""
+        """Whether the strategy needs the log start offset."""
         return self in (Strategy.TO_EARLIEST, Strategy.TO_OFFSET, Strategy.SHIFT_BY, Strategy.FROM_FILE)
 
 
 class ResetError(ValueError):
-    """The whole command fails (``IllegalArgumentException``)."""
+    """Failure of the whole command (``IllegalArgumentException``)."""
 
 
 class PartitionOffsets(NamedTuple):
-    """What there is to know of a partition; -1 for what is not known, or is not there.
+    """Known offsets of a partition, -1 for unknown or missing ones.
 
-    ``found`` is the first offset with a timestamp that is late enough, -1 where all records are older.
+    ``found`` is the first offset whose timestamp is late enough, -1 if all records are older.
     """
 
     committed: int = -1
@@ -202,24 +201,24 @@ class PartitionOffsets(NamedTuple):
 
 
 class Reset(NamedTuple):
-    """The new offset, and what the tool warns of."""
+    """New offset of a partition, and the tool's warning."""
 
     offset: int
     warning: str = ""
 
 
 def refusal(group_id: str, state: str) -> str:
-    """Why a group in this state is left alone, by the tool's words; empty where it has no members."""
+    """Why the tool does not reset a group in this state, in its own wording; empty if the group is inactive."""
     if state in (GroupState.EMPTY, GroupState.DEAD):
         return ""
     return f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."
 
 
 def new_offset(strategy: Strategy, partition: str, value: int, known: PartitionOffsets) -> Reset:
-    """Where the strategy moves a partition; ``value`` is its number, or that of the partition's line in the file.
+    """Return the offset to which a strategy resets a partition; ``value`` is its argument, or that in the file.
 
     Raises:
-        ResetError: a shift of what was never committed.
+        ResetError: a shift without a committed offset.
     """
     if strategy is Strategy.TO_EARLIEST:
         return Reset(known.start)
@@ -228,7 +227,7 @@ def new_offset(strategy: Strategy, partition: str, value: int, known: PartitionO
     if strategy is Strategy.TO_CURRENT:
         return Reset(known.end if known.committed < 0 else known.committed)
     if strategy.by_time:
-        return Reset(known.found) if known.found >= 0 else Reset(known.end, _no_such_time(partition))
+        return Reset(known.found) if known.found >= 0 else Reset(known.end, _no_timestamp_warning(partition))
     if strategy is Strategy.SHIFT_BY:
         if known.committed < 0:
             reason = "since there is no current committed offset"
@@ -241,7 +240,7 @@ _CLAMPED: Final = "New offset ({}) is {} than {} offset for topic partition {}. 
 
 
 def _in_range(partition: str, offset: int, known: PartitionOffsets) -> Reset:
-    """``checkOffsetsRange``: the end first."""
+    """Limit an offset to the log's range, the end first (``checkOffsetsRange``)."""
     if offset > known.end:
         return Reset(known.end, _CLAMPED.format(offset, "higher", "latest", partition, known.end))
     if offset < known.start:
@@ -249,6 +248,6 @@ def _in_range(partition: str, offset: int, known: PartitionOffsets) -> Reset:
     return Reset(offset)
 
 
-def _no_such_time(partition: str) -> str:
+def _no_timestamp_warning(partition: str) -> str:
     topic, number = place(partition)
     return f"Warn: Partition {number} from topic {topic} is empty. Falling back to latest known offset."

@@ -1,7 +1,7 @@
 """A broker's group coordinator, for its partitions of ``__consumer_offsets`` (``GroupCoordinator``).
 
-It is a tenant of its broker. What it knows of a group is in that partition's log and, between two generations, in its
-memory only: a rebalance under way dies with it. A new coordinator reads the log before it answers.
+It is hosted by its broker. The state of a group is in the log of its partition and, between two generations, in memory
+only: a rebalance in progress is lost with the coordinator. A new coordinator reads the log before it handles requests.
 """
 
 from collections.abc import Callable, Container, Iterable, Mapping
@@ -67,16 +67,15 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition, template
 
-# A broker that is asked for a coordinator has the topic made that it lacks (``AutoTopicCreationManager``).
-#
-# It asks the controller that it knows of by a CreateTopics of its own, for one topic at most once at a time. The client
-# gets COORDINATOR_NOT_AVAILABLE and asks again. In KRaft mode the request goes the way of an
-# administrator's, in an envelope; in ZooKeeper mode to the controller's broker. Chosen: so in all versions, where
-# brokers up to 2.7 wrote to ZooKeeper themselves.
+# Creation of a missing internal topic by a broker that is asked for a coordinator (``AutoTopicCreationManager``). It
+# sends its own CreateTopics to the controller that it knows, for one topic at most one at a time. The client gets
+# COORDINATOR_NOT_AVAILABLE and retries. In KRaft mode the request is forwarded in an envelope like an administrator's;
+# in ZooKeeper mode it goes to the controller's broker. Simplification: so in all versions, though brokers up to 2.7
+# wrote to ZooKeeper themselves.
 
 
 class _PendingCreation(NamedTuple):
-    """A request under way, and until when it is waited for."""
+    """A CreateTopics request in flight, and its deadline."""
 
     controller: int
     correlation: int
@@ -84,9 +83,9 @@ class _PendingCreation(NamedTuple):
 
 
 class TopicMaker:
-    """One broker's."""
+    """Creates missing internal topics for one broker (``AutoTopicCreationManager``)."""
 
-    __slots__ = ("_asked", "_config", "_controller", "_correlation", "_partitions", "_port", "_profile", "_tenants")
+    __slots__ = ("_config", "_controller", "_correlation", "_partitions", "_pending", "_port", "_profile", "_tenants")
 
     def __init__(
         self,
@@ -97,68 +96,68 @@ class TopicMaker:
         partitions: Mapping[str, int],
         controller: Callable[[], int],
     ) -> None:
-        """``partitions`` is how many each topic is to have; ``controller`` tells who is asked, or NOBODY."""
+        """``partitions``: partition count of each topic; ``controller`` returns the target of requests, or NOBODY."""
         self._port = port
         self._profile = profile
         self._config = config
         self._tenants = tenants
         self._partitions = partitions
         self._controller = controller
-        self._asked: dict[str, _PendingCreation] = {}
+        self._pending: dict[str, _PendingCreation] = {}
         self._correlation = 0
 
     def look(self, topic: str) -> None:
-        """Have a topic made if the metadata cache lists none of its partitions.
+        """Create a topic if the metadata cache lists none of its partitions.
 
-        Nothing is asked for while a request is under way, no controller is known, or the version has no such topic.
+        No request is sent while one is in flight, while no controller is known, or if the version has no such topic.
         """
         states = self._tenants.states
         if any(f"{topic}-{number}" in states for number in range(self._partitions[topic])):
             return
         now, controller = self._port.now, self._controller()
-        asked = self._asked.get(topic)
-        if controller == NOBODY or (asked is not None and now < asked.until):
+        pending = self._pending.get(topic)
+        if controller == NOBODY or (pending is not None and now < pending.until):
             return
         if topic != OFFSETS and not self._profile.transactions:
             return
         self._correlation += 1
         timeout_us = Configured("broker", self._profile.number, self._config).us("request.timeout.ms")
-        self._asked[topic] = _PendingCreation(controller, self._correlation, now + timeout_us)
-        request = CreateTopicsRequest(self._correlation, (self._wanted(topic),), timeout_us)
+        self._pending[topic] = _PendingCreation(controller, self._correlation, now + timeout_us)
+        request = CreateTopicsRequest(self._correlation, (self._creatable(topic),), timeout_us)
         self._port.send(controller, request)
 
-    def _wanted(self, topic: str) -> CreatableTopic:
-        wanted = template(topic, self._profile, self._config, len(self._tenants.metadata.live))
-        config = tuple([(key, _text(value)) for key, value in wanted.config.items()])
-        return CreatableTopic(topic, self._partitions[topic], wanted.replication, config=config)
+    def _creatable(self, topic: str) -> CreatableTopic:
+        spec = template(topic, self._profile, self._config, len(self._tenants.metadata.live))
+        config = tuple([(key, _text(value)) for key, value in spec.config.items()])
+        return CreatableTopic(topic, self._partitions[topic], spec.replication, config=config)
 
     def answered(self, _source: int, response: CreateTopicsResponse) -> None:
-        """Made or refused: either way it may be asked for again, as when there were too few brokers (KIP-115)."""
-        self._drop(lambda asked: asked.correlation == response.correlation)
+        """Handle a response; created or not, the topic can be requested again, as with too few brokers (KIP-115)."""
+        self._drop(lambda pending: pending.correlation == response.correlation)
 
     def on_disconnect(self, peer: int) -> None:
-        """Whatever was asked of ``peer`` will not be answered."""
-        self._drop(lambda asked: asked.controller == peer)
+        """The connection to ``peer`` broke: requests in flight to it are lost."""
+        self._drop(lambda pending: pending.controller == peer)
 
-    def _drop(self, over: Callable[[_PendingCreation], bool]) -> None:
-        self._asked = {topic: asked for topic, asked in self._asked.items() if not over(asked)}
+    def _drop(self, is_over: Callable[[_PendingCreation], bool]) -> None:
+        self._pending = {topic: pending for topic, pending in self._pending.items() if not is_over(pending)}
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
-        self._asked.clear()
+        """The process died; its memory is lost."""
+        self._pending.clear()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._asked.items()), self._correlation)
+        return (tuple(self._pending.items()), self._correlation)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        asked, self._correlation = saved
-        self._asked = dict(asked)
+        pending, self._correlation = saved
+        self._pending = dict(pending)
 
 
 def _text(value: ConfigValue) -> str:
-    """As an administrator writes it."""
+    """Format a value as an administrator writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -166,7 +165,7 @@ def _text(value: ConfigValue) -> str:
 
 
 def described(group_id: str, group: GroupMetadata | None) -> DescribedGroup:
-    """A group; members' metadata and assignments, and the assignor, only while it is Stable."""
+    """Describe a group; members' metadata, assignments and the assignor only while it is Stable."""
     if group is None:
         return DescribedGroup(group_id, KafkaError.NONE, GroupState.DEAD)
     stable = group.state is GroupState.STABLE
@@ -184,12 +183,12 @@ def described(group_id: str, group: GroupMetadata | None) -> DescribedGroup:
 
 
 def listed(groups: Iterable[GroupMetadata]) -> tuple[ListedGroup, ...]:
-    """The groups of the classic protocol."""
+    """List the groups of the classic protocol."""
     return tuple([ListedGroup(group.group_id, group.protocol_type, group.state) for group in groups])
 
 
 def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[ListedGroup, ...]:
-    """Those in one of the states and of one of the types that are asked for; where none is named, any will do."""
+    """Filter groups by the requested states and types; an empty list of either matches all."""
     states, types = request.states, [each.lower() for each in request.types]
     return tuple(
         [
@@ -200,9 +199,8 @@ def asked(groups: tuple[ListedGroup, ...], request: ListGroupsRequest) -> tuple[
     )
 
 
-# FindCoordinator: the leader of the partition with a group's or a transaction's state (``KafkaApis``).
-#
-# A broker answers from its own metadata cache. A stale one names the old leader, who then says NOT_COORDINATOR.
+# FindCoordinator: the leader of the partition with the state of a group or a transaction (``KafkaApis``). A broker
+# answers from its own metadata cache. A stale one names the old leader, which then responds NOT_COORDINATOR.
 
 
 TOPIC_OF = {GROUP: OFFSETS, TRANSACTION: TRANSACTIONS}
@@ -214,9 +212,9 @@ def find(
     states: Mapping[str, PartitionState],
     live: Container[int],
 ) -> FindCoordinatorResponse:
-    """The answer. COORDINATOR_NOT_AVAILABLE: there is no such topic, or its partition has no leader that lives.
+    """Return the response; COORDINATOR_NOT_AVAILABLE if the topic is missing or its partition has no live leader.
 
-    ``partitions`` is how many each internal topic has, or would have.
+    ``partitions`` is the partition count of each internal topic, whether it exists or not.
     """
     topic = TOPIC_OF.get(request.key_type)
     if topic is None:
@@ -234,7 +232,7 @@ UNSUPPORTED: Final = KafkaError.UNSUPPORTED_VERSION
 
 
 class GroupCoordinator:
-    """The tenant. Requests of kinds that the version lacks are answered UNSUPPORTED_VERSION."""
+    """Group coordinator of one broker; requests that the version lacks are answered UNSUPPORTED_VERSION."""
 
     __slots__ = (
         "_config", "_emit", "_expiry", "_maker", "_partitions", "_port", "_profile", "_since", "_tenants", "gate",
@@ -252,10 +250,10 @@ class GroupCoordinator:
         modern: tuple[ModernConfig, Callable[[Event], None], PatternCompiler],
         maker: TopicMaker,
     ) -> None:
-        """``partitions`` is how many each internal topic has, which ``maker`` makes; member ids come out of ``stream``.
+        """``partitions``: partition count of each internal topic; ``maker`` creates them; ``stream`` makes member ids.
 
-        ``modern``: settings of the consumer protocol (KIP-848), what takes the trace events of groups, and what
-        compiles the patterns of subscriptions.
+        ``modern``: settings of the consumer protocol (KIP-848), the receiver of group events, and the compiler of
+        subscription patterns.
         """
         self.topic = OFFSETS
         self._port = port
@@ -272,13 +270,13 @@ class GroupCoordinator:
             config.max_size,
         )  # fmt: skip
         self.modern = ModernGroups(port, modern[0], tenants, self.registry, draw, *modern[1:])
-        """Groups by the consumer protocol. What they have committed is kept in a group of their name beside them."""
+        """Groups of the consumer protocol; their commits are kept in a classic group of the same name."""
         self.registry.on_modern = self.modern.loaded
         self.modern.on_new = self._await_expiry
         self.gate: Callable[[int, str, TxnOffsetCommitRequest], bool] | None = None
-        """Keeps back a transaction's first commit until it has been looked up (KIP-890)."""
+        """Holds back a transaction's first commit until the transaction is verified (KIP-890)."""
         self._since = 0
-        """When the process registered."""
+        """Time at which the process registered."""
         self._expiry = Alarm(port, EXPIRY)
         self.handlers: Handlers = {
             FindCoordinatorRequest: self._find,
@@ -305,15 +303,15 @@ class GroupCoordinator:
 
     # -- members ----------------------------------------------------------------------------------------------------
 
-    def _refused(self, group_id: str, instance: str = "") -> KafkaError:
-        """Why a member's request goes no further."""
+    def _request_error(self, group_id: str, instance: str = "") -> KafkaError:
+        """Error of a member's request before any check of the member, NONE if there is none."""
         if not self._profile.group_membership or (instance and not self._profile.static_members):
             return UNSUPPORTED
         return self.registry.status(group_id)
 
     def _join(self, source: int, request: JoinGroupRequest) -> None:
         group = self.registry.groups.get(request.group_id)
-        error = self._refused(request.group_id, request.group_instance_id)
+        error = self._request_error(request.group_id, request.group_instance_id)
         if not error and not self._config.min_session_us <= request.session_timeout_us <= self._config.max_session_us:
             error = KafkaError.INVALID_SESSION_TIMEOUT
         if not error and group is None and request.member_id:
@@ -333,9 +331,9 @@ class GroupCoordinator:
         return self.registry.create(group_id)
 
     def _sync(self, source: int, request: SyncGroupRequest) -> None:
-        error = self._refused(request.group_id, request.group_instance_id)
+        error = self._request_error(request.group_id, request.group_instance_id)
         if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
-            # The rebalance that this belongs to is lost, and old clients do not know what loading means.
+            # The rebalance of this request is lost, and old clients do not know the loading error.
             error = KafkaError.REBALANCE_IN_PROGRESS
         group = self.registry.groups.get(request.group_id)
         if error or group is None:
@@ -346,7 +344,7 @@ class GroupCoordinator:
         self.registry.settle(group)
 
     def _heartbeat(self, source: int, request: HeartbeatRequest) -> None:
-        error = self._refused(request.group_id, request.group_instance_id)
+        error = self._request_error(request.group_id, request.group_instance_id)
         group = self.registry.groups.get(request.group_id)
         if error is KafkaError.COORDINATOR_LOAD_IN_PROGRESS:
             error = NONE
@@ -359,7 +357,7 @@ class GroupCoordinator:
 
     def _leave(self, source: int, request: LeaveGroupRequest) -> None:
         instances = [member.group_instance_id for member in request.members]
-        error = self._refused(request.group_id, "".join(instances))
+        error = self._request_error(request.group_id, "".join(instances))
         if not self._profile.offset_delete and len(instances) != 1:
             error = UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
@@ -389,19 +387,19 @@ class GroupCoordinator:
                 error = self.modern.unknown(request.version)
         if not error and group is not None:
             error = may_commit(group, request) if modern is None else modern
-        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        results = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error and group is not None:
             now = self._port.now
             if request.member_id in group.members:
                 group.stay_alive(group.members[request.member_id], now)
-            offsets = to_commit(request, verdicts, now, self._profile, self._config)
+            offsets = to_commit(request, results, now, self._profile, self._config)
             self.registry.settle(group)
             if offsets:
-                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets)
+                self.registry.commit(group, Caller(source, request.correlation), results, offsets)
                 return
         else:
-            verdicts = tuple([(partition, before or error) for partition, before in verdicts])
-        self._port.send(source, OffsetCommitResponse(request.correlation, verdicts))
+            results = tuple([(partition, earlier or error) for partition, earlier in results])
+        self._port.send(source, OffsetCommitResponse(request.correlation, results))
 
     def _commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.transactions else UNSUPPORTED
@@ -410,23 +408,23 @@ class GroupCoordinator:
             self.commit_in_transaction(source, request, error)
 
     def commit_in_transaction(self, source: int, request: TxnOffsetCommitRequest, error: KafkaError) -> None:
-        """``doTxnCommitOffsets``: an unknown group is created; a request that names a member must come from it.
+        """Commit offsets in a transaction (``doTxnCommitOffsets``): create an unknown group, check a named member.
 
-        ``error`` is what refuses it already.
+        ``error`` rejects the request if it is not NONE.
         """
         error = error or self.registry.status(request.group_id, nameless=True)
-        verdicts = judged(request, self._tenants.states, self._config.metadata_bytes)
+        results = judged(request, self._tenants.states, self._config.metadata_bytes)
         if not error:
             group = self.registry.groups.get(request.group_id) or self._create(request.group_id)
             modern = self.modern.may_commit_in_transaction(request)
             error = may_commit_in_transaction(group, request) if modern is None else modern
-            offsets = to_commit(request, verdicts, self._port.now, self._profile, self._config)
+            offsets = to_commit(request, results, self._port.now, self._profile, self._config)
             if not error and offsets:
                 transaction = (request.producer_id, request.producer_epoch)
-                self.registry.commit(group, Caller(source, request.correlation), verdicts, offsets, transaction)
+                self.registry.commit(group, Caller(source, request.correlation), results, offsets, transaction)
                 return
-        verdicts = tuple([(partition, before or error) for partition, before in verdicts])
-        self._port.send(source, TxnOffsetCommitResponse(request.correlation, verdicts))
+        results = tuple([(partition, earlier or error) for partition, earlier in results])
+        self._port.send(source, TxnOffsetCommitResponse(request.correlation, results))
 
     def _fetch(self, source: int, request: OffsetFetchRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True)
@@ -449,7 +447,7 @@ class GroupCoordinator:
         self._port.send(source, DescribeGroupsResponse(request.correlation, tuple(found)))
 
     def described(self, group_id: str, *, classic: bool = False) -> DescribedGroup:
-        """A group of either protocol as it is here now; one that is not known is Dead."""
+        """Describe a group of either protocol; an unknown group is Dead."""
         modern = self.modern.described(group_id, classic=classic)
         return modern or described(group_id, self.registry.groups.get(group_id))
 
@@ -482,21 +480,21 @@ class GroupCoordinator:
     def _delete_offsets(self, source: int, request: OffsetDeleteRequest) -> None:
         error = self.registry.status(request.group_id, nameless=True) if self._profile.offset_delete else UNSUPPORTED
         group = self.registry.groups.get(request.group_id)
-        verdicts: tuple[tuple[str, int], ...] = ()
+        results: tuple[tuple[str, int], ...] = ()
         if not error and group is None and request.group_id in self.modern.groups:
-            group = self._create(request.group_id)  # Its members have committed nothing yet.
+            group = self._create(request.group_id)  # its members have committed nothing yet
         if not error and group is None:
             error = KafkaError.GROUP_ID_NOT_FOUND
         elif not error and group is not None:
-            error, verdicts = deletable(group, request.partitions, self._tenants.states)
-            verdicts = self.modern.spared(request.group_id, verdicts)
-            self.registry.clean(group, group.offsets.remove([name for name, refused in verdicts if not refused]))
-        self._port.send(source, OffsetDeleteResponse(request.correlation, error, verdicts))
+            error, results = deletable(group, request.partitions, self._tenants.states)
+            results = self.modern.spared(request.group_id, results)
+            self.registry.clean(group, group.offsets.remove([name for name, failure in results if not failure]))
+        self._port.send(source, OffsetDeleteResponse(request.correlation, error, results))
 
-    # -- a tenant's life --------------------------------------------------------------------------------------------
+    # -- coordinator lifecycle ---------------------------------------------------------------------------------------
 
     def started(self) -> None:
-        """The process has registered."""
+        """The process registered."""
         self._since = self._port.now
 
     def stopped(self) -> None:
@@ -507,7 +505,7 @@ class GroupCoordinator:
         self._expiry.forget()
 
     def on_timer(self, timer: Payload) -> bool:
-        """A group's deadline, a partition that has been read, or offsets that may be too old."""
+        """Handle the timer of a group deadline, of a loaded partition, or of offset expiry."""
         if timer[0] == WAKE:
             self.registry.rang()
         elif timer[0] == LOADED:
@@ -521,7 +519,7 @@ class GroupCoordinator:
         return True
 
     def _await_expiry(self) -> None:
-        """Have offsets looked at when the task that does it is due next; without groups it finds nothing."""
+        """Schedule the next run of the periodic offset expiry; without groups it would find nothing."""
         period = self._config.retention_check_us
         runs = (self._port.now - self._since) // period + 1
         self._expiry.want(self._since + runs * period)
@@ -549,29 +547,29 @@ class GroupCoordinator:
             )  # fmt: skip
 
     def on_disconnect(self, peer: int) -> None:
-        """Members that are gone are found out by their sessions only."""
+        """A connection broke; members are removed only when their session expires."""
         self._maker.on_disconnect(peer)
 
     def leads(self, partition: str, leader_epoch: int) -> None:
-        """The broker leads a partition of ``__consumer_offsets``."""
-        self.registry.leads(_number(partition))
+        """The broker became leader of a partition of ``__consumer_offsets``."""
+        self.registry.leads(_index(partition))
 
     def resigned(self, partition: str) -> None:
-        """It does not."""
-        self.registry.resigned(_number(partition))
-        self.modern.resigned(_number(partition))
+        """The broker lost the leadership of a partition of ``__consumer_offsets``."""
+        self.registry.resigned(_index(partition))
+        self.modern.resigned(_index(partition))
 
     def transaction_ended(self, partition: str, producer_id: int, *, committed: bool) -> None:
-        """A marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
-        self.registry.transaction_ended(_number(partition), producer_id, committed=committed)
+        """A transaction marker is replicated in a partition of ``__consumer_offsets`` (``onTransactionCompleted``)."""
+        self.registry.transaction_ended(_index(partition), producer_id, committed=committed)
 
     def deleted(self, partition: str) -> None:
-        """A partition is gone, and what was committed for it."""
+        """A partition was deleted: its commits are removed."""
         self.registry.deleted(partition)
         self.modern.deleted()
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        """How a write went."""
+        """Handle the result of a write."""
         if token < 0:
             self.modern.appended(-token, error)
         else:
@@ -590,5 +588,5 @@ class GroupCoordinator:
         self._maker.load(maker)
 
 
-def _number(partition: str) -> int:
+def _index(partition: str) -> int:
     return int(partition.rpartition("-")[2])

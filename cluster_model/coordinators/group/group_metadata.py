@@ -1,7 +1,7 @@
 """A consumer group at its coordinator (``GroupMetadata``): members, offsets, records and settings. Sans-IO.
 
-Nothing here sends, writes or sets a timer: what is to be done stands in ``effects``, and ``wakes`` says when the group
-wants to be looked at. The rules of joining and rebalancing are in :mod:`cluster_model.coordinators.group.membership`.
+Nothing here sends, writes or sets a timer: pending actions are in ``effects``, and ``wakes`` is the time of the next
+check of the group. The rules of joining and rebalancing are in :mod:`cluster_model.coordinators.group.membership`.
 """
 
 import json
@@ -24,31 +24,31 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# A group coordinator's settings in model units (``GroupCoordinatorConfig``).
+# Settings of a group coordinator in model units (``GroupCoordinatorConfig``).
 
 
 MINUTE: Final = 60_000 * MS
 NEW_MEMBER_US: Final = 5 * MINUTE
-"""A new member whose join is not answered is dropped after this (``NewMemberJoinTimeoutMs``)."""
+"""Time after which a new member without a join response is removed (``NewMemberJoinTimeoutMs``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class GroupConfig:
-    """Settings, with the defaults of the version."""
+    """Settings of a group coordinator, with the defaults of the version."""
 
     retention_us: int
     retention_check_us: int
     commit_timeout_us: int
     metadata_bytes: int
     initial_delay_us: int
-    """0 where the version does not wait (before KIP-134, 0.11)."""
+    """0 where the version has no delay (before KIP-134, 0.11)."""
     min_session_us: int
     max_session_us: int
     max_size: int
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "GroupConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
         own = Configured("broker", profile.number, config)
         return GroupConfig(
             retention_us=own.number("offsets.retention.minutes") * MINUTE,
@@ -62,18 +62,18 @@ class GroupConfig:
         )
 
 
-# A member of a group, as its coordinator sees it (``MemberMetadata``).
+# A member of a group at its coordinator (``MemberMetadata``).
 
 
 class Caller(NamedTuple):
-    """Whom an answer goes to: the node, and the number of its request."""
+    """Target of a response: the node, and the correlation of its request."""
 
     source: int
     correlation: int
 
 
 class Profession(NamedTuple):
-    """What a member says of itself when it joins."""
+    """Metadata that a member sends when it joins."""
 
     client_id: str
     host: int
@@ -83,34 +83,34 @@ class Profession(NamedTuple):
 
 
 class MemberMetadata:
-    """A member. ``deadline`` is when it counts as gone, -1 while it does not: not while its join or sync is parked."""
+    """A member of a group. ``deadline`` is the end of its session, -1 for none and while a join or sync waits."""
 
     __slots__ = ("assignment", "deadline", "instance", "is_new", "joining", "member_id", "says", "syncing")
 
     def __init__(self, member_id: str, instance: str, says: Profession) -> None:
         self.member_id = member_id
         self.instance = instance
-        """Of a static member (KIP-345), else empty."""
+        """Instance id of a static member (KIP-345), else empty."""
         self.says = says
         self.assignment: Assignment = NOTHING
         self.joining: Caller | None = None
         self.syncing: Caller | None = None
         self.is_new = True
-        """Its first join has not been answered yet."""
+        """Whether its first join has not been answered yet."""
         self.deadline = -1
 
     @property
     def exempt(self) -> bool:
-        """Whether it need not give signs of life: it waits itself. A new member's patience has an end."""
+        """Whether its session cannot expire, because its own request waits; a new member's can."""
         return not self.is_new and (self.joining is not None or self.syncing is not None)
 
     def metadata(self, protocol: str) -> Subscription:
-        """What it said for one assignor."""
-        return next(each.metadata for each in self.says.protocols if each.name == protocol)
+        """Subscription of the member for one assignor."""
+        return next(known.metadata for known in self.says.protocols if known.name == protocol)
 
     def vote(self, candidates: list[str]) -> str:
-        """Its first choice among these."""
-        return next(each.name for each in self.says.protocols if each.name in candidates)
+        """First of the member's assignors that is a candidate."""
+        return next(known.name for known in self.says.protocols if known.name in candidates)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -128,9 +128,8 @@ class MemberMetadata:
         return self
 
 
-# Records of ``__consumer_offsets`` as named records: ``KEY=VALUE``, compact JSON arrays, and ``KEY=`` a tombstone.
-#
-# A key begins with Kafka's key version: 1 for an offset, 2 for a group (``OffsetCommitKey``, ``GroupMetadataKey``).
+# Records of ``__consumer_offsets`` as text: ``KEY=VALUE``, compact JSON arrays; ``KEY=`` is a tombstone. A key starts
+# with Kafka's key version: 1 for an offset, 2 for a group (``OffsetCommitKey``, ``GroupMetadataKey``).
 
 
 _OFFSET: Final = 1
@@ -138,7 +137,7 @@ _GROUP: Final = 2
 
 
 class OffsetAndMetadata(NamedTuple):
-    """A committed offset, the next to be read (``OffsetCommitValue``). ``expires_us`` -1: by the broker's retention."""
+    """A committed offset, the next to read (``OffsetCommitValue``). ``expires_us`` -1: use the broker's retention."""
 
     offset: int
     leader_epoch: int
@@ -148,7 +147,7 @@ class OffsetAndMetadata(NamedTuple):
 
 
 class StoredMember(NamedTuple):
-    """A member of a stored group (``GroupMetadataValue.MemberMetadata``)."""
+    """A member in the record of a group (``GroupMetadataValue.MemberMetadata``)."""
 
     member_id: str
     group_instance_id: str
@@ -161,7 +160,7 @@ class StoredMember(NamedTuple):
 
 
 class GroupValue(NamedTuple):
-    """A group as it is stored (``GroupMetadataValue``); ``since_us`` is when it came to its state."""
+    """Value of a group's record (``GroupMetadataValue``); ``since_us`` is the time of its last state change."""
 
     protocol_type: str
     generation: int
@@ -172,7 +171,7 @@ class GroupValue(NamedTuple):
 
 
 class OffsetRecord(NamedTuple):
-    """A commit; without a value its tombstone."""
+    """Record of a committed offset; without a value a tombstone."""
 
     group_id: str
     partition: str
@@ -180,14 +179,14 @@ class OffsetRecord(NamedTuple):
 
 
 class GroupRecord(NamedTuple):
-    """A group's members and generation; without a value its tombstone."""
+    """Record of a group's members and generation; without a value a tombstone."""
 
     group_id: str
     value: GroupValue | None
 
 
 def encode(record: OffsetRecord | GroupRecord) -> str:
-    """The record's text."""
+    """Encode a record as text."""
     if isinstance(record, OffsetRecord):
         topic, _dash, number = record.partition.rpartition("-")
         key: list[Any] = [_OFFSET, record.group_id, topic, int(number)]
@@ -200,17 +199,17 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
     """Undo of :func:`encode`.
 
     Raises:
-        ValueError: a record of something else.
+        ValueError: the record is of another kind.
     """
     key_text, _sign, value_text = text.partition("=")
-    version, group_id, *place = json.loads(key_text)
+    version, group_id, *rest = json.loads(key_text)
     value = json.loads(value_text) if value_text else None
     if version == _OFFSET:
-        topic, number = place
+        topic, number = rest
         return OffsetRecord(group_id, f"{topic}-{number}", None if value is None else OffsetAndMetadata(*value))
     if version == _GROUP:
         return GroupRecord(group_id, None if value is None else _group(value))
-    raise ValueError(f"no record of a group: {text!r}")
+    raise ValueError(f"found key version {version}, allowed are 1 (offset) and 2 (group): {text!r}")
 
 
 def _group(value: list[Any]) -> GroupValue:
@@ -228,55 +227,54 @@ def _member(value: list[Any]) -> StoredMember:
 
 
 def _text(value: Any) -> str:
-    # A record's key ends at its first "=", so there is none inside: the sign only ever stands in a JSON string.
+    # A record's key ends at its first "=", so the character is escaped inside JSON strings, the only place for it.
     return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
 
 
-# Offsets of a group, committed and pending (``GroupMetadata``).
-#
-# A commit counts once it is replicated; until then it is pending. The last one appended wins, so an offset may go
-# backwards. What a transaction commits stays pending until the transaction's end is known.
+# Committed and pending offsets of a group (``GroupMetadata``). A commit is effective once it is replicated; until then
+# it is pending. The last one appended wins, so an offset can go backwards. Commits of a transaction stay pending until
+# its end is known.
 
 
 Offsets = tuple[tuple[str, OffsetAndMetadata], ...]
-"""By partition."""
+"""Offsets by partition."""
 
 
 class GroupOffsets:
-    """The offsets of one group."""
+    """Committed and pending offsets of one group."""
 
     __slots__ = ("_bases", "_pending", "_transactional", "committed")
 
     def __init__(self) -> None:
         self.committed: dict[str, OffsetAndMetadata] = {}
         self._bases: dict[str, int] = {}
-        """Where in the log each one's batch begins."""
+        """Partition → base offset of the batch with its commit."""
         self._pending: dict[str, OffsetAndMetadata] = {}
         self._transactional: dict[int, dict[str, tuple[int, OffsetAndMetadata]]] = {}
-        """Producer id → partition → (where its batch begins, -1 not yet known; what it commits)."""
+        """Producer id → partition → (base offset of its batch, -1 if unknown; the commit)."""
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing at all (``hasOffsets``)."""
+        """Whether the group has no offsets at all (``hasOffsets``)."""
         return not (self.committed or self._pending or self._transactional)
 
     def unstable(self, partition: str) -> bool:
-        """Whether a commit of a partition is under way (``hasPendingOffsetCommitsForTopicPartition``)."""
-        return partition in self._pending or any(partition in each for each in self._transactional.values())
+        """Whether a commit of a partition is pending (``hasPendingOffsetCommitsForTopicPartition``)."""
+        return partition in self._pending or any(partition in staged for staged in self._transactional.values())
 
     def put(self, partition: str, value: OffsetAndMetadata, base: int) -> None:
-        """A commit as it stands in the log."""
+        """Apply a commit from the log."""
         self.committed[partition] = value
         self._bases[partition] = base
 
     # -- commits ----------------------------------------------------------------------------------------------------
 
     def prepare(self, offsets: Offsets) -> None:
-        """They are about to be written."""
+        """Add commits that are about to be written."""
         self._pending.update(offsets)
 
     def appended(self, offsets: Offsets, base: int) -> None:
-        """They are replicated; what was removed meanwhile stays so."""
+        """Apply commits that are replicated; partitions removed in the meantime stay removed."""
         for partition, value in offsets:
             if partition in self._pending and self._bases.get(partition, -1) < base:
                 self.put(partition, value, base)
@@ -284,7 +282,7 @@ class GroupOffsets:
                 del self._pending[partition]
 
     def failed(self, offsets: Offsets) -> None:
-        """They are not, as far as anybody knows."""
+        """Drop pending commits whose write failed."""
         for partition, value in offsets:
             if self._pending.get(partition) == value:
                 del self._pending[partition]
@@ -292,19 +290,19 @@ class GroupOffsets:
     # -- commits of transactions ------------------------------------------------------------------------------------
 
     def prepare_in_transaction(self, producer_id: int, offsets: Offsets) -> None:
-        """A transaction's commits are about to be written."""
+        """Add a transaction's commits that are about to be written."""
         staged = self._transactional.setdefault(producer_id, {})
         staged.update({partition: (-1, value) for partition, value in offsets})
 
     def appended_in_transaction(self, producer_id: int, offsets: Offsets, base: int) -> None:
-        """They are replicated, and wait for the transaction's end."""
+        """Record that a transaction's commits are replicated; they wait for its end."""
         staged = self._transactional.get(producer_id, {})
         for partition, value in offsets:
             if partition in staged and staged[partition][1] == value:
                 staged[partition] = (base, value)
 
     def failed_in_transaction(self, producer_id: int, offsets: Offsets) -> None:
-        """They are not."""
+        """Drop a transaction's commits whose write failed."""
         staged = self._transactional.get(producer_id, {})
         for partition, value in offsets:
             if partition in staged and staged[partition][1] == value:
@@ -313,7 +311,7 @@ class GroupOffsets:
             self._transactional.pop(producer_id, None)
 
     def end_transaction(self, producer_id: int, *, committed: bool) -> None:
-        """Its marker is in the log: offsets become visible if nothing newer is, or are forgotten."""
+        """End a transaction: its commits become effective unless newer ones exist, or are dropped."""
         for partition, (base, value) in self._transactional.pop(producer_id, {}).items():
             if committed and base >= 0 and self._bases.get(partition, -1) < base:
                 self.put(partition, value, base)
@@ -321,7 +319,7 @@ class GroupOffsets:
     # -- removal ----------------------------------------------------------------------------------------------------
 
     def remove(self, partitions: Iterable[str]) -> list[str]:
-        """Forget partitions, what is pending of them included; returns those that had anything committed."""
+        """Remove partitions, including pending commits; return those that had a committed offset."""
         removed: list[str] = []
         for partition in partitions:
             self._pending.pop(partition, None)
@@ -334,17 +332,14 @@ class GroupOffsets:
         return removed
 
     def expire(self, partitions: Iterable[str]) -> list[str]:
-        """Forget what is committed for partitions; what a transaction is about to commit for them comes nevertheless.
-
-        (``GroupMetadata.removeExpiredOffsets``.)
-        """
+        """Remove expired commits; pending commits of transactions are kept (``GroupMetadata.removeExpiredOffsets``)."""
         removed = [partition for partition in partitions if self.committed.pop(partition, None) is not None]
         for partition in removed:
             del self._bases[partition]
         return removed
 
     def clear(self) -> list[str]:
-        """Forget everything; returns the partitions that had anything committed."""
+        """Remove everything; return the partitions that had a committed offset."""
         self._transactional.clear()
         removed = self.remove(list(self.committed))
         self._pending.clear()
@@ -353,7 +348,7 @@ class GroupOffsets:
     def expired(
         self, now: int, retention_us: int, since: Callable[[OffsetAndMetadata], int], kept: Collection[str] = ()
     ) -> list[str]:
-        """Partitions whose retention is over; not those with a commit under way, nor those of the topics ``kept``."""
+        """Return partitions with expired commits; not those with pending commits, nor those of the topics ``kept``."""
         return [
             partition
             for partition, value in self.committed.items()
@@ -364,18 +359,18 @@ class GroupOffsets:
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        staged = tuple((producer, tuple(each.items())) for producer, each in self._transactional.items())
+        staged = tuple((producer, tuple(offsets.items())) for producer, offsets in self._transactional.items())
         return (tuple(self.committed.items()), tuple(self._bases.items()), tuple(self._pending.items()), staged)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         committed, bases, pending, staged = saved
         self.committed, self._bases, self._pending = dict(committed), dict(bases), dict(pending)
-        self._transactional = {producer: dict(each) for producer, each in staged}
+        self._transactional = {producer: dict(offsets) for producer, offsets in staged}
 
 
 class GroupState(StrEnum):
-    """A group's state, as DescribeGroups tells it."""
+    """State of a group, as in DescribeGroups."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -385,25 +380,25 @@ class GroupState(StrEnum):
 
 
 class ResponseEffect(NamedTuple):
-    """An effect: a message to be sent."""
+    """Effect of a group: a message to be sent."""
 
     target: int
     message: GroupResponse
 
 
 class Emptied(NamedTuple):
-    """Why a group is stored: its last member is gone."""
+    """Purpose of a write: the last member of the group is gone."""
 
 
 class Synced(NamedTuple):
-    """... its leader has assigned its partitions."""
+    """Purpose of a write: the leader has assigned the partitions."""
 
     generation: int
     assignments: tuple[tuple[str, Assignment], ...]
 
 
 class Replaced(NamedTuple):
-    """... a static member is back under another member id. ``before`` is what the old one said of itself."""
+    """Purpose of a write: a static member rejoined with another id. ``before`` is its metadata under the old id."""
 
     caller: Caller
     asked_id: str
@@ -411,16 +406,16 @@ class Replaced(NamedTuple):
     new_id: str
     before: Profession
     leader: str
-    """Who led before."""
+    """Leader of the group before."""
     skip: bool
-    """Whether the request's version knows that a leader may skip the assignment."""
+    """Whether the request's version supports a leader that skips the assignment."""
 
 
 Purpose = Emptied | Synced | Replaced
 
 
 class AppendEffect(NamedTuple):
-    """An effect: a record to be written; the group is told how it went (``rebalancing.stored``)."""
+    """Effect of a group: a record to be written, whose result goes to ``rebalancing.stored``."""
 
     purpose: Purpose
     record: str
@@ -432,7 +427,7 @@ NEVER: Final = -1
 
 
 class GroupMetadata:
-    """One group. Members stand in the order in which they came."""
+    """State of one group of the classic protocol; members are in order of arrival."""
 
     __slots__ = (
         "effects", "generation", "group_id", "initial_delay_us", "initial_left_us", "instances",
@@ -441,14 +436,14 @@ class GroupMetadata:
     )  # fmt: skip
 
     def __init__(self, group_id: str, serial: int, now: int) -> None:
-        """``serial`` tells it from a former group of that name."""
+        """``serial`` distinguishes it from a former group of that name."""
         self.group_id = group_id
         self.serial = serial
         self.state = GroupState.EMPTY
         self.since_us = now
-        """When it came to its state; -1: a record of old did not say."""
+        """Time of its last state change in µs; -1 if an old record did not hold it."""
         self.protocol_type = ""
-        """Empty for a group that only ever committed offsets."""
+        """Empty for a group that has only committed offsets."""
         self.generation = 0
         self.protocol = ""
         self.leader = ""
@@ -456,20 +451,20 @@ class GroupMetadata:
         self.instances: dict[str, str] = {}
         """Instance id of a static member → its member id."""
         self.pending: dict[str, int] = {}
-        """Ids given out with which nobody has joined yet → until when they hold."""
+        """Member ids without a join yet → time at which they expire."""
         self.topics: tuple[str, ...] | None = None
-        """What its members subscribe to as of this generation; None unknown."""
+        """Topics subscribed to in this generation, None if unknown."""
         self.newcomer = False
         """Whether a member joined during the initial delay."""
         self.join_deadline = NEVER
-        """When the joining phase is over at the latest."""
+        """Latest end of the joining phase."""
         self.is_initial = False
         self.initial_delay_us = 0
         self.initial_left_us = 0
-        """How much longer the initial delay may get."""
+        """Longest further extension of the initial delay."""
         self.sync_deadline = NEVER
         self.unsynced: dict[str, None] = {}
-        """Members that have been told the generation and have not asked for their assignment."""
+        """Members that have the generation and have not sent a SyncGroup."""
         self.offsets = GroupOffsets()
         self.effects: list[Effect] = []
         self.wakes = NEVER
@@ -477,17 +472,17 @@ class GroupMetadata:
     # -- time and effects -------------------------------------------------------------------------------------------
 
     def wake_at(self, at: int) -> int:
-        """Have the group looked at then; returns ``at``."""
+        """Schedule a check of the group; return ``at``."""
         if self.wakes < 0 or at < self.wakes:
             self.wakes = at
         return at
 
     def answer(self, caller: Caller, message: GroupResponse) -> None:
-        """Have somebody answered."""
+        """Queue a response."""
         self.effects.append(ResponseEffect(caller.source, message))
 
     def store(self, purpose: Purpose, assignments: dict[str, Assignment]) -> None:
-        """Have the group written as it is, with these assignments."""
+        """Queue a write of the group's current state with these assignments."""
         members = tuple(
             [
                 StoredMember(
@@ -502,18 +497,18 @@ class GroupMetadata:
         self.effects.append(AppendEffect(purpose, encode(GroupRecord(self.group_id, value))))
 
     def stay_alive(self, member: MemberMetadata, now: int) -> None:
-        """A member has given a sign of life: its session begins anew."""
+        """Restart a member's session after a request of it."""
         member.deadline = self.wake_at(now + member.says.session_us)
 
     def become(self, state: GroupState, now: int) -> None:
-        """Go to a state."""
+        """Change the state."""
         self.state = state
         self.since_us = now
 
     # -- members ----------------------------------------------------------------------------------------------------
 
     def add(self, member: MemberMetadata, protocol_type: str) -> None:
-        """Take a member in; the first one is the leader."""
+        """Add a member; the first one is the leader."""
         if not self.members:
             self.protocol_type = protocol_type
         if member.instance:
@@ -523,7 +518,7 @@ class GroupMetadata:
         self.pending.pop(member.member_id, None)
 
     def remove(self, member_id: str) -> None:
-        """Forget a member, or an id that was given out."""
+        """Remove a member, or a member id without a join."""
         member = self.members.pop(member_id, None)
         if member is not None and self.instances.get(member.instance) == member_id:
             del self.instances[member.instance]
@@ -533,7 +528,7 @@ class GroupMetadata:
         self.unsynced.pop(member_id, None)
 
     def rename(self, old_id: str, new_id: str) -> MemberMetadata:
-        """A static member has another id from now on."""
+        """Change the id of a static member."""
         member = self.members.pop(old_id)
         member.member_id = new_id
         self.members[new_id] = member
@@ -544,21 +539,21 @@ class GroupMetadata:
 
     @property
     def joined(self) -> int:
-        """How many members' joins are parked."""
+        """Number of members with a delayed join."""
         return sum(member.joining is not None for member in self.members.values())
 
     @property
     def all_joined(self) -> bool:
-        """Whether nobody is missing: no member, and nobody who was given an id to join with."""
+        """Whether every member and every id given out has joined."""
         return not self.pending and all(member.joining is not None for member in self.members.values())
 
     @property
     def rebalance_us(self) -> int:
-        """The longest time that any member may take."""
+        """Longest rebalance timeout of any member."""
         return max((member.says.rebalance_us for member in self.members.values()), default=0)
 
     def elect(self) -> bool:
-        """Have a leader that joined: the old one if it did, else another; False where nobody did."""
+        """Elect a leader among the joined members, the old one if possible; False if none joined."""
         leader = self.members.get(self.leader)
         if leader is None:
             return False
@@ -569,24 +564,24 @@ class GroupMetadata:
             self.leader = joined.member_id
         return True
 
-    # -- what they agree on -----------------------------------------------------------------------------------------
+    # -- common assignors --------------------------------------------------------------------------------------------
 
     def candidates(self) -> list[str]:
-        """Assignors that every member can go by."""
-        names = [[each.name for each in member.says.protocols] for member in self.members.values()]
-        return [name for name in names[0] if all(name in each for each in names)]
+        """Assignors that every member supports."""
+        names = [[protocol.name for protocol in member.says.protocols] for member in self.members.values()]
+        return [name for name in names[0] if all(name in supported for supported in names)]
 
     def supports(self, protocol_type: str, protocols: tuple[MemberProtocol, ...]) -> bool:
-        """Whether somebody can go along with the members that there are."""
+        """Whether a member's protocols are compatible with those of the current members."""
         if self.state is GroupState.EMPTY:
             return bool(protocol_type and protocols)
         if protocol_type != self.protocol_type:
             return False
-        common = self.candidates() if self.members else [each.name for each in protocols]
-        return any(each.name in common for each in protocols)
+        common = self.candidates() if self.members else [protocol.name for protocol in protocols]
+        return any(protocol.name in common for protocol in protocols)
 
     def vote(self) -> str:
-        """The assignor that most members would choose first; of equals the one that was named first."""
+        """Return the assignor that is the first choice of most members; of equals the one named first."""
         candidates = self.candidates()
         votes: dict[str, int] = {}
         for member in self.members.values():
@@ -595,7 +590,7 @@ class GroupMetadata:
         return max(votes, key=lambda name: votes[name])
 
     def subscribed(self) -> tuple[str, ...] | None:
-        """The topics of all members by the chosen assignor, None for groups that are not consumers'."""
+        """Topics of all members under the chosen assignor, None for groups of another protocol type."""
         if self.protocol_type != CONSUMER_PROTOCOL:
             return None
         topics: dict[str, None] = {}
@@ -604,7 +599,7 @@ class GroupMetadata:
         return tuple(topics)
 
     def roll(self) -> tuple[JoinGroupMember, ...]:
-        """The members, as told to the leader."""
+        """Members as they are sent to the leader."""
         return tuple(
             [
                 JoinGroupMember(member.member_id, member.instance, member.metadata(self.protocol))
@@ -615,7 +610,7 @@ class GroupMetadata:
     # -- state ------------------------------------------------------------------------------------------------------
 
     def restore(self, value: GroupValue, now: int) -> None:
-        """Be as the log says: Stable with the members of the last sync, or Empty; sessions begin anew."""
+        """Restore the state in the log: Stable with the members of the last sync, or Empty; sessions restart."""
         self.generation, self.protocol, self.protocol_type = value.generation, value.protocol, value.protocol_type
         self.leader = value.leader
         for stored in value.members:
@@ -631,7 +626,7 @@ class GroupMetadata:
         self.topics = self.subscribed()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; effects are carried out before anybody saves."""
+        """All state; effects are always executed before."""
         return (
             self.group_id, self.serial, self.state.value, self.since_us, self.protocol_type, self.generation,
             self.protocol, self.leader, tuple([member.save() for member in self.members.values()]),

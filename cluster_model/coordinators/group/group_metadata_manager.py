@@ -1,7 +1,7 @@
 """The groups of one coordinator, loaded from ``__consumer_offsets`` (``GroupMetadataManager``).
 
-What a group wants done is done here: answers are sent, records are written, and whoever waits for one hears of it. A
-partition that its broker comes to lead is read first, one at a time; meanwhile its groups are loading.
+It executes the effects of groups: sends responses, writes records, and reports the results of writes. A partition that
+its broker starts to lead is read first, one partition at a time; in the meantime its groups are loading.
 """
 
 from collections.abc import Callable, Iterable
@@ -36,30 +36,29 @@ from cluster_model.protocol.group_messages import OffsetCommitResponse, SyncGrou
 from cluster_model.protocol.records import ABORT, COMMIT, TRANSACTIONAL, Batch
 from cluster_model.spec.cluster_spec import OFFSETS, coordinator_partition
 
-# Loading of a partition of ``__consumer_offsets`` by a new coordinator.
-#
-# Commits of a transaction count from its COMMIT marker on; an ABORT drops them; those of an open one stay pending
+# Loading of a partition of ``__consumer_offsets`` by a new coordinator. Commits of a transaction are effective from its
+# COMMIT marker on; an ABORT drops them; those of an open transaction stay pending
 # (``GroupMetadataManager.doLoadGroupsAndOffsets``).
 
 
 Place = tuple[str, str]
-"""(group, partition)."""
+"""(group, partition) pair."""
 Offsets = dict[Place, tuple[OffsetAndMetadata, int]]
-"""What is committed, and where in the log it says so."""
+"""Commits, with their offsets in the log."""
 
 
 class OffsetsPartitionState(NamedTuple):
-    """Groups and offsets as they stand, and by producer id what is pending."""
+    """Groups and offsets in a partition's log, and pending commits by producer id."""
 
     groups: dict[str, GroupValue]
     offsets: Offsets
     pending: dict[int, Offsets]
     modern: list[ModernRecord]
-    """Those of groups by the consumer protocol (KIP-848)."""
+    """Records of groups of the consumer protocol (KIP-848)."""
 
 
 def found_in(batches: Iterable[tuple[Batch, list[tuple[int, str]]]]) -> OffsetsPartitionState:
-    """Go over batches, each with (offset, record) of what is left of it."""
+    """Replay batches, each with the (offset, record) pairs that compaction has left of it."""
     found = OffsetsPartitionState({}, {}, {}, [])
     for batch, records in batches:
         if batch.kind >= ABORT:
@@ -92,13 +91,13 @@ def _note(found: OffsetsPartitionState, text: str, offset: int, staged: Offsets 
 
 
 LOAD_US: Final = 10_000
-"""What reading a partition takes at least. Kafka has no figure; above it the model takes a steady reading speed."""
+"""Shortest time to read a partition. Kafka has no such setting; the model adds a constant reading speed."""
 LOADED: Final = "group partition"
 WAKE: Final = "groups"
 
 
 class _Stored(NamedTuple):
-    """A group's record is being written."""
+    """A write of a group's record in progress."""
 
     group_id: str
     serial: int
@@ -106,7 +105,7 @@ class _Stored(NamedTuple):
 
 
 class _Committed(NamedTuple):
-    """A commit's records are being written; ``verdicts`` is the answer if that goes well."""
+    """A write of commits in progress; ``verdicts`` are the results if it succeeds."""
 
     group_id: str
     serial: int
@@ -114,11 +113,11 @@ class _Committed(NamedTuple):
     verdicts: tuple[tuple[str, int], ...]
     offsets: GroupOffsets
     producer_id: int = -1
-    """Of the transaction that it is part of."""
+    """Producer id of the transaction, -1 for none."""
 
 
 class GroupMetadataManager:
-    """Groups by id, in the order in which they came here."""
+    """Groups of one coordinator by id, in order of creation (``GroupMetadataManager``)."""
 
     __slots__ = (
         "_alarm", "_free_at", "_partitions", "_port", "_rebalancing", "_serial", "_tenants", "_timeout_us",
@@ -134,7 +133,7 @@ class GroupMetadataManager:
         timeout_us: int,
         max_size: int,
     ) -> None:
-        """``timeout_us`` is how long a write waits for the in-sync replicas; ``max_size`` is that of a group."""
+        """``timeout_us``: longest wait of a write for the in-sync replicas; ``max_size``: most members of a group."""
         self._port = port
         self._tenants = tenants
         self._rebalancing = rebalancing
@@ -143,24 +142,24 @@ class GroupMetadataManager:
         self.max_size = max_size
         self.groups: dict[str, GroupMetadata] = {}
         self.owned: dict[int, None] = {}
-        """Partitions that are led and read."""
+        """Partitions that the broker leads and has read."""
         self.loading: dict[int, int] = {}
-        """Partition → when it will have been read."""
+        """Partition → time at which it will have been read."""
         self._waits: dict[int, _Stored | _Committed] = {}
         self._token = 0
         self._serial = 0
         self._free_at = 0
-        """When the one thread that reads has nothing more to do."""
+        """Time at which the single reading thread becomes idle."""
         self._alarm = Alarm(port, WAKE)
         self.on_modern: Callable[[list[ModernRecord]], object] = len
-        """Told what a partition that has been read says of groups by the consumer protocol (KIP-848)."""
+        """Receives the records of the consumer protocol (KIP-848) in a partition that was read."""
 
     def partition_of(self, group_id: str) -> int:
-        """Of the topic."""
+        """Index of the partition of a group."""
         return coordinator_partition(group_id, self._partitions)
 
     def status(self, group_id: str, *, nameless: bool = False) -> KafkaError:
-        """Whether a group's requests are for this broker, now; ``nameless``: an empty id will do."""
+        """Error of a group's requests at this broker, NONE if it is the coordinator; ``nameless``: allow empty ids."""
         if not group_id and not nameless:
             return KafkaError.INVALID_GROUP_ID
         number = self.partition_of(group_id)
@@ -169,7 +168,7 @@ class GroupMetadataManager:
         return KafkaError.NONE if number in self.owned else KafkaError.NOT_COORDINATOR
 
     def create(self, group_id: str) -> GroupMetadata:
-        """A new group, Empty."""
+        """Create an Empty group."""
         self._serial += 1
         group = self.groups[group_id] = GroupMetadata(group_id, self._serial, self._port.now)
         return group
@@ -177,7 +176,7 @@ class GroupMetadataManager:
     # -- effects ----------------------------------------------------------------------------------------------------
 
     def settle(self, group: GroupMetadata) -> None:
-        """Do what a group wants done. A write may be over at once, and what follows from it is done within."""
+        """Execute a group's effects. A write may end at once; its consequences are then executed here, too."""
         effects, group.effects = group.effects, []
         for effect in effects:
             if isinstance(effect, ResponseEffect):
@@ -199,7 +198,7 @@ class GroupMetadataManager:
         offsets: GroupOffsets,
         transaction: tuple[int, int] | None = None,
     ) -> None:
-        """Write offsets, and answer when they are replicated; those of a ``transaction`` wait for its marker then."""
+        """Write offsets, and respond when they are replicated; with ``transaction`` they then wait for its marker."""
         producer_id = -1
         if transaction is None:
             group.offsets.prepare(offsets)
@@ -223,7 +222,7 @@ class GroupMetadataManager:
         self._tenants.append(OFFSETS, partition, records, self._token, self._timeout_us, transaction)
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        """How a write went. Its group may be gone by now, or another one of its name may be there."""
+        """Handle the result of a write; its group may be gone by now, or replaced by one of the same name."""
         wait = self._waits.pop(token)
         group = self.groups.get(wait.group_id)
         if group is not None and group.serial != wait.serial:
@@ -240,8 +239,8 @@ class GroupMetadataManager:
     def _commit_appended(self, group: GroupMetadata | None, wait: _Committed, error: KafkaError, base: int) -> None:
         verdicts = wait.verdicts
         if error:
-            told = commit_error(error)
-            verdicts = tuple([(partition, before or told) for partition, before in verdicts])
+            converted = commit_error(error)
+            verdicts = tuple([(partition, earlier or converted) for partition, earlier in verdicts])
         if wait.producer_id >= 0:
             if group is not None and error:
                 group.offsets.failed_in_transaction(wait.producer_id, wait.offsets)
@@ -256,7 +255,7 @@ class GroupMetadataManager:
         self._port.send(wait.caller.source, OffsetCommitResponse(wait.caller.correlation, verdicts))
 
     def rang(self) -> None:
-        """A timer: some group may have something due."""
+        """Handle the timer of group deadlines."""
         if self._alarm.rang():
             for group in list(self.groups.values()):
                 self._rebalancing.expire(group, self._port.now)
@@ -265,27 +264,27 @@ class GroupMetadataManager:
     # -- removal ----------------------------------------------------------------------------------------------------
 
     def clean(self, group: GroupMetadata, removed: list[str]) -> None:
-        """Write tombstones of offsets that were removed; a group that is empty of everything goes too.
+        """Write tombstones of removed offsets; remove a group without members and offsets.
 
-        Nobody waits for them: a new coordinator would find the same out (``cleanupGroupMetadata``).
+        No response waits for these writes: a new coordinator would come to the same result (``cleanupGroupMetadata``).
         """
         records = [encode(OffsetRecord(group.group_id, partition, None)) for partition in removed]
         if group.state is GroupState.EMPTY and group.offsets.empty:
             group.become(GroupState.DEAD, self._port.now)
             del self.groups[group.group_id]
-            if group.generation > 0:  # Otherwise it has never been written.
+            if group.generation > 0:  # otherwise it was never written
                 records.append(encode(GroupRecord(group.group_id, None)))
         if records:
             self._tenants.write(f"{OFFSETS}-{self.partition_of(group.group_id)}", tuple(records))
 
     def transaction_ended(self, number: int, producer_id: int, *, committed: bool) -> None:
-        """What a transaction has committed in a partition's groups counts from now on, or never did."""
+        """Apply or drop a transaction's commits in the groups of a partition."""
         for group in self.groups.values():
             if self.partition_of(group.group_id) == number:
                 group.offsets.end_transaction(producer_id, committed=committed)
 
     def deleted(self, partition: str) -> None:
-        """A topic's partition is gone: nobody needs what was committed for it."""
+        """A topic's partition was deleted: remove its commits."""
         for group in list(self.groups.values()):
             removed = group.offsets.remove((partition,))
             if removed:
@@ -294,7 +293,7 @@ class GroupMetadataManager:
     # -- loading and unloading --------------------------------------------------------------------------------------
 
     def leads(self, number: int) -> None:
-        """The broker leads a partition: it is read, unless it has been or is being."""
+        """The broker leads a partition: read it, unless it is read or being read."""
         if number in self.owned or number in self.loading:
             return
         partition = f"{OFFSETS}-{number}"
@@ -308,7 +307,7 @@ class GroupMetadataManager:
         self._port.timer(self._free_at - now, LOADED, number, self._free_at)
 
     def read(self, number: int, at: int) -> None:
-        """The time that reading takes is over; nothing is left to do if the partition was lost meanwhile."""
+        """Restore the groups of a partition after its reading time, unless the partition was lost meanwhile."""
         if self.loading.get(number) != at:
             return
         del self.loading[number]
@@ -335,7 +334,7 @@ class GroupMetadataManager:
         self.settle(group)
 
     def resigned(self, number: int) -> None:
-        """The broker leads a partition no more: who waits is told, and its groups are forgotten."""
+        """The broker lost a partition: answer waiting requests, and forget its groups."""
         self.loading.pop(number, None)
         if number not in self.owned:
             return
@@ -346,7 +345,7 @@ class GroupMetadataManager:
             self.settle(group)
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """The process died; its memory is lost."""
         self.groups.clear()
         self.owned.clear()
         self.loading.clear()
@@ -370,7 +369,7 @@ class GroupMetadataManager:
 
 
 def _dismiss(group: GroupMetadata) -> None:
-    """Whose joins and syncs are parked is sent elsewhere (``onGroupUnloaded``)."""
+    """Answer delayed joins and syncs with NOT_COORDINATOR (``onGroupUnloaded``)."""
     error = KafkaError.NOT_COORDINATOR
     for member in group.members.values():
         if member.joining is not None and group.state is GroupState.PREPARING:

@@ -1,6 +1,6 @@
-"""Members of a group by the classic protocol: joins, syncs, heartbeats and leaving, and the next generation.
+"""Members of a group of the classic protocol: joins, syncs, heartbeats, leaving, and the next generation.
 
-Sans-IO: answers are effects of the group. Whether this broker is the group's coordinator has been seen to before.
+Sans-IO: responses are effects of the group. The caller has checked that this broker is the group's coordinator.
 """
 
 from collections.abc import Callable
@@ -33,9 +33,8 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# How a group comes to its next generation (``GroupCoordinator``, ``DelayedJoin``, ``DelayedSync``). Sans-IO.
-#
-# From Empty the joining phase lasts the initial delay, otherwise until every known member has joined again, at most the
+# The transition of a group to its next generation (``GroupCoordinator``, ``DelayedJoin``, ``DelayedSync``). Sans-IO.
+# From Empty the joining phase lasts the initial delay; otherwise until every known member has rejoined, at most the
 # longest rebalance timeout. Then the leader assigns; its assignment is stored before members receive it.
 
 
@@ -45,12 +44,12 @@ CAN_REBALANCE: Final = (GroupState.STABLE, GroupState.COMPLETING, GroupState.EMP
 
 
 def join_error(caller: Caller, member_id: str, error: KafkaError) -> JoinGroupResponse:
-    """The answer to a join that came to nothing."""
+    """Return the response to a failed join."""
     return JoinGroupResponse(caller.correlation, error, -1, "", "", member_id)
 
 
 class Rebalancing:
-    """The rules of one version with one coordinator's settings; the state is all in the groups."""
+    """Rules of rebalances of one version with one coordinator's settings; all state is in the groups."""
 
     __slots__ = ("_config", "_profile")
 
@@ -61,12 +60,12 @@ class Rebalancing:
     # -- joining ----------------------------------------------------------------------------------------------------
 
     def maybe_prepare(self, group: GroupMetadata, now: int) -> None:
-        """Begin a rebalance unless one is at its joining phase already."""
+        """Start a rebalance unless one is in its joining phase."""
         if group.state in CAN_REBALANCE:
             self.prepare(group, now)
 
     def prepare(self, group: GroupMetadata, now: int) -> None:
-        """Begin a rebalance: members that wait for an assignment have to join again."""
+        """Start a rebalance: members that wait for an assignment have to rejoin."""
         if group.state is GroupState.COMPLETING:
             self._sync_fails(group, now, KafkaError.REBALANCE_IN_PROGRESS)
         group.sync_deadline = NEVER
@@ -86,14 +85,14 @@ class Rebalancing:
         group.join_deadline = group.wake_at(now + group.rebalance_us)
 
     def check_joined(self, group: GroupMetadata, now: int) -> None:
-        """End the joining phase if nobody is missing; the initial delay is always waited out."""
+        """End the joining phase if every member has joined; an initial delay always runs to its end."""
         if group.state is not GroupState.PREPARING:
             return
         if (not group.is_initial and group.all_joined) or (group.is_initial and group.join_deadline <= now):
             self.join_over(group, now)
 
     def join_over(self, group: GroupMetadata, now: int) -> None:
-        """The joining phase has come to its end, or is drawn out (``InitialDelayedJoin.onComplete``)."""
+        """End the joining phase, or extend the initial delay (``InitialDelayedJoin.onComplete``)."""
         if group.is_initial and group.newcomer and group.initial_left_us:
             group.newcomer = False
             delay = min(self._config.initial_delay_us, group.initial_left_us)
@@ -132,7 +131,7 @@ class Rebalancing:
     def answer_join(
         self, group: GroupMetadata, member: MemberMetadata, *, leads: bool, leader: str = "", skip: bool = False
     ) -> None:
-        """Answer a delayed join with the generation; ``leader`` is sent instead of the true one."""
+        """Answer a delayed join with the generation; ``leader`` is sent in place of the true one."""
         caller, member.joining = member.joining, None
         if caller is not None:
             self.welcome(group, caller, member.member_id, leads=leads, leader=leader, skip=skip)
@@ -140,7 +139,7 @@ class Rebalancing:
     def welcome(
         self, group: GroupMetadata, caller: Caller, member_id: str, *, leads: bool, leader: str = "", skip: bool = False
     ) -> None:
-        """Tell who asks the generation."""
+        """Respond to a join with the generation."""
         roll = group.roll() if leads else ()
         message = JoinGroupResponse(
             caller.correlation, 0, group.generation, group.protocol, leader or group.leader, member_id, roll, skip
@@ -150,7 +149,7 @@ class Rebalancing:
     # -- syncing ----------------------------------------------------------------------------------------------------
 
     def sync_fails(self, group: GroupMetadata, now: int, error: KafkaError) -> None:
-        """The leader's assignment could not be stored: every member gets the error, and joins again."""
+        """Send every member the error of storing the assignment; then members have to rejoin."""
         self._sync_fails(group, now, error)
         self.maybe_prepare(group, now)
 
@@ -162,7 +161,7 @@ class Rebalancing:
     def answer_sync(
         self, group: GroupMetadata, member: MemberMetadata, now: int, error: KafkaError = KafkaError.NONE
     ) -> None:
-        """Give a member whose sync is parked its assignment; its session begins anew."""
+        """Answer a member's delayed sync with its assignment, and restart its session."""
         caller, member.syncing = member.syncing, None
         if caller is not None:
             assignment = NOTHING if error else member.assignment
@@ -170,13 +169,13 @@ class Rebalancing:
             group.stay_alive(member, now)
 
     def synced(self, group: GroupMetadata, member_id: str) -> None:
-        """A member has asked for its assignment."""
+        """Record that a member has requested its assignment."""
         group.unsynced.pop(member_id, None)
         if not group.unsynced:
             group.sync_deadline = NEVER
 
     def sync_over(self, group: GroupMetadata, now: int) -> None:
-        """The rebalance timeout is over: who has not asked for its assignment is removed, static or not."""
+        """End the rebalance timeout: remove every member, static or not, that has not sent a SyncGroup."""
         group.sync_deadline = NEVER
         if group.unsynced and group.state in (GroupState.COMPLETING, GroupState.STABLE):
             for member_id in list(group.unsynced):
@@ -184,13 +183,13 @@ class Rebalancing:
             self.maybe_prepare(group, now)
 
     def assign(self, group: GroupMetadata, assignments: tuple[tuple[str, Assignment], ...]) -> None:
-        """The leader's word; members that it forgot get nothing."""
+        """Store the leader's assignment; members that it omits get no partitions."""
         given = dict(assignments)
         whole = tuple([(member_id, given.get(member_id, NOTHING)) for member_id in group.members])
         group.store(Synced(group.generation, whole), dict(whole))
 
     def stored(self, group: GroupMetadata, now: int, purpose: Purpose, error: KafkaError) -> None:
-        """How storing the group went; it may have moved on since."""
+        """Handle the result of storing the group, whose state may have changed since."""
         if isinstance(purpose, Synced):
             if group.state is GroupState.COMPLETING and group.generation == purpose.generation:
                 if error:
@@ -214,16 +213,16 @@ class Rebalancing:
                 group.stay_alive(member, now)
             group.answer(purpose.caller, join_error(purpose.caller, purpose.asked_id, error))
         elif member is not None:
-            # Versions before 9 of the request are told the old leader's id, so that none takes itself for the leader
-            # and assigns: a stable group does not tell anybody what it assigned.
+            # Before version 9 the response carries the old leader's id, so that the member does not consider itself the
+            # leader and assign: a stable group does not distribute a new assignment.
             leads = purpose.skip and group.leader == purpose.new_id
-            told = "" if purpose.skip else purpose.leader
-            self.answer_join(group, member, leads=leads, leader=told, skip=leads)
+            sent_leader = "" if purpose.skip else purpose.leader
+            self.answer_join(group, member, leads=leads, leader=sent_leader, skip=leads)
 
-    # -- members that go --------------------------------------------------------------------------------------------
+    # -- removal of members -----------------------------------------------------------------------------------------
 
     def admit(self, group: GroupMetadata, member: MemberMetadata, protocol_type: str, now: int) -> None:
-        """A new member; one whose join nobody answers is forgotten after five minutes (KAFKA-7610, 2.2)."""
+        """Add a new member; one whose join is not answered is removed after five minutes (KAFKA-7610, 2.2)."""
         if group.state is GroupState.PREPARING and group.generation == 0:
             group.newcomer = True
         group.add(member, protocol_type)
@@ -232,7 +231,7 @@ class Rebalancing:
         self.maybe_prepare(group, now)
 
     def drop(self, group: GroupMetadata, member: MemberMetadata, now: int) -> None:
-        """A member leaves, or its session is over."""
+        """Remove a member that leaves or whose session expired."""
         caller, member.joining = member.joining, None
         if caller is not None:
             group.answer(caller, join_error(caller, "", GONE))
@@ -243,17 +242,17 @@ class Rebalancing:
             self.check_joined(group, now)
 
     def drop_pending(self, group: GroupMetadata, member_id: str, now: int) -> None:
-        """An id that was given out holds no longer."""
+        """Expire a member id that was given out."""
         group.pending.pop(member_id, None)
         self.check_joined(group, now)
 
     def expire(self, group: GroupMetadata, now: int) -> None:
-        """Do what is due, the earliest first, and say when to look again."""
+        """Handle all expired deadlines, earliest first, and schedule the next check."""
         while True:
             due = _next_due(group)
             if due is None:
                 return
-            at, kind, who = due
+            at, kind, member_id = due
             if at > now:
                 group.wake_at(at)
                 return
@@ -262,34 +261,34 @@ class Rebalancing:
             elif kind == 1:
                 self.sync_over(group, now)
             elif kind == 2:
-                self.drop_pending(group, who, now)
+                self.drop_pending(group, member_id, now)
             else:
-                member = group.members[who]
+                member = group.members[member_id]
                 member.deadline = NEVER
                 if not member.exempt:
                     self.drop(group, member, now)
 
 
 def _next_due(group: GroupMetadata) -> tuple[int, int, str] | None:
-    """(when, what, who) of a group's earliest deadline; of equal ones in the order of this list."""
-    moments = [(group.join_deadline, 0, ""), (group.sync_deadline, 1, "")]
-    moments += [(at, 2, member_id) for member_id, at in group.pending.items()]
-    moments += [(member.deadline, 3, member.member_id) for member in group.members.values()]
-    awaited = [moment for moment in moments if moment[0] >= 0]
-    return min(awaited, key=lambda moment: moment[:2]) if awaited else None
+    """(time, kind, member id) of a group's earliest deadline; equal ones in the order of kinds."""
+    deadlines = [(group.join_deadline, 0, ""), (group.sync_deadline, 1, "")]
+    deadlines += [(at, 2, member_id) for member_id, at in group.pending.items()]
+    deadlines += [(member.deadline, 3, member.member_id) for member in group.members.values()]
+    pending = [deadline for deadline in deadlines if deadline[0] >= 0]
+    return min(pending, key=lambda deadline: deadline[:2]) if pending else None
 
 
-# Joining, syncing, heartbeats and leaving: what each request does in each state of its group (``GroupCoordinator``).
+# Joining, syncing, heartbeats and leaving: handling of each request in each state of its group (``GroupCoordinator``).
 
 
 KNOWS_MEMBER_ID_REQUIRED: Final = 4
-"""Version of JoinGroup (KIP-394)."""
+"""First version of JoinGroup with MEMBER_ID_REQUIRED (KIP-394)."""
 KNOWS_SKIPPING: Final = 9
-"""Version of JoinGroup (KIP-814)."""
+"""First version of JoinGroup with ``skipAssignment`` (KIP-814)."""
 
 
 def member_error(group: GroupMetadata, member_id: str, instance: str) -> KafkaError:
-    """Whether somebody is the member that it says it is (``validateCurrentMember``)."""
+    """Check that a member id is current, also for its instance id (``validateCurrentMember``)."""
     if instance:
         current = group.instances.get(instance)
         if current is None:
@@ -299,7 +298,7 @@ def member_error(group: GroupMetadata, member_id: str, instance: str) -> KafkaEr
 
 
 class MembershipRules:
-    """The rules of one version with one coordinator's settings."""
+    """Rules of member requests of one version with one coordinator's settings."""
 
     __slots__ = ("_config", "_profile", "_uuid", "rebalancing")
 
@@ -313,17 +312,17 @@ class MembershipRules:
     # -- joining ----------------------------------------------------------------------------------------------------
 
     def accepts(self, group: GroupMetadata, member_id: str) -> bool:
-        """Whether there is room for one more (``acceptJoiningMember``, KIP-389)."""
-        most = self._config.max_size
+        """Whether the group can take one more member (``acceptJoiningMember``, KIP-389)."""
+        limit = self._config.max_size
         member = group.members.get(member_id)
         if group.state is GroupState.PREPARING:
-            return (member is not None and member.joining is not None) or group.joined < most
+            return (member is not None and member.joining is not None) or group.joined < limit
         if group.state in (GroupState.COMPLETING, GroupState.STABLE):
-            return member is not None or len(group.members) < most
+            return member is not None or len(group.members) < limit
         return True
 
     def join(self, group: GroupMetadata, now: int, source: int, request: JoinGroupRequest) -> None:
-        """JoinGroup, the session timeout being within its limits."""
+        """Handle JoinGroup; the session timeout is already checked."""
         caller = Caller(source, request.correlation)
         if not self.accepts(group, request.member_id):
             group.remove(request.member_id)
@@ -336,9 +335,9 @@ class MembershipRules:
             self._join_known(group, now, caller, request)
         self.rebalancing.check_joined(group, now)
 
-    def _profession(self, caller: Caller, request: JoinGroupRequest) -> Profession:
-        named = self._profile.rebalance_timeout and request.version >= 1
-        rebalance_us = request.rebalance_timeout_us if named else request.session_timeout_us
+    def _join_metadata(self, caller: Caller, request: JoinGroupRequest) -> Profession:
+        has_rebalance_timeout = self._profile.rebalance_timeout and request.version >= 1
+        rebalance_us = request.rebalance_timeout_us if has_rebalance_timeout else request.session_timeout_us
         return Profession(
             request.client_id, caller.source, rebalance_us, request.session_timeout_us, request.protocols
         )  # fmt: skip
@@ -355,7 +354,7 @@ class MembershipRules:
             self._admit(group, now, caller, request, member_id)
 
     def _admit(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest, member_id: str) -> None:
-        member = MemberMetadata(member_id, request.group_instance_id, self._profession(caller, request))
+        member = MemberMetadata(member_id, request.group_instance_id, self._join_metadata(caller, request))
         member.joining = caller
         self.rebalancing.admit(group, member, request.protocol_type, now)
 
@@ -372,29 +371,29 @@ class MembershipRules:
         leads = member_id == group.leader
         same = member.says.protocols == request.protocols
         if group.state is GroupState.COMPLETING and same:
-            # It has not got the answer to its first join: the same once more.
+            # It has not received the response to its first join: send it again.
             self.rebalancing.welcome(group, caller, member_id, leads=leads)
         elif group.state is GroupState.STABLE and same and not leads:
             self.rebalancing.welcome(group, caller, member_id, leads=False)
         elif group.state in (GroupState.EMPTY, GroupState.DEAD):
             group.answer(caller, join_error(caller, member_id, GONE))
         else:
-            # A leader that joins a stable group may know of something that no metadata shows, such as new partitions.
-            member.says, member.joining = self._profession(caller, request), caller
+            # A leader that rejoins a stable group may have a reason that no metadata shows, such as new partitions.
+            member.says, member.joining = self._join_metadata(caller, request), caller
             self.rebalancing.maybe_prepare(group, now)
 
     def _replace(self, group: GroupMetadata, now: int, caller: Caller, request: JoinGroupRequest, new_id: str) -> None:
-        """A static member is back as another process: the old one is fenced (``updateStaticMemberAndRebalance``)."""
+        """Replace the process of a static member, and fence the old one (``updateStaticMemberAndRebalance``)."""
         leader, old_id = group.leader, group.instances[request.group_instance_id]
         before = group.members[old_id].says
         member = self._fence(group, old_id)
         group.rename(old_id, new_id)
         group.stay_alive(member, now)
-        member.says, member.joining = self._profession(caller, request), caller
+        member.says, member.joining = self._join_metadata(caller, request), caller
         if group.state is GroupState.STABLE and group.vote() == group.protocol:
             skip = self._profile.skip_assignment and request.version >= KNOWS_SKIPPING
             purpose = Replaced(caller, request.member_id, old_id, new_id, before, leader, skip)
-            group.store(purpose, {each.member_id: each.assignment for each in group.members.values()})
+            group.store(purpose, {known.member_id: known.assignment for known in group.members.values()})
         elif group.state in (GroupState.STABLE, GroupState.COMPLETING):
             # The leader may have assigned partitions to the old member id by now.
             self.rebalancing.maybe_prepare(group, now)
@@ -411,10 +410,10 @@ class MembershipRules:
             group.answer(syncing, SyncGroupResponse(syncing.correlation, fenced))
         return member
 
-    # -- the rest ---------------------------------------------------------------------------------------------------
+    # -- syncs, heartbeats, leaving-------------------------------------------------------------------------------------
 
     def sync(self, group: GroupMetadata, now: int, source: int, request: SyncGroupRequest) -> None:
-        """SyncGroup: parked until the leader's assignment is stored, or answered."""
+        """Handle SyncGroup: respond, or delay the response until the leader's assignment is stored."""
         caller = Caller(source, request.correlation)
         error = self._sync_error(group, request)
         if error:
@@ -435,13 +434,16 @@ class MembershipRules:
             return error
         if request.generation_id != group.generation:
             return KafkaError.ILLEGAL_GENERATION
-        for told, known in ((request.protocol_type, group.protocol_type), (request.protocol_name, group.protocol)):
-            if told and told != known:
+        for requested, current in (
+            (request.protocol_type, group.protocol_type),
+            (request.protocol_name, group.protocol),
+        ):
+            if requested and requested != current:
                 return KafkaError.INCONSISTENT_GROUP_PROTOCOL
         return KafkaError.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING else KafkaError.NONE
 
     def heartbeat(self, group: GroupMetadata, now: int, request: HeartbeatRequest) -> KafkaError:
-        """Heartbeat: the session begins anew even while the member has to join again."""
+        """Handle Heartbeat: the session restarts even if the member has to rejoin."""
         error = member_error(group, request.member_id, request.group_instance_id)
         if error:
             return error
@@ -451,7 +453,7 @@ class MembershipRules:
         return KafkaError.REBALANCE_IN_PROGRESS if group.state is GroupState.PREPARING else KafkaError.NONE
 
     def leave(self, group: GroupMetadata, now: int, leaving: LeavingMember) -> KafkaError:
-        """One member of a LeaveGroup; a static one may be named by its instance id alone."""
+        """Remove one member of a LeaveGroup; a static one can be named by its instance id alone."""
         member_id, instance = leaving
         if not member_id:
             member_id = group.instances.get(instance, "")

@@ -1,4 +1,4 @@
-"""Commits and what is answered about them: who may commit, what is fetched, what expires (``GroupCoordinator``).
+"""Commits and fetches of offsets of the classic protocol: checks, results and expiry (``GroupCoordinator``).
 
 Sans-IO: functions of a group and a request.
 """
@@ -45,17 +45,17 @@ del _STORE_ERRORS[KafkaError.NETWORK_EXCEPTION]
 
 
 def commit_error(error: KafkaError) -> KafkaError:
-    """What a committer is told of an append's error (``maybeConvertOffsetCommitError``)."""
+    """Convert an append error for the response to a commit (``maybeConvertOffsetCommitError``)."""
     return _COMMIT_ERRORS.get(error, error)
 
 
 def store_error(error: KafkaError) -> KafkaError:
-    """What members are told of the error of storing their group (``storeGroup``)."""
+    """Convert the append error of a group's record for the responses to its members (``storeGroup``)."""
     return _STORE_ERRORS.get(error, error)
 
 
 def may_commit(group: GroupMetadata, request: OffsetCommitRequest) -> KafkaError:
-    """Whether a commit is a member's, or from outside of a group without members (``validateOffsetCommit``)."""
+    """Check a commit: of a current member, or from outside to a group without members (``validateOffsetCommit``)."""
     generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
     if generation < 0 and group.state is GroupState.EMPTY:
         return KafkaError.NONE
@@ -70,7 +70,7 @@ def may_commit(group: GroupMetadata, request: OffsetCommitRequest) -> KafkaError
 
 
 def may_commit_in_transaction(group: GroupMetadata, request: TxnOffsetCommitRequest) -> KafkaError:
-    """The same for a transaction's: whoever says to be a member must be one (KIP-447), others are let through."""
+    """Check a commit in a transaction: a named member must be current (KIP-447), others are accepted."""
     generation, member_id, instance = request.generation_id, request.member_id, request.group_instance_id
     if generation < 0 and (group.state is GroupState.EMPTY or not (member_id or instance)):
         return KafkaError.NONE
@@ -83,16 +83,16 @@ def may_commit_in_transaction(group: GroupMetadata, request: TxnOffsetCommitRequ
 def judged(
     request: OffsetCommitRequest | TxnOffsetCommitRequest, known: Container[str], metadata_bytes: int
 ) -> tuple[tuple[str, int], ...]:
-    """(partition, error) for each offset: unknown partitions and overlong notes stay out, the others go on."""
+    """(partition, error) of each offset: unknown partitions and too long metadata are rejected, others continue."""
     return tuple(
         [
             (
-                each.partition,
-                KafkaError.UNKNOWN_TOPIC_OR_PARTITION if each.partition not in known
-                else KafkaError.OFFSET_METADATA_TOO_LARGE if len(each.metadata.encode()) > metadata_bytes
+                offset.partition,
+                KafkaError.UNKNOWN_TOPIC_OR_PARTITION if offset.partition not in known
+                else KafkaError.OFFSET_METADATA_TOO_LARGE if len(offset.metadata.encode()) > metadata_bytes
                 else KafkaError.NONE,
             )
-            for each in request.offsets
+            for offset in request.offsets
         ]
     )  # fmt: skip
 
@@ -104,24 +104,27 @@ def to_commit(
     profile: Profile,
     config: GroupConfig,
 ) -> Offsets:
-    """What is to be written. Before KIP-211 (2.1) every offset had a time of its own until which it was kept."""
+    """Return the commits to be written. Before KIP-211 (2.1) every offset had its own expiry time."""
     retention_us = request.retention_us if isinstance(request, OffsetCommitRequest) else -1
     if retention_us < 0 and not profile.group_retention:
         retention_us = config.retention_us
     expires_us = now + retention_us if retention_us >= 0 else -1
     return tuple(
         [
-            (each.partition, OffsetAndMetadata(each.offset, each.leader_epoch, each.metadata, now, expires_us))
-            for each, (_partition, error) in zip(request.offsets, verdicts, strict=True)
+            (
+                offset.partition,
+                OffsetAndMetadata(offset.offset, offset.leader_epoch, offset.metadata, now, expires_us),
+            )
+            for offset, (_partition, error) in zip(request.offsets, verdicts, strict=True)
             if not error
         ]
     )
 
 
 def fetched(group: GroupMetadata | None, request: OffsetFetchRequest, *, stable: bool) -> tuple[FetchedOffset, ...]:
-    """What is committed; of a group that nobody knows, nothing, which is no error.
+    """Return committed offsets; an unknown group has none, which is no error.
 
-    ``stable``: a partition with a commit under way is UNSTABLE_OFFSET_COMMIT (KIP-447).
+    ``stable``: a partition with a pending commit is UNSTABLE_OFFSET_COMMIT (KIP-447).
     """
     partitions = request.partitions
     if partitions is None:
@@ -139,10 +142,10 @@ def fetched(group: GroupMetadata | None, request: OffsetFetchRequest, *, stable:
 
 
 def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int) -> list[str]:
-    """Partitions whose commits are kept no longer (``GroupMetadata.removeExpiredOffsets``, KIP-211).
+    """Partitions whose commits have expired (``GroupMetadata.removeExpiredOffsets``, KIP-211).
 
-    All of a group that has been Empty for so long; in a Stable one those of topics that nobody subscribes to, and of a
-    group without members ever each by the age of its commit. Nothing goes while a group rebalances.
+    All of a group that has been Empty for the retention time; in a Stable group those of topics without a subscriber;
+    in a group that never had members each by the age of its commit. Nothing expires while a group rebalances.
     """
     if not profile.group_retention or not group.protocol_type:
         return group.offsets.expired(now, retention_us, lambda value: value.committed_us)
@@ -157,7 +160,7 @@ def expired(group: GroupMetadata, now: int, profile: Profile, retention_us: int)
 def deletable(
     group: GroupMetadata, partitions: tuple[str, ...], known: Container[str]
 ) -> tuple[KafkaError, tuple[tuple[str, int], ...]]:
-    """OffsetDelete's verdicts (KIP-496): not of topics that a member subscribes to, as far as anybody knows."""
+    """Results of OffsetDelete (KIP-496): topics that a member subscribes to, or may subscribe to, are rejected."""
     consumers = group.protocol_type == CONSUMER_PROTOCOL
     if group.state is not GroupState.EMPTY and not consumers:
         return KafkaError.NON_EMPTY_GROUP, ()

@@ -2,7 +2,7 @@
 
 consumer_group: a group, its records, its settings and its commits, and regular expressions of its subscriptions,
 compiled by a function that is passed in.
-heartbeat: what a heartbeat does, how members are reconciled, and how a group is described.
+heartbeat: handling of heartbeats, reconciliation of members, and descriptions of groups.
 
 It has no input or output; coordinators.group drives it. It builds on assignors.
 """

@@ -1,7 +1,8 @@
 """A group of the consumer protocol (``ConsumerGroup``, KIP-848): its patterns, records, commits and settings.
 
-It changes by :meth:`ModernGroup.replay` alone, whether a record has just been written or is read by a new coordinator.
-Clocks are not written: a new coordinator gives every member a whole session, and all its time to give things up.
+It changes only by :meth:`ModernGroup.replay`, whether a record has just been written or is read by a new coordinator.
+Deadlines are not written: a new coordinator gives every member a full session, and its full rebalance timeout for
+revocations.
 """
 
 import json
@@ -18,34 +19,33 @@ from cluster_model.protocol.errors import KafkaError
 from cluster_model.protocol.group_messages import OffsetCommitRequest, OffsetFetchRequest, TxnOffsetCommitRequest
 from cluster_model.protocol.versions import Profile
 
-# Regular expressions of subscriptions, compiled by a function that the builder of a cluster chooses.
-#
-# Kafka's coordinator compiles them with RE2/J, which the standard library has no match for.
+# Regular expressions of subscriptions, compiled by a function that the builder of a cluster chooses. Kafka's
+# coordinator compiles them with RE2/J, which has no equivalent in the standard library.
 
 
 PatternMatcher = Callable[[str], bool]
-"""Returns whether the whole of a name matches."""
+"""Predicate: whether a whole topic name matches."""
 
 PatternCompiler = Callable[[str], PatternMatcher]
-"""Makes a matcher of a regular expression, or raises :class:`PatternError`.
+"""Compiles a regular expression into a matcher, or raises :class:`PatternError`.
 
-A group calls it with the same expression for every topic, so it keeps what it has compiled.
+A group calls it with the same expression for every topic, so it caches compiled expressions.
 """
 
 COMPILED_PATTERNS: Final = 32
-"""Expressions that a compiler keeps."""
+"""Number of expressions that a compiler caches."""
 
 
 class PatternError(ValueError):
-    """A regular expression that does not compile; the message says why."""
+    """A regular expression that does not compile; the message holds the reason."""
 
 
 @lru_cache(maxsize=COMPILED_PATTERNS)
 def compile_python_pattern(pattern: str) -> PatternMatcher:
-    """Compile an expression by Python's ``re``, which backtracks: only for expressions that are trusted.
+    """Compile an expression with Python's ``re``, which backtracks: for trusted expressions only.
 
     Raises:
-        PatternError: it is no regular expression.
+        PatternError: it is not a valid regular expression.
     """
     try:
         compiled = re.compile(pattern, re.ASCII)
@@ -63,7 +63,7 @@ def compiles(pattern: str, compile_pattern: PatternCompiler) -> bool:
     return True
 
 
-# A coordinator's settings for the consumer protocol (``GroupCoordinatorConfig``): its times are the broker's.
+# Settings of a coordinator for the consumer protocol (``GroupCoordinatorConfig``), taken from the broker.
 
 
 CONSUMER = "consumer"
@@ -71,21 +71,21 @@ CONSUMER = "consumer"
 
 @dataclass(frozen=True, slots=True)
 class ModernConfig:
-    """Settings, with the defaults of the version."""
+    """Settings of the consumer protocol, with the defaults of the version."""
 
     enabled: bool
-    """``group.coordinator.rebalance.protocols`` has it: by default since 4.0, before that where it is asked for."""
+    """``group.coordinator.rebalance.protocols`` lists it: the default since 4.0, opt-in before."""
     session_us: int
     heartbeat_us: int
     max_size: int
     assignors: tuple[str, ...]
-    """The first one is taken where members name none."""
+    """Assignors of the coordinator; the first is used if members name none."""
     write_timeout_us: int
-    """How long an answer waits for the in-sync replicas to have what it tells."""
+    """Longest wait of a response for the in-sync replicas, in µs."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ModernConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
         own = Configured("broker", profile.number, config)
         return ModernConfig(
             enabled=enabled(profile, config),
@@ -98,46 +98,45 @@ class ModernConfig:
 
 
 def enabled(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
-    """Whether a cluster's coordinators take members by this protocol (KRaft only, since 3.7)."""
+    """Whether a cluster's coordinators support this protocol (KRaft only, since 3.7)."""
     own = Configured("broker", profile.number, config)
-    asked = _listed(own.text("group.coordinator.rebalance.protocols"))
-    return profile.kraft and profile.consumer_protocol and CONSUMER in asked
+    protocols = _listed(own.text("group.coordinator.rebalance.protocols"))
+    return profile.kraft and profile.consumer_protocol and CONSUMER in protocols
 
 
 def _listed(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",")))
 
 
-# Records of a group of the consumer protocol in ``__consumer_offsets``: the only way in which it changes.
-#
-# Keys begin with Kafka's key versions (``ConsumerGroupMetadataKey`` and its like); None is a tombstone.
+# Records of a group of the consumer protocol in ``__consumer_offsets``, the only way to change it. Keys start with
+# Kafka's key versions (``ConsumerGroupMetadataKey`` and others); None is a tombstone.
 
 
 EPOCH: Final = 3
-"""The group's epoch ..."""
+"""Kind of record: the group epoch."""
 TOPICS: Final = 4
-"""... (topic, partitions) of what its members subscribe to, as last seen ..."""
+"""Kind of record: (topic, partitions) of the subscribed topics, as last seen."""
 MEMBER: Final = 5
-"""... what a member says of itself ..."""
+"""Kind of record: the metadata of a member."""
 TARGET_EPOCH: Final = 6
-"""... the group epoch that the target assignment is for ..."""
+"""Kind of record: the group epoch of the target assignment."""
 TARGET: Final = 7
-"""... a member's part of that ..."""
+"""Kind of record: a member's part of the target assignment."""
 CURRENT: Final = 8
-"""... and where the member is on its way there."""
+"""Kind of record: a member's current assignment."""
 
 _OF_MEMBERS: Final = (MEMBER, TARGET, CURRENT)
 
 STABLE: Final = 0
-"""It has all that it is to have as of its epoch (``MemberState``) ..."""
+"""Member state: it has its full assignment of its epoch (``MemberState``)."""
 UNREVOKED: Final = 1
-"""... has yet to give something up ..."""
+"""Member state: it still has to revoke partitions."""
 UNRELEASED: Final = 2
-"""... or waits for what somebody else has yet to give up."""
+"""Member state: it waits for partitions that other members still have to revoke."""
 
 
 class MemberValue(NamedTuple):
-    """A member's words (``ConsumerGroupMemberMetadataValue``)."""
+    """Metadata of a member (``ConsumerGroupMemberMetadataValue``)."""
 
     group_instance_id: str
     client_id: str
@@ -145,24 +144,24 @@ class MemberValue(NamedTuple):
     topics: tuple[str, ...]
     pattern: str
     assignor: str
-    """Empty: whatever the others want."""
+    """Preferred assignor; empty for no preference."""
     rebalance_us: int
 
 
 class CurrentValue(NamedTuple):
-    """A member's progress (``ConsumerGroupCurrentMemberAssignmentValue``)."""
+    """Current assignment of a member (``ConsumerGroupCurrentMemberAssignmentValue``)."""
 
     epoch: int
     previous: int
-    """The epoch before, which it still has if an answer was lost."""
+    """Previous epoch, which the member still has if a response was lost."""
     state: int
     assigned: tuple[str, ...]
     revoking: tuple[str, ...]
-    """What it is still taken to own besides."""
+    """Partitions to be revoked, which it still counts as owning."""
 
 
 class ModernRecord(NamedTuple):
-    """A record; ``member_id`` is empty for what is the whole group's."""
+    """A record of a group; ``member_id`` is empty for records of the whole group."""
 
     kind: int
     group_id: str
@@ -171,12 +170,12 @@ class ModernRecord(NamedTuple):
 
 
 def is_modern(text: str) -> bool:
-    """Whether a record is one of these, not an offset's or a classic group's."""
+    """Whether a record is of the consumer protocol, not an offset or a classic group."""
     return int(text[1 : text.index(",")]) >= EPOCH
 
 
 def encode(record: ModernRecord) -> str:
-    """The record's text."""
+    """Encode a record as text."""
     key: list[Any] = [record.kind, record.group_id]
     if record.kind in _OF_MEMBERS:
         key.append(record.member_id)
@@ -204,7 +203,7 @@ def _value(kind: int, value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    # A record's key ends at its first "=", so there is none inside: the sign only ever stands in a JSON string.
+    # A record's key ends at its first "=", so the character is escaped inside JSON strings, the only place for it.
     return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
 
 
@@ -212,7 +211,7 @@ UNSEEN: Final = (-1, -1)
 
 
 class ModernState(StrEnum):
-    """A group's state."""
+    """State of a group of the consumer protocol."""
 
     EMPTY = "Empty"
     ASSIGNING = "Assigning"
@@ -221,7 +220,7 @@ class ModernState(StrEnum):
 
 
 class ModernGroup:
-    """One group."""
+    """State of one group of the consumer protocol (``ConsumerGroup``)."""
 
     __slots__ = (
         "current", "epoch", "group_id", "instances", "members", "owners", "revocations", "seen", "serial", "sessions",
@@ -229,43 +228,43 @@ class ModernGroup:
     )  # fmt: skip
 
     def __init__(self, group_id: str, serial: int) -> None:
-        """``serial`` tells it from a former group of that name."""
+        """``serial`` distinguishes it from a former group of that name."""
         self.group_id = group_id
         self.serial = serial
         self.epoch = 0
         self.target_epoch = 0
         self.topics: tuple[tuple[str, int], ...] = ()
-        """Subscribed topics with their numbers of partitions, as the group last took note of them."""
+        """Subscribed topics with their partition counts, as last recorded by the group."""
         self.members: dict[str, MemberValue] = {}
         self.target: dict[str, tuple[str, ...]] = {}
         self.current: dict[str, CurrentValue] = {}
         self.owners: dict[str, str] = {}
-        """Partition → the member that has it, or has not said yet that it has not."""
+        """Partition → member that owns it, or has not confirmed its revocation."""
         self.instances: dict[str, str] = {}
         """Instance id of a static member → its member id."""
         self.sessions: dict[str, int] = {}
-        """Member → when it counts as gone."""
+        """Member → end of its session in µs."""
         self.revocations: dict[str, int] = {}
-        """Member that has to give something up → until when."""
+        """Member that has to revoke partitions → deadline in µs."""
         self.seen = UNSEEN
-        """Which state of the broker's metadata has been looked at."""
+        """Version of the broker's metadata that the group has seen."""
 
     @property
     def state(self) -> ModernState:
-        """``maybeUpdateGroupState``."""
+        """State of the group (``maybeUpdateGroupState``)."""
         if not self.members:
             return ModernState.EMPTY
         if self.epoch > self.target_epoch:
             return ModernState.ASSIGNING
         reconciled = all(
-            each.state == STABLE and each.epoch == self.target_epoch for each in self.current.values()
+            member.state == STABLE and member.epoch == self.target_epoch for member in self.current.values()
         )  # fmt: skip
         return ModernState.STABLE if reconciled else ModernState.RECONCILING
 
     # -- records ----------------------------------------------------------------------------------------------------
 
     def replay(self, record: ModernRecord) -> None:
-        """Be as a record says."""
+        """Apply a record."""
         kind, _group_id, member_id, value = record
         if kind == EPOCH:
             self.epoch = value or 0
@@ -306,34 +305,37 @@ class ModernGroup:
             for partition in (*value.assigned, *value.revoking):
                 self.owners[partition] = member_id
 
-    # -- clocks -----------------------------------------------------------------------------------------------------
+    # -- deadlines --------------------------------------------------------------------------------------------------
 
     def heard_of(self, member_id: str, until: int) -> None:
-        """A sign of life: its session lasts until then."""
+        """Extend a member's session to a time."""
         self.sessions[member_id] = until
 
     def time_revocation(self, member_id: str, now: int) -> None:
-        """A member's progress was written: it has its rebalance timeout to give up what it has to, if anything."""
+        """Start the revocation timeout of a member whose current assignment was written, if it has to revoke."""
         current = self.current.get(member_id)
         self.revocations.pop(member_id, None)
         if current is not None and current.state == UNREVOKED:
             self.revocations[member_id] = now + self.members[member_id].rebalance_us
 
     def begin_anew(self, now: int, session_us: int) -> None:
-        """A new coordinator has read the group."""
+        """Start all deadlines anew in a new coordinator."""
         for member_id in self.members:
             self.heard_of(member_id, now + session_us)
             self.time_revocation(member_id, now)
 
     def overdue(self, now: int) -> list[str]:
-        """Members whose session is over, or that have kept for too long what they were to give up."""
+        """Members whose session has expired, or that did not revoke partitions in time."""
         late = [
-            member_id for clock in (self.sessions, self.revocations) for member_id, at in clock.items() if at <= now
+            member_id
+            for deadlines in (self.sessions, self.revocations)
+            for member_id, at in deadlines.items()
+            if at <= now
         ]
         return list(dict.fromkeys(late))
 
     def due(self) -> int:
-        """When somebody may be overdue, -1 never."""
+        """Time of the next deadline of a member in µs, -1 if there is none."""
         return min((*self.sessions.values(), *self.revocations.values()), default=-1)
 
     def save(self) -> tuple[Any, ...]:
@@ -359,19 +361,18 @@ class ModernGroup:
         return self
 
 
-# Checks of commits and offset fetches in such a group (``ConsumerGroup.validateOffset...``).
-#
-# Sans-IO: functions of a group, None where there is no such, and a request.
+# Checks of commits and offset fetches in such a group (``ConsumerGroup.validateOffset...``). Sans-IO: functions of a
+# group (None if there is no such group) and a request.
 
 
 KNOWS_EPOCHS: Final = 9
-"""Version of OffsetCommit from which it is a member's by this protocol."""
+"""First version of OffsetCommit that carries the member epoch of this protocol."""
 
 
 def may_commit(group: ModernGroup | None, request: OffsetCommitRequest) -> KafkaError | None:
-    """Whether a commit is a member's of today; None: no such group.
+    """Check a commit of a member; None: no such group.
 
-    A member that tells the version of its request has to use one that knows of epochs (since 3.8).
+    A member that sends the version of its request has to use one with member epochs (since 3.8).
     """
     if group is None:
         return None
@@ -380,33 +381,33 @@ def may_commit(group: ModernGroup | None, request: OffsetCommitRequest) -> Kafka
         return KafkaError.NONE
     if member_id in group.current and 0 < request.version < KNOWS_EPOCHS:
         return KafkaError.UNSUPPORTED_VERSION
-    return _in_step(group, member_id, epoch)
+    return _check_epoch(group, member_id, epoch)
 
 
 def may_commit_in_transaction(group: ModernGroup | None, request: TxnOffsetCommitRequest) -> KafkaError | None:
-    """The same for a transaction's: whoever says to be a member must be one."""
+    """Check a commit in a transaction: a request that names a member must come from it; None: no such group."""
     if group is None:
         return None
     member_id, epoch = request.member_id, request.generation_id
     if epoch < 0 and not (group.members and (member_id or request.group_instance_id)):
         return KafkaError.NONE
-    error = _in_step(group, member_id, epoch)
+    error = _check_epoch(group, member_id, epoch)
     return KafkaError.ILLEGAL_GENERATION if error is KafkaError.STALE_MEMBER_EPOCH else error
 
 
 def may_fetch(group: ModernGroup | None, request: OffsetFetchRequest) -> KafkaError:
-    """Whether somebody may ask what is committed: everybody who does not claim to be a member."""
+    """Check a fetch of committed offsets: allowed without a member id; otherwise the member must be current."""
     if group is None or (request.member_epoch < 0 and not request.member_id):
         return KafkaError.NONE
-    return _in_step(group, request.member_id, request.member_epoch)
+    return _check_epoch(group, request.member_id, request.member_epoch)
 
 
 def unknown(version: int) -> KafkaError:
-    """What a member of a group that nobody knows is told of its commit (``OffsetMetadataManager``)."""
+    """Error of a commit by a member of an unknown group (``OffsetMetadataManager``)."""
     return KafkaError.GROUP_ID_NOT_FOUND if version >= KNOWS_EPOCHS else KafkaError.ILLEGAL_GENERATION
 
 
-def _in_step(group: ModernGroup, member_id: str, epoch: int) -> KafkaError:
+def _check_epoch(group: ModernGroup, member_id: str, epoch: int) -> KafkaError:
     current = group.current.get(member_id)
     if current is None:
         return KafkaError.UNKNOWN_MEMBER_ID

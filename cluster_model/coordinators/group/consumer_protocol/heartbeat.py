@@ -1,7 +1,7 @@
 """Heartbeats of the consumer protocol and the reconciliation of members (``GroupMetadataManager``, KIP-848).
 
-Sans-IO: a group and a request in, an answer and the records out that make it true. The group changes when these are
-written, by replaying them; until then it is as it was.
+Sans-IO: a group and a request in; a response and the records that it depends on out. The group changes when these
+records are replayed, not before.
 """
 
 from collections.abc import Callable, Container, Mapping
@@ -44,10 +44,10 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.spec.cluster_spec import INTERNAL
 
-# Reconciliation of a member with its target assignment (``CurrentAssignmentBuilder``, KIP-848).
-#
-# First it gives up what is not its any more, in its old epoch; then it goes to the target epoch and gets what nobody
-# else has; what somebody has not given up yet it gets when that is done. Members that keep what they have go on.
+# Reconciliation of a member with its target assignment (``CurrentAssignmentBuilder``, KIP-848). A member first revokes
+# partitions that are no longer its own, in its old epoch; then it moves to the target epoch and gets the free
+# partitions; the remaining ones follow when other members have revoked them. Partitions that a member keeps are
+# consumed without interruption.
 
 
 Partitions = tuple[str, ...]
@@ -56,17 +56,17 @@ Partitions = tuple[str, ...]
 def reconciled(
     current: CurrentValue, target_epoch: int, target: Partitions, owned: Partitions | None, taken: Container[str]
 ) -> CurrentValue:
-    """A member's next step. ``owned`` is what it says it has, None if it says nothing; ``taken`` is everybody's."""
+    """Return a member's next state. ``owned``: partitions that it reports, None for none; ``taken``: of any member."""
     if current.state == STABLE and current.epoch == target_epoch:
         return current
-    if current.state == UNREVOKED and _holds(owned, current.revoking):
+    if current.state == UNREVOKED and _has_not_revoked(owned, current.revoking):
         return current
     epoch = current.epoch + (current.state == UNREVOKED)
     return _next(current, epoch, target_epoch, target, owned, taken)
 
 
-def _holds(owned: Partitions | None, revoking: Partitions) -> bool:
-    """Whether a member has, as far as it has said, anything of what it is to give up."""
+def _has_not_revoked(owned: Partitions | None, revoking: Partitions) -> bool:
+    """Whether a member has partitions to revoke, as far as it has reported."""
     return owned is None or any(partition in revoking for partition in owned)
 
 
@@ -78,10 +78,10 @@ def _next(
     owned: Partitions | None,
     taken: Container[str],
 ) -> CurrentValue:
-    """``computeNextAssignment``."""
+    """Compute the next assignment (``computeNextAssignment``)."""
     kept = [partition for partition in current.assigned if partition in target]
     revoking = tuple([partition for partition in current.assigned if partition not in target])
-    if revoking and _holds(owned, revoking):
+    if revoking and _has_not_revoked(owned, revoking):
         return CurrentValue(epoch, current.epoch, UNREVOKED, tuple(kept), revoking)
     wanted = [partition for partition in target if partition not in kept]
     free = [partition for partition in wanted if partition not in taken]
@@ -90,7 +90,7 @@ def _next(
 
 
 def ordered(partitions: Partitions) -> Partitions:
-    """By topic and number."""
+    """Sort partitions by topic and index."""
 
     def place(partition: str) -> tuple[str, int]:
         topic, _dash, number = partition.rpartition("-")
@@ -103,19 +103,19 @@ _NEW: Final = CurrentValue(JOIN, JOIN, STABLE, (), ())
 
 
 class TopicsImage(NamedTuple):
-    """What the broker's metadata cache has of topics."""
+    """Topics in the broker's metadata cache, with their partition counts."""
 
     version: tuple[int, int]
     sizes: Mapping[str, int]
 
 
 class HeartbeatResult(NamedTuple):
-    """What is answered, once the records are written that it goes by."""
+    """Response to a heartbeat, and the records that must be written before it."""
 
     response: ConsumerGroupHeartbeatResponse
     records: tuple[ModernRecord, ...] = ()
     assigned: bool = False
-    """Whether there is a new target assignment among them."""
+    """Whether the records hold a new target assignment."""
 
 
 class _HeartbeatError(Exception):
@@ -125,39 +125,39 @@ class _HeartbeatError(Exception):
 
 
 class _HeartbeatSender(NamedTuple):
-    """Who sends the heartbeat."""
+    """Member that sends a heartbeat."""
 
     member_id: str
     says: MemberValue | None
-    """What it said last; None for a new one."""
+    """Its last known metadata; None for a new member."""
     current: CurrentValue
     replaced: str
-    """The former id of a static member that is back."""
+    """Former id of a static member that rejoined, empty for none."""
 
 
 class Heartbeats:
-    """The rules with one coordinator's settings."""
+    """Rules of heartbeats with one coordinator's settings."""
 
     __slots__ = ("_compile_pattern", "_config", "_uuid")
 
     def __init__(self, config: ModernConfig, uuid: Callable[[], str], compile_pattern: PatternCompiler) -> None:
-        """``uuid`` makes the id of a member that brings none; ``compile_pattern`` is for subscriptions by pattern."""
+        """``uuid`` makes the id of a member without one; ``compile_pattern`` compiles subscription patterns."""
         self._compile_pattern = compile_pattern
         self._config = config
         self._uuid = uuid
 
     def invalid(self, request: ConsumerGroupHeartbeatRequest) -> KafkaError:
-        """Whether it is no sensible request, whatever the group (``throwIf...HeartbeatRequestIsInvalid``)."""
+        """Check a request independently of its group (``throwIf...HeartbeatRequestIsInvalid``)."""
         epoch = request.member_epoch
-        told = request.topics is not None or (request.pattern is not None and request.version >= 1)
-        wrong = (
+        subscribes = request.topics is not None or (request.pattern is not None and request.version >= 1)
+        is_invalid = (
             not request.group_id
             or epoch < LEAVE_FOR_NOW
             or (not request.member_id and (epoch != JOIN or request.version >= 1))
-            or (epoch == JOIN and (request.rebalance_timeout_us < 0 or request.owned != () or not told))
+            or (epoch == JOIN and (request.rebalance_timeout_us < 0 or request.owned != () or not subscribes))
             or (epoch == LEAVE_FOR_NOW and not request.group_instance_id)
         )
-        if wrong:
+        if is_invalid:
             return KafkaError.INVALID_REQUEST
         if request.assignor and request.assignor not in self._config.assignors:
             return KafkaError.UNSUPPORTED_ASSIGNOR
@@ -168,13 +168,13 @@ class Heartbeats:
     def heartbeat(
         self, group: ModernGroup, source: int, request: ConsumerGroupHeartbeatRequest, known: TopicsImage
     ) -> HeartbeatResult:
-        """A valid request, from node ``source``."""
+        """Handle a valid request of node ``source``."""
         try:
             if request.member_epoch < JOIN:
                 return self._leave(group, request, known)
             return self._stay(group, source, request, known)
-        except _HeartbeatError as refused:
-            return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation, refused.error))
+        except _HeartbeatError as error:
+            return HeartbeatResult(ConsumerGroupHeartbeatResponse(request.correlation, error.error))
 
     # -- leaving ----------------------------------------------------------------------------------------------------
 
@@ -188,10 +188,10 @@ class Heartbeats:
         return HeartbeatResult(response, (ModernRecord(CURRENT, group.group_id, member_id, current),))
 
     def without(self, group: ModernGroup, member_id: str, known: TopicsImage) -> tuple[ModernRecord, ...]:
-        """A member is gone (``consumerGroupFenceMember``): its partitions are free at once."""
-        left = {other: says for other, says in group.members.items() if other != member_id}
-        topics = self._subscribed(left, known.sizes)
-        records = list(_forgotten(group, member_id))
+        """Return the records that remove a member (``consumerGroupFenceMember``); its partitions are free at once."""
+        remaining = {known_id: metadata for known_id, metadata in group.members.items() if known_id != member_id}
+        topics = self._subscribed(remaining, known.sizes)
+        records = list(_tombstones(group, member_id))
         if topics != group.topics:
             records.append(ModernRecord(TOPICS, group.group_id, "", topics))
         return (*records, ModernRecord(EPOCH, group.group_id, "", group.epoch + 1))
@@ -205,16 +205,19 @@ class Heartbeats:
             raise _HeartbeatError(KafkaError.GROUP_MAX_SIZE_REACHED)
         found = self._find(group, request)
         member_id = found.member_id
-        says = _updated(found.says, source, request)
+        metadata = _updated(found.says, source, request)
         records: list[ModernRecord] = []
         if found.replaced:
             target = group.target.get(found.replaced, ())
-            records += (*_forgotten(group, found.replaced), ModernRecord(TARGET, group.group_id, member_id, target))
-        if says != group.members.get(member_id):
-            records.append(ModernRecord(MEMBER, group.group_id, member_id, says))
-        members = {other: each for other, each in group.members.items() if other != found.replaced}
-        members[member_id] = says
-        epoch, topics = self._look(group, found, members, known, records)
+            inherited = ModernRecord(TARGET, group.group_id, member_id, target)
+            records += (*_tombstones(group, found.replaced), inherited)
+        if metadata != group.members.get(member_id):
+            records.append(ModernRecord(MEMBER, group.group_id, member_id, metadata))
+        members = {
+            known_id: known_metadata for known_id, known_metadata in group.members.items() if known_id != found.replaced
+        }
+        members[member_id] = metadata
+        epoch, topics = self._update_epoch(group, found, members, known, records)
         target_epoch, target = group.target_epoch, group.target.get(found.replaced or member_id, ())
         assigns = epoch > target_epoch
         if assigns:
@@ -224,14 +227,14 @@ class Heartbeats:
         current = reconciled(found.current, target_epoch, target, request.owned, group.owners)
         if current != group.current.get(member_id):
             records.append(ModernRecord(CURRENT, group.group_id, member_id, current))
-        tells = request.full or current.assigned != found.current.assigned
+        sends_assignment = request.full or current.assigned != found.current.assigned
         response = ConsumerGroupHeartbeatResponse(
             request.correlation, KafkaError.NONE, member_id, current.epoch, self._config.heartbeat_us,
-            current.assigned if tells else None,
+            current.assigned if sends_assignment else None,
         )  # fmt: skip
         return HeartbeatResult(response, tuple(records), assigns)
 
-    def _look(
+    def _update_epoch(
         self,
         group: ModernGroup,
         found: _HeartbeatSender,
@@ -239,9 +242,9 @@ class Heartbeats:
         known: TopicsImage,
         records: list[ModernRecord],
     ) -> tuple[int, tuple[tuple[str, int], ...]]:
-        """The group's epoch and topics: another epoch if a subscription or what is subscribed to has changed."""
-        before, says = found.says, members[found.member_id]
-        changed = before is None or (says.topics, says.pattern) != (before.topics, before.pattern)
+        """Return the group's epoch and topics: a new epoch if a subscription or a subscribed topic has changed."""
+        before, metadata = found.says, members[found.member_id]
+        changed = before is None or (metadata.topics, metadata.pattern) != (before.topics, before.pattern)
         if not changed and group.seen == known.version:
             return group.epoch, group.topics
         topics = self._subscribed(members, known.sizes)
@@ -253,7 +256,7 @@ class Heartbeats:
         return group.epoch + 1, topics
 
     def _find(self, group: ModernGroup, request: ConsumerGroupHeartbeatRequest) -> _HeartbeatSender:
-        """The member, if it is who it says it is, and where it says it is."""
+        """Find the member, and check its instance id and its epoch."""
         joins = request.member_epoch == JOIN
         instance, member_id = request.group_instance_id, request.member_id
         holder = group.instances.get(instance, "") if instance else ""
@@ -266,8 +269,8 @@ class Heartbeats:
         if member_id not in group.members:
             return _HeartbeatSender(member_id or self._uuid(), None, _NEW, "")
         current = group.current[member_id]
-        # Who joins again owns nothing: what it is not to have any more is free by that.
-        if not joins and not _in_step(current, request):
+        # A member that joins again owns nothing, which frees the partitions that it no longer gets.
+        if not joins and not _epoch_is_valid(current, request):
             raise _HeartbeatError(KafkaError.FENCED_MEMBER_EPOCH)
         return _HeartbeatSender(member_id, group.members[member_id], current, "")
 
@@ -279,18 +282,18 @@ class Heartbeats:
         found: _HeartbeatSender,
         records: list[ModernRecord],
     ) -> dict[str, tuple[str, ...]]:
-        """The new target assignment: as even as the assignor makes it, as close to the last one as can be."""
+        """Compute the new target assignment, as balanced as the assignor makes it and as sticky as possible."""
         names = [topic for topic, _count in topics]
         before = dict(group.target)
         before[found.member_id] = before.pop(found.replaced or found.member_id, ())
         known = [
             MemberSubscription(
                 member_id,
-                tuple([topic for topic in names if self._subscribes(says, topic)]),
-                says.group_instance_id,
+                tuple([topic for topic in names if self._subscribes(metadata, topic)]),
+                metadata.group_instance_id,
                 owned=tuple(map(_parsed, before.get(member_id, ()))),
             )
-            for member_id, says in members.items()
+            for member_id, metadata in members.items()
         ]
         assignor = SERVER_ASSIGNORS[preferred(members, self._config.assignors[0])]
         found_shares = assignor.assign(known, Topics(dict(topics)))
@@ -303,25 +306,32 @@ class Heartbeats:
         return shares
 
     def _subscribed(self, members: Mapping[str, MemberValue], sizes: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
-        """(topic, partitions) of all that any member subscribes to and that exists, by name."""
-        alike = dict.fromkeys((says.topics, says.pattern) for says in members.values())
-        some = [next(says for says in members.values() if (says.topics, says.pattern) == each) for each in alike]
+        """(topic, partitions) of every existing topic that any member subscribes to, sorted by name."""
+        subscriptions = dict.fromkeys((metadata.topics, metadata.pattern) for metadata in members.values())
+        distinct = [
+            next(metadata for metadata in members.values() if (metadata.topics, metadata.pattern) == subscription)
+            for subscription in subscriptions
+        ]
         return tuple(
-            [(topic, sizes[topic]) for topic in sorted(sizes) if any(self._subscribes(says, topic) for says in some)]
+            [
+                (topic, sizes[topic])
+                for topic in sorted(sizes)
+                if any(self._subscribes(metadata, topic) for metadata in distinct)
+            ]
         )
 
-    def _subscribes(self, says: MemberValue, topic: str) -> bool:
-        if topic in says.topics:
+    def _subscribes(self, metadata: MemberValue, topic: str) -> bool:
+        if topic in metadata.topics:
             return True
-        return bool(says.pattern) and topic not in INTERNAL and self._compile_pattern(says.pattern)(topic)
+        return bool(metadata.pattern) and topic not in INTERNAL and self._compile_pattern(metadata.pattern)(topic)
 
 
 def preferred(members: Mapping[str, MemberValue], default: str) -> str:
-    """The assignor that most members name, of equals the first; the default where nobody names any."""
+    """Return the assignor that most members name, the first of equals; the default if no member names any."""
     votes: dict[str, int] = {}
-    for says in members.values():
-        if says.assignor:
-            votes[says.assignor] = votes.get(says.assignor, 0) + 1
+    for metadata in members.values():
+        if metadata.assignor:
+            votes[metadata.assignor] = votes.get(metadata.assignor, 0) + 1
     return max(votes, key=lambda name: votes[name], default=default)
 
 
@@ -331,7 +341,7 @@ def _parsed(partition: str) -> TopicPartition:
 
 
 def _updated(before: MemberValue | None, source: int, request: ConsumerGroupHeartbeatRequest) -> MemberValue:
-    """What a member says of itself now."""
+    """Update a member's metadata from a request."""
     old = before or MemberValue("", "", source, (), "", "", 0)
     pattern = request.pattern if request.version >= 1 else None
     return MemberValue(
@@ -345,13 +355,13 @@ def _updated(before: MemberValue | None, source: int, request: ConsumerGroupHear
     )
 
 
-def _in_step(current: CurrentValue, request: ConsumerGroupHeartbeatRequest) -> bool:
-    """Whether a member's epoch is the known one, or the one before because an answer was lost."""
+def _epoch_is_valid(current: CurrentValue, request: ConsumerGroupHeartbeatRequest) -> bool:
+    """Whether a member's epoch is current, or the previous one because a response was lost."""
     if request.member_epoch == current.epoch:
         return True
     owned = request.owned
-    behind = request.member_epoch == current.previous and request.member_epoch < current.epoch
-    return behind and owned is not None and all(partition in current.assigned for partition in owned)
+    is_previous = request.member_epoch == current.previous and request.member_epoch < current.epoch
+    return is_previous and owned is not None and all(partition in current.assigned for partition in owned)
 
 
 def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
@@ -362,19 +372,17 @@ def _check_holder(group: ModernGroup, member_id: str, instance: str) -> None:
         raise _HeartbeatError(KafkaError.FENCED_INSTANCE_ID)
 
 
-def _forgotten(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
-    """A member's tombstones."""
+def _tombstones(group: ModernGroup, member_id: str) -> tuple[ModernRecord, ...]:
+    """Tombstones of a member."""
     return tuple([ModernRecord(kind, group.group_id, member_id) for kind in (CURRENT, TARGET, MEMBER)])
 
 
-# Description of a group of the consumer protocol.
-#
-# Kafka has ConsumerGroupDescribe for it, which its admin client asks before DescribeGroups; the model's
-# administrators need only the latter, in which such a group is told like any other.
+# Description of a group of the consumer protocol. Kafka has ConsumerGroupDescribe for it, which its admin client sends
+# before DescribeGroups; the model's administrators need only the latter, which describes such a group like any other.
 
 
 def described(group: ModernGroup, assignor: str) -> DescribedGroup:
-    """A group in whatever state: what each member has now, and its epoch as the generation of its subscription."""
+    """Describe a group in any state: current assignments, with member epochs as generations of the subscriptions."""
     members = tuple(
         [
             DescribedMember(
@@ -393,7 +401,7 @@ def described(group: ModernGroup, assignor: str) -> DescribedGroup:
 
 
 def described_in_full(group: ModernGroup, assignor: str) -> DescribedConsumerGroup:
-    """The same with all epochs and targets (``ConsumerGroup.asDescribedGroup``)."""
+    """Describe a group with all epochs and targets (``ConsumerGroup.asDescribedGroup``)."""
     members = tuple(
         [
             DescribedConsumer(
