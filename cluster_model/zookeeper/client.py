@@ -1,9 +1,9 @@
-"""The client library inside a process: one session with the ensemble over one connection at a time (``ClientCnxn``).
+"""The ZooKeeper client of a process: one session over one connection at a time (``ClientCnxn``).
 
-It pings when it has sent nothing for a third of the session timeout, takes the connection for lost when it has heard
-nothing for two thirds, and then tries the next server. Only a server can tell it that its session has expired. Chosen:
-the pause before a reconnection, up to a second and drawn at random in ``ClientCnxn``, is a fixed mix of client and
-attempt; and the order of servers, shuffled there, starts at one given by the client's id.
+It pings when it has sent nothing for a third of the session timeout, considers the connection lost when it has received
+nothing for two thirds, and then tries the next server. Only a server can report that the session has expired.
+Simplifications: the pause before a reconnection, random up to a second in ``ClientCnxn``, is a fixed function of client
+and attempt; and the order of servers, shuffled there, starts at one given by the client's id.
 """
 
 from collections import deque
@@ -32,51 +32,67 @@ from cluster_model.zookeeper.messages import (
 
 TIMER: Final = "zookeeper client"
 IDLE, WAITING, CONNECTING, CONNECTED, EXPIRED = range(5)
-"""No session wanted; waiting to try the next server; asked one; has a connection; its session was lost."""
+"""Client states: no session wanted; waiting for the next attempt; connecting; connected; session expired."""
 PAUSE_US: Final = 1_000_000
-"""The longest pause before a reconnection."""
+"""Longest pause before a reconnection."""
 
 
 class ZkClientListener(Protocol):
-    """Whom a client tells. It may ask, connect and close from inside these calls."""
+    """Callbacks of a client to its owner, which can send operations, connect and close from inside of them."""
 
     def on_connected(self) -> None:
-        """A connection stands: the first of a session, or the same session over another one."""
+        """A connection was opened: the first one of a session, or a later one of the same session."""
 
     def on_disconnected(self) -> None:
-        """The connection is lost, the session perhaps not."""
+        """The connection is lost; the session may still exist."""
 
     def on_expired(self) -> None:
-        """The session is over: its ephemeral nodes are gone. :meth:`ZkClient.connect` begins another."""
+        """The session expired: its ephemeral nodes are gone. :meth:`ZkClient.connect` starts another."""
 
     def on_answer(self, token: Any, result: OpResult) -> None:
-        """The answer to ``ask(operation, token)``: one for each, in the order in which they were asked."""
+        """Result of ``ask(operation, token)``: one for each, in the order of the calls."""
 
     def on_watch(self, path: str, kind: WatchKind) -> None:
-        """A watch went off; it must be set again to go off again."""
+        """A watch fired; it must be set again to fire again."""
 
 
 class ZkClient:
-    """One client. Its owner forwards messages, timers, disconnections, and the process's start and end."""
+    """One ZooKeeper client. Its owner forwards messages, timers, disconnections, and the process's start and end."""
 
     __slots__ = (
-        "_alarm", "_attempt", "_heard_at", "_listener", "_port", "_queue", "_retry_at", "_sent", "_sent_at",
-        "_servers", "_state", "_tried", "_wanted_us", "_watches", "_xid", "last_zxid", "server", "session",
+        "_alarm",
+        "_attempt",
+        "_listener",
+        "_port",
+        "_queue",
+        "_received_at",
+        "_retry_at",
+        "_sent",
+        "_sent_at",
+        "_servers",
+        "_state",
+        "_tried",
+        "_wanted_us",
+        "_watches",
+        "_xid",
+        "last_zxid",
+        "server",
+        "session",
         "timeout_us",
     )  # fmt: skip
 
     def __init__(
         self, port: NodeContext, servers: tuple[int, ...], session_timeout_us: int, listener: ZkClientListener
     ) -> None:
-        """``servers`` are node ids; ``session_timeout_us`` is what it asks for."""
+        """``servers`` are node ids; ``session_timeout_us`` is the requested timeout."""
         self.session = 0
-        """0: none, or none yet."""
+        """Session id, 0 for none."""
         self.server = servers[port.node_id % len(servers)]
-        """Whom it is connected to, or tries."""
+        """Server that it is connected to, or connecting to."""
         self.timeout_us = session_timeout_us
-        """As agreed with the server."""
+        """Session timeout as negotiated with the server."""
         self.last_zxid = 0
-        """The newest state it has seen: it takes no server that is behind it."""
+        """Newest state that it has seen; it accepts no server with an older state."""
         self._port = port
         self._servers = servers
         self._wanted_us = session_timeout_us
@@ -84,41 +100,41 @@ class ZkClient:
         self._state = IDLE
         self._attempt = 0
         self._tried = 0
-        """Servers tried in vain since the last connection."""
+        """Failed connection attempts since the last connection."""
         self._retry_at = -1
         self._xid = 0
         self._queue: deque[tuple[int, Any, Operation]] = deque()
-        """Asked and not answered: (xid, token, operation)."""
+        """Operations without a response: (xid, token, operation)."""
         self._sent = 0
-        """How many of them, from the front, have been sent over this connection."""
+        """Number of them, from the front, that were sent over this connection."""
         self._sent_at = 0
-        self._heard_at = 0
+        self._received_at = 0
         self._watches = ClientWatches()
         self._alarm = Alarm(port, TIMER)
 
     @property
     def connected(self) -> bool:
-        """Whether it believes to have a connection."""
+        """Whether the client considers itself connected."""
         return self._state == CONNECTED
 
     @property
     def expired(self) -> bool:
-        """Whether it has been told that its session is over, and no other has been asked for."""
+        """Whether the session expired and no other one has been requested."""
         return self._state == EXPIRED
 
-    # -- what the owner asks for --------------------------------------------------------------------------------------
+    # -- calls of the owner -------------------------------------------------------------------------------------------
 
     def connect(self) -> None:
-        """Begin a session. ValueError when there is one already."""
+        """Start a session; ValueError if there is one already."""
         if self._state not in (IDLE, EXPIRED):
-            raise ValueError("there is a session already, or one is being made")
+            raise ValueError("found a session that exists or is being created, close it first")
         self.session = self.last_zxid = 0
         self._tried = 0
         self._watches.clear()
         self._try()
 
     def ask(self, operation: Operation, token: Any) -> None:
-        """Have an operation done. Without a connection it waits for the attempt under way to succeed or fail."""
+        """Send an operation. Without a connection it waits for the result of the connection attempt in progress."""
         self._xid += 1
         self._queue.append((self._xid, token, operation))
         if self._state == CONNECTED:
@@ -127,7 +143,7 @@ class ZkClient:
             self._alarm.want(self._port.now)
 
     def close(self) -> None:
-        """End the session cleanly, without an answer: its ephemeral nodes go at once. Unconnected, it just lapses."""
+        """Close the session without a response, which removes its ephemeral nodes. If unconnected, it expires."""
         if self._state == CONNECTED:
             self._xid += 1
             self._send(ClientRequest(self._attempt, self._xid, CloseSession()))
@@ -138,14 +154,14 @@ class ZkClient:
         self._watches.clear()
         self._fail(ZkError.SESSION_EXPIRED)
 
-    # -- the process's life -------------------------------------------------------------------------------------------
+    # -- process lifecycle --------------------------------------------------------------------------------------------
 
     def started(self) -> None:
-        """The process runs: begin a session."""
+        """The process started: start a session."""
         self.connect()
 
     def stopped(self) -> None:
-        """The process died, and everything it knew with it; the server will find out."""
+        """The process died and lost all its state; the server will notice."""
         self.session = self.last_zxid = self._xid = self._sent = self._tried = 0
         self._state = IDLE
         self._attempt = 0
@@ -157,24 +173,24 @@ class ZkClient:
         self._alarm.forget()
 
     def begin(self, session: int, timeout_us: int, zxid: int) -> int:
-        """Stand connected at the first instant, with this session; the number of the connection."""
+        """Start connected in a formed cluster, with this session; return the number of the connection."""
         self._begin_attempt()
         self._connected(session, timeout_us, zxid)
         return self._attempt
 
     def begin_watching(self, operation: Any, result: OpResult) -> None:
-        """A read with a watch was answered so before the first instant."""
+        """Register the watch of a read that was answered before the start."""
         self._watches.read(operation, result)
 
     # -- events -------------------------------------------------------------------------------------------------------
 
     def receive(self, source: int, message: Any) -> bool:
-        """Handle a message; False when it is not of this library. One of a broken connection changes nothing."""
+        """Handle a message; False if it is not for the client. Messages of a broken connection are ignored."""
         if not isinstance(message, ConnectResponse | ClientPong | ServerReply | WatchEvent | ConnectionClosed):
             return False
         if message.attempt != self._attempt or self._state not in (CONNECTING, CONNECTED):
             return True
-        self._heard_at = self._port.now
+        self._received_at = self._port.now
         if isinstance(message, ConnectionClosed):
             self._lost()
         elif isinstance(message, ConnectResponse):
@@ -189,7 +205,7 @@ class ZkClient:
         return True
 
     def on_timer(self, timer: Payload) -> bool:
-        """Handle a timer; False when it is not of this library."""
+        """Handle a timer; False if it is not one of the client."""
         if timer[0] != TIMER:
             return False
         if self._alarm.rang():
@@ -199,50 +215,50 @@ class ZkClient:
             elif self._state == WAITING:
                 if now >= self._retry_at:
                     self._try()
-            elif now >= self._heard_at + self._patience():
+            elif now >= self._received_at + self._read_timeout():
                 self._lost()
             elif self._state == CONNECTED and now >= self._sent_at + self.timeout_us // 3:
                 self._send(ClientPing(self._attempt))
-            self._watch_time()
+            self._set_alarm()
         return True
 
     def on_disconnect(self, peer: int) -> None:
-        """A connection broke: its server's process is gone."""
+        """A connection broke: the server's process is gone."""
         if peer == self.server and self._state in (CONNECTING, CONNECTED):
-            self._lost(told=True)
+            self._lost(is_closed=True)
 
     # -- connections --------------------------------------------------------------------------------------------------
 
-    def _patience(self) -> int:
-        """``readTimeout`` and ``connectTimeout`` of ``ClientCnxn``."""
+    def _read_timeout(self) -> int:
+        """Read timeout or connection timeout (``readTimeout`` and ``connectTimeout`` of ``ClientCnxn``)."""
         return self.timeout_us * 2 // 3 if self._state == CONNECTED else self.timeout_us // len(self._servers)
 
-    def _watch_time(self) -> None:
+    def _set_alarm(self) -> None:
         if self._state == WAITING:
             self._alarm.want(self._retry_at)
         elif self._state == CONNECTING:
-            self._alarm.want(self._heard_at + self._patience())
+            self._alarm.want(self._received_at + self._read_timeout())
         elif self._state == CONNECTED:
-            self._alarm.want(min(self._heard_at + self._patience(), self._sent_at + self.timeout_us // 3))
+            self._alarm.want(min(self._received_at + self._read_timeout(), self._sent_at + self.timeout_us // 3))
 
     def _begin_attempt(self) -> None:
         self._attempt = max(self._attempt, self._port.incarnation << 24) + 1
-        self._heard_at = self._port.now
+        self._received_at = self._port.now
 
     def _try(self) -> None:
         self._begin_attempt()
         self._state = CONNECTING
         self._send(ConnectRequest(self._attempt, self.session, self._wanted_us, self.last_zxid))
-        self._watch_time()
+        self._set_alarm()
 
     def _send(self, message: Any) -> None:
         self._sent_at = self._port.now
         self._port.send(self.server, message)
 
-    def _lost(self, *, told: bool = False) -> None:
-        """Turn to the next server; ``told`` by the other side's end, so that it need not be told."""
+    def _lost(self, *, is_closed: bool = False) -> None:
+        """Drop the connection and go to the next server; ``is_closed``: the other side has closed the connection."""
         was_connected = self._state == CONNECTED
-        if not told:
+        if not is_closed:
             self._send(Hangup(self._attempt))
         self._tried += 1
         self.server = self._servers[(self._servers.index(self.server) + 1) % len(self._servers)]
@@ -251,7 +267,7 @@ class ZkClient:
             pause = PAUSE_US
         self._state = WAITING
         self._retry_at = self._port.now + pause
-        self._watch_time()
+        self._set_alarm()
         self._fail(ZkError.CONNECTION_LOSS)
         if was_connected:
             self._listener.on_disconnected()
@@ -278,7 +294,7 @@ class ZkClient:
         self.last_zxid = max(self.last_zxid, zxid)
         if watches is not None:
             self._send(watches)
-        self._watch_time()
+        self._set_alarm()
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
@@ -290,7 +306,7 @@ class ZkClient:
 
     def _reply(self, message: ServerReply) -> None:
         if not self._sent or self._queue[0][0] != message.xid:
-            # As ClientCnxn does at "Xid out of order": an answer was lost on the way.
+            # A response was lost on the way: as ClientCnxn at "Xid out of order".
             self._lost()
             return
         _xid, token, operation = self._queue.popleft()
@@ -301,7 +317,7 @@ class ZkClient:
         self._listener.on_answer(token, message.result)
 
     def _fail(self, error: ZkError) -> None:
-        """Everything asked so far is answered by an error; what is asked meanwhile is not."""
+        """Fail all operations sent so far; those sent by callbacks in the meantime are kept."""
         failed, self._queue = self._queue, deque()
         self._sent = 0
         for _xid, token, operation in failed:
@@ -310,14 +326,14 @@ class ZkClient:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         connection = (self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt)
-        times = (self._tried, self._retry_at, self._sent_at, self._heard_at, self._alarm.save())
+        times = (self._tried, self._retry_at, self._sent_at, self._received_at, self._alarm.save())
         return (connection, times, self._xid, tuple(self._queue), self._sent, self._watches.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
         connection, times, self._xid, queue, self._sent, watches = saved
         self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt = connection
-        self._tried, self._retry_at, self._sent_at, self._heard_at, alarm = times
+        self._tried, self._retry_at, self._sent_at, self._received_at, alarm = times
         self._queue = deque(queue)
         self._watches.load(watches)
         self._alarm.load(alarm)

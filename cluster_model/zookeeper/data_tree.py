@@ -1,8 +1,8 @@
 """The tree of znodes, a server's store on disk, and watches (``DataTree``, ``WatchManager``). Sans-IO.
 
-The leader *judges* a request against the tree as it will be when all that is proposed has been committed, which gives
-the changes of a transaction; every server *applies* those in order. Left out: access control, quotas, containers, time
-to live, and the times in ``Stat``.
+The leader *judges* a request against the tree with all proposals applied, which yields the changes of a transaction;
+every server *applies* these in order. Not modelled: access control, quotas, containers, time to live, and the times in
+``Stat``.
 """
 
 from bisect import bisect_right
@@ -35,26 +35,26 @@ from cluster_model.zookeeper.messages import (
 )
 
 Trigger = Callable[[str, WatchKind], None]
-"""Called with a path and what became of it, in the order in which ``DataTree`` triggers watches."""
+"""Called with a path and its change, in the order in which ``DataTree`` triggers watches."""
 
 
 class Znode(NamedTuple):
-    """A node without its name and its children's names."""
+    """A znode without its name and its children's names."""
 
     data: Data
     version: int
     czxid: int
     mzxid: int
     pzxid: int
-    """Of the last creation or deletion of a child."""
+    """Zxid of the last creation or deletion of a child."""
     owner: int
-    """Session of an ephemeral node, 0 otherwise."""
+    """Session of an ephemeral node, 0 for a persistent one."""
     created: int
-    """Children ever created: the next sequential one's number."""
+    """Number of children ever created: the number of the next sequential child."""
 
 
 class SessionRecord(NamedTuple):
-    """A session as the log knows it."""
+    """A session in the transaction log."""
 
     timeout_us: int
     client: int
@@ -67,7 +67,7 @@ class _Refusal(Exception):  # noqa: N818 - an answer, not a failure
 
 
 def parent_of(path: str) -> str:
-    """The path one step up; the root's is the root."""
+    """Return the parent path; the root's is the root."""
     return path[: path.rindex("/")] or "/"
 
 
@@ -76,7 +76,7 @@ def _valid(path: str) -> bool:
 
 
 class Tree:
-    """Nodes by path, sessions, and what each session's ephemeral nodes are."""
+    """Znodes by path, sessions, and the ephemeral nodes of each session (``DataTree``)."""
 
     __slots__ = ("_children", "_ephemerals", "_journal", "nodes", "sessions", "zxid")
 
@@ -84,11 +84,11 @@ class Tree:
         self.nodes: dict[str, Znode] = {"/": Znode((), 0, 0, 0, 0, 0, 0)}
         self.sessions: dict[int, SessionRecord] = {}
         self.zxid = 0
-        """Of the last transaction applied."""
+        """Zxid of the last transaction applied."""
         self._children: dict[str, dict[str, None]] = {}
         self._ephemerals: dict[int, dict[str, None]] = {}
         self._journal: list[tuple[str, Znode | None]] | None = None
-        """What was where, since a multi began."""
+        """Nodes replaced since the start of a multi, for its rollback; None outside of one."""
 
     # -- reading ------------------------------------------------------------------------------------------------------
 
@@ -101,14 +101,14 @@ class Tree:
         return tuple(self._ephemerals.get(session, ()))
 
     def stat(self, path: str) -> Stat:
-        """KeyError for a node that is not there. ``cversion`` counts creations and deletions of children."""
+        """Return a node's ``Stat``; KeyError if there is no node. ``cversion`` counts changes of children."""
         node = self.nodes[path]
         count = len(self._children.get(path, ()))
         cversion = 2 * node.created - count
         return Stat(node.czxid, node.mzxid, node.pzxid, node.version, cversion, node.owner, count)
 
     def read(self, operation: Read) -> OpResult:
-        """Answer from what is here now. The watch is its caller's business."""
+        """Run a read on the current tree; the caller sets the watch."""
         path = operation.path
         if path not in self.nodes:
             return OpResult(ZkError.NO_NODE if _valid(path) else ZkError.BAD_ARGUMENTS, path)
@@ -125,7 +125,7 @@ class Tree:
     def judge(
         self, operation: Write | CreateSession | CloseSession, session: int, zxid: int
     ) -> tuple[tuple[TxnOperation, ...], OpResult]:
-        """Do what is asked, if it may be done, and tell by which changes; a refusal changes nothing."""
+        """Execute an operation if it is valid, and return its changes and result; an invalid one changes nothing."""
         changes: list[TxnOperation] = []
         if isinstance(operation, Multi):
             result = self._multi(operation, session, zxid, changes)
@@ -146,7 +146,7 @@ class Tree:
         return tuple(changes), result
 
     def _multi(self, multi: Multi, session: int, zxid: int, changes: list[TxnOperation]) -> OpResult:
-        """``OpResult``: an error for each when one fails, OK for those before it and inconsistency behind it."""
+        """Run a multi; if one operation fails, earlier ones are OK, later ones inconsistent, and nothing changes."""
         results: list[OpResult] = []
         journal: list[tuple[str, Znode | None]] = []
         self._journal = journal
@@ -208,7 +208,7 @@ class Tree:
     # -- applying -----------------------------------------------------------------------------------------------------
 
     def apply(self, changes: tuple[TxnOperation, ...], zxid: int, trigger: Trigger) -> None:
-        """Apply a transaction that was judged elsewhere, and set watches off."""
+        """Apply a transaction that the leader judged, and trigger watches."""
         for change in changes:
             self._change(change, zxid)
             path = change.path
@@ -240,7 +240,7 @@ class Tree:
             self.sessions.pop(change.owner, None)
 
     def _put(self, path: str, node: Znode | None) -> None:
-        """The one place where a node comes, goes or changes."""
+        """Create, change or delete a node; no other method does."""
         old = self.nodes.get(path)
         if self._journal is not None:
             self._journal.append((path, old))
@@ -257,7 +257,7 @@ class Tree:
                 _discard(self._ephemerals, old.owner, path)
 
     def copy(self) -> "Tree":
-        """Another tree with the same in it."""
+        """Return a copy of the tree."""
         tree = Tree()
         tree.load(self.save())
         return tree
@@ -280,32 +280,31 @@ class Tree:
 
 
 def _discard(table: dict[Any, dict[str, None]], key: Any, name: str) -> None:
-    """Take a name out of one of the table's entries, and an empty entry out of the table."""
+    """Remove a name from an entry of the table, and the entry if it is then empty."""
     names = table[key]
     del names[name]
     if not names:
         del table[key]
 
 
-# A server's disk: epochs, transaction log, and the tree as far as it is committed. Sans-IO.
-#
-# Simplified from ``ZKDatabase`` and ``FileTxnSnapLog``: a log entry is forced to disk before it is acknowledged and
-# that takes no time; the applied tree counts as the snapshot that recovery starts from; of what is committed, the log
-# keeps the last entries for followers that lag (``commitLogCount``), and who is further behind gets the tree.
+# A server's disk: epochs, transaction log, and the committed tree. Sans-IO. Simplified from ``ZKDatabase`` and
+# ``FileTxnSnapLog``: a log entry is forced to disk before it is acknowledged, which takes no time; the applied tree
+# serves as the snapshot for recovery; the log keeps the last committed entries for followers that lag
+# (``commitLogCount``), and a follower further behind gets the tree.
 
 
 COMMIT_LOG_COUNT: Final = 500
-"""``ZKDatabase.commitLogCount``."""
+"""Number of committed log entries that are kept (``ZKDatabase.commitLogCount``)."""
 _COUNTER_BITS: Final = 32
 
 
 def first_zxid(epoch: int) -> int:
-    """The zxid before the first of an epoch (``ZxidUtils.makeZxid``)."""
+    """Return the zxid before the first one of an epoch (``ZxidUtils.makeZxid``)."""
     return epoch << _COUNTER_BITS
 
 
 class ZkDatabase:
-    """One server's. ``tree`` is of ``committed``; the log's entries behind that are proposals."""
+    """Database of one server. ``tree`` holds the state at ``committed``; later log entries are proposals."""
 
     __slots__ = ("_base", "_log", "accepted_epoch", "current_epoch", "tree")
 
@@ -314,66 +313,66 @@ class ZkDatabase:
         self.current_epoch = 0
         self.tree = Tree()
         self._base = 0
-        """The log holds everything after this zxid."""
+        """The log holds all entries after this zxid."""
         self._log: list[Txn] = []
 
     def begin(self, epoch: int, tree: tuple[Any, ...]) -> None:
-        """Stand with this tree, committed, in this epoch."""
+        """Start with this tree, committed, in this epoch."""
         self.accepted_epoch = self.current_epoch = epoch
         self.tree.load(tree)
         self._base = self.committed
 
     @property
     def committed(self) -> int:
-        """The last zxid that this server has applied."""
+        """Last zxid that this server has applied."""
         return self.tree.zxid
 
     @property
     def last_zxid(self) -> int:
-        """The last zxid that this server has logged."""
+        """Last zxid that this server has logged."""
         return self._log[-1].zxid if self._log else self._base
 
     def append(self, txn: Txn) -> None:
-        """Log a proposal, on disk."""
+        """Log a proposal on disk."""
         self._log.append(txn)
 
     def after(self, zxid: int) -> tuple[Txn, ...]:
-        """The log's entries behind a zxid."""
-        return tuple(self._log[self._place(zxid) :])
+        """Return the log entries after a zxid."""
+        return tuple(self._log[self._index(zxid) :])
 
-    def _place(self, zxid: int) -> int:
+    def _index(self, zxid: int) -> int:
         return bisect_right(self._log, zxid, key=_zxid_of)
 
     def trim(self) -> None:
-        """Forget the oldest of what is committed; seldom, because it costs a copy."""
+        """Drop the oldest committed entries; rarely, because it costs a copy."""
         if len(self._log) > 2 * COMMIT_LOG_COUNT:
-            extra = min(len(self._log) - COMMIT_LOG_COUNT, self._place(self.committed))
+            extra = min(len(self._log) - COMMIT_LOG_COUNT, self._index(self.committed))
             if extra:
                 self._base = self._log[extra - 1].zxid
                 del self._log[:extra]
 
     def sync_for(self, join: int, epoch: int, last_zxid: int) -> Sync:
-        """What makes the history of a server that ends at ``last_zxid`` this one (``LearnerHandler.syncFollower``)."""
+        """Return the message that makes the history of a server at ``last_zxid`` this one (``syncFollower``)."""
         if last_zxid < self._base:
             entries = self.after(self.committed)
             return Sync(join, epoch, self.committed, self.tree.save(), entries, self.committed)
-        place = self._place(last_zxid)
-        keep = self._log[place - 1].zxid if place else self._base
-        return Sync(join, epoch, keep, (), tuple(self._log[place:]), self.committed)
+        index = self._index(last_zxid)
+        keep = self._log[index - 1].zxid if index else self._base
+        return Sync(join, epoch, keep, (), tuple(self._log[index:]), self.committed)
 
     def take(self, sync: Sync) -> None:
-        """Make another server's history this one's.
+        """Replace this history by that of another server.
 
         Raises:
-            ValueError: it would take back what was committed, which no leader of a majority asks for.
+            ValueError: it would undo a commit, which no leader with a majority requests.
         """
         if sync.snapshot:
             self.tree.load(sync.snapshot)
             self._base = sync.keep
             self._log.clear()
         elif sync.keep < self.committed:
-            raise ValueError(f"zxid {self.committed:#x} is committed, and the leader's history ends at {sync.keep:#x}")
-        del self._log[self._place(sync.keep) :]
+            raise ValueError(f"zxid {self.committed:#x} is committed, but the leader's history ends at {sync.keep:#x}")
+        del self._log[self._index(sync.keep) :]
         self._log.extend(sync.entries)
 
     def save(self) -> tuple[Any, ...]:
@@ -391,15 +390,15 @@ def _zxid_of(txn: Txn) -> int:
     return txn.zxid
 
 
-# One-shot watches of a server's connections (``WatchManager``), and of a client over reconnections. Sans-IO.
+# One-shot watches of a server's connections (``WatchManager``), and of a client across reconnections. Sans-IO.
 
 
 DATA, EXIST, CHILD = "data", "exist", "child"
-"""What a client waits for: a change of a node that is there, a node that is not there yet, a change of children."""
+"""Kinds of watches of a client: a change of an existing node, creation of a missing one, change of children."""
 
 
 class WatchTable:
-    """Watches by path, each a set of watchers in the order in which they came."""
+    """Watches of a server by path, each with its watchers in order of arrival."""
 
     __slots__ = ("_child", "_data")
 
@@ -408,7 +407,7 @@ class WatchTable:
         self._child: dict[str, dict[int, None]] = {}
 
     def read(self, watcher: int, operation: Read, result: OpResult) -> None:
-        """A read asked for a watch and was answered by ``result``."""
+        """Set the watch of a read with this result."""
         if isinstance(operation, Exists):
             self._data.setdefault(operation.path, {})[watcher] = None
         elif result.error is ZkError.OK:
@@ -416,7 +415,7 @@ class WatchTable:
             table.setdefault(operation.path, {})[watcher] = None
 
     def trigger(self, path: str, kind: WatchKind) -> tuple[int, ...]:
-        """Who is to be told; they watch no longer. Nobody is told of one deletion twice."""
+        """Remove and return the watchers of a change; a deletion notifies each watcher once."""
         if kind is WatchKind.NODE_CHILDREN_CHANGED:
             return tuple(self._child.pop(path, ()))
         found = self._data.pop(path, {})
@@ -425,7 +424,7 @@ class WatchTable:
         return tuple(found)
 
     def again(self, watcher: int, watches: SetWatches, tree: Tree) -> list[tuple[str, WatchKind]]:
-        """Watches of a client that was connected elsewhere: those that have gone off since (``setWatches``)."""
+        """Restore the watches of a client from another server; return those that fired since (``setWatches``)."""
         missed: list[tuple[str, WatchKind]] = []
         for path in watches.data:
             node = tree.nodes.get(path)
@@ -451,7 +450,7 @@ class WatchTable:
         return missed
 
     def forget(self, watcher: int) -> None:
-        """Its connection is gone."""
+        """Remove the watches of a connection that is gone."""
         for table in (self._data, self._child):
             for path in [path for path, watchers in table.items() if watcher in watchers]:
                 del table[path][watcher]
@@ -459,7 +458,7 @@ class WatchTable:
                     del table[path]
 
     def clear(self) -> None:
-        """All connections are gone."""
+        """Remove all watches: all connections are gone."""
         self._data.clear()
         self._child.clear()
 
@@ -475,7 +474,7 @@ class WatchTable:
 
 
 class ClientWatches:
-    """What a client still waits for (``ZKWatchManager``)."""
+    """Watches of a client that have not fired (``ZKWatchManager``)."""
 
     __slots__ = ("_waiting",)
 
@@ -483,36 +482,36 @@ class ClientWatches:
         self._waiting: dict[tuple[str, str], None] = {}
 
     def read(self, operation: Read, result: OpResult) -> None:
-        """A read with a watch was answered."""
+        """Register the watch of a read with this result."""
         if result.error is ZkError.OK:
             self._waiting[CHILD if isinstance(operation, GetChildren) else DATA, operation.path] = None
         elif result.error is ZkError.NO_NODE and isinstance(operation, Exists):
             self._waiting[EXIST, operation.path] = None
 
     def went_off(self, path: str, kind: WatchKind) -> bool:
-        """Whether it was waited for; it no longer is."""
+        """Remove the watches that an event fires; return whether there were any."""
         if kind is WatchKind.NODE_CHILDREN_CHANGED:
             kinds: tuple[str, ...] = (CHILD,)
         elif kind is WatchKind.NODE_DELETED:
             kinds = (DATA, EXIST, CHILD)
         else:
             kinds = (DATA, EXIST)
-        found = [(each, path) for each in kinds if (each, path) in self._waiting]
-        for each in found:
-            del self._waiting[each]
+        found = [(watched, path) for watched in kinds if (watched, path) in self._waiting]
+        for watch in found:
+            del self._waiting[watch]
         return bool(found)
 
     def again(self, attempt: int, last_zxid: int) -> SetWatches | None:
-        """What to tell another server, None for nothing."""
+        """Return the message that restores the watches at another server, None if there are none."""
         if not self._waiting:
             return None
         data, exist, child = (
-            tuple([path for each, path in self._waiting if each == kind]) for kind in (DATA, EXIST, CHILD)
+            tuple([path for watched, path in self._waiting if watched == kind]) for kind in (DATA, EXIST, CHILD)
         )
         return SetWatches(attempt, last_zxid, data, exist, child)
 
     def clear(self) -> None:
-        """The session is over, and its watches with it."""
+        """Remove all watches: the session ended."""
         self._waiting.clear()
 
     def save(self) -> tuple[Any, ...]:

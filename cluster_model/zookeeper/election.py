@@ -1,7 +1,7 @@
-"""Who leads: votes of servers that look for a leader (``FastLeaderElection``). Sans-IO but for sending.
+"""Leader election of the ensemble (``FastLeaderElection``). Sans-IO but for sending.
 
-Simplified: a vote that may have been lost is repeated every tick at the slowest (up to a minute in ZooKeeper, where the
-connection manager delivers it as soon as a connection stands again); no observers, no weights, no reconfiguration.
+Simplified: a vote that may be lost is repeated at least every tick (up to a minute in ZooKeeper, whose connection
+manager delivers it when a connection is restored); no observers, no weights, no reconfiguration.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from cluster_model.zookeeper.messages import Notification, ServerState, Vote
 
 VOTES: Final = "votes"
 FIRST_REPEAT_US: Final = 200_000
-"""``FastLeaderElection.minNotificationInterval``."""
+"""Interval before the first repetition (``FastLeaderElection.minNotificationInterval``)."""
 
 
 class FastLeaderElection:
-    """One server's. ``decide`` is called with the leader."""
+    """Election at one server; ``decide`` is called with the elected leader."""
 
     __slots__ = (
         "_alarm", "_decide", "_final_at", "_others", "_outside", "_port", "_repeat_at", "_repeat_us", "_round",
@@ -40,12 +40,12 @@ class FastLeaderElection:
         self._decide = decide
         self._state = ServerState.LOOKING
         self._round = 0
-        """``logicalclock``."""
+        """Number of the election round (``logicalclock``)."""
         self._vote = Vote(0, 0, port.node_id)
         self._votes: dict[int, Vote] = {}
-        """Of this round."""
+        """Votes of this round by server."""
         self._outside: dict[int, tuple[int, ServerState, int]] = {}
-        """Servers that are not looking: (their leader, what they are, their round)."""
+        """Servers that are not looking: (their leader, their state, their round)."""
         self._final_at = -1
         self._repeat_at = -1
         self._repeat_us = FIRST_REPEAT_US
@@ -59,7 +59,7 @@ class FastLeaderElection:
         return Vote(self._store.current_epoch, self._store.last_zxid, self._port.node_id)
 
     def start(self) -> None:
-        """Look for a leader: a new round, beginning with a vote for oneself."""
+        """Start a new round with a vote for this server."""
         self._state = ServerState.LOOKING
         self._round += 1
         self._vote = self._own()
@@ -67,12 +67,12 @@ class FastLeaderElection:
         self._outside.clear()
         self._final_at = -1
         self._repeat_us = FIRST_REPEAT_US
-        self._tell_all()
+        self._send_to_all()
         if not self._others:
             self._end(self._port.node_id)
 
     def begin(self, leader: int, vote: Vote) -> None:
-        """Stand decided at the first instant."""
+        """Start in a formed ensemble with a leader."""
         self._round = 1
         self._vote = vote
         self._state = ServerState.LEADING if leader == self._port.node_id else ServerState.FOLLOWING
@@ -84,19 +84,19 @@ class FastLeaderElection:
         self._outside.clear()
         self._alarm.forget()
 
-    def _tell_all(self) -> None:
+    def _send_to_all(self) -> None:
         for server in self._others:
-            self._tell(server)
+            self._send(server)
         self._repeat_at = self._port.now + self._repeat_us
         self._repeat_us = min(2 * self._repeat_us, self._settings.tick_us)
         if self._others:
             self._alarm.want(self._repeat_at)
 
-    def _tell(self, server: int) -> None:
+    def _send(self, server: int) -> None:
         self._port.send(server, Notification(self._round, self._vote, self._state))
 
     def on_timer(self, name: str) -> None:
-        """Nobody has come with a better vote, or nobody has answered."""
+        """End the election if no better vote arrived, or repeat the vote."""
         if name != VOTES or not self._alarm.rang() or self._state is not ServerState.LOOKING:
             return
         now = self._port.now
@@ -104,24 +104,24 @@ class FastLeaderElection:
             self._end(self._vote.leader)
             return
         if now >= self._repeat_at:
-            self._tell_all()
+            self._send_to_all()
         self._alarm.want(self._repeat_at if self._final_at < 0 else min(self._repeat_at, self._final_at))
 
     def receive(self, source: int, message: Notification) -> None:
-        """A vote, or word from a server that is not looking."""
+        """Handle a vote, or the notification of a server that is not looking."""
         if self._state is not ServerState.LOOKING:
             if message.state is ServerState.LOOKING:
-                self._tell(source)
+                self._send(source)
         elif message.state is ServerState.LOOKING:
             self._count(source, message)
         else:
             self._outside[source] = (message.vote.leader, message.state, message.round)
-            self._follow_others(message.vote.leader, message.round)
+            self._check_leader(message.vote.leader, message.round)
 
     def _count(self, source: int, message: Notification) -> None:
         self._outside.pop(source, None)
         if message.round < self._round:
-            self._tell(source)
+            self._send(source)
             return
         before = (self._round, self._vote)
         if message.round > self._round:
@@ -134,14 +134,14 @@ class FastLeaderElection:
         if (self._round, self._vote) != before:
             self._repeat_us = FIRST_REPEAT_US
             self._final_at = -1
-            self._tell_all()
+            self._send_to_all()
         agreed = sum(1 for vote in self._votes.values() if vote == self._vote)
         if agreed >= self._majority and self._final_at < 0:
             self._final_at = self._port.now + self._settings.finalize_us
             self._alarm.want(self._final_at)
 
-    def _follow_others(self, leader: int, round_number: int) -> None:
-        """``checkLeader``: join a leader that says so itself, if with this server it would have a majority."""
+    def _check_leader(self, leader: int, round_number: int) -> None:
+        """Join an acting leader if this server completes its majority (``checkLeader``)."""
         known = self._outside.get(leader)
         if known is None or known[1] is not ServerState.LEADING:
             return

@@ -1,7 +1,7 @@
 """The ZooKeeper ensemble as the rest of the model sees it, and one server process (``QuorumPeer``).
 
-Servers know of each other only by messages; what is here looks at all of them, for the truth, for views, and to build
-an ensemble that stands at the first instant.
+Servers know each other only by messages; :class:`ZooKeeperService` looks at all of them, for the committed state, for
+views, and to build a formed ensemble.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,18 +35,19 @@ from cluster_model.zookeeper.messages import (
 from cluster_model.zookeeper.request_processor import FROM_CLIENTS, RequestProcessor, Upstream
 from cluster_model.zookeeper.zab import NOBODY, Leader, Learner
 
-# One server process of the ensemble (``QuorumPeer``): it looks for a leader, then leads or follows, and so on.
+# One server process of the ensemble (``QuorumPeer``): it alternates between looking for a leader and leading or
+# following.
 
 
 class ZooKeeperServer:
-    """The node."""
+    """One ZooKeeper server process (``QuorumPeer``)."""
 
     __slots__ = (
         "_election",
         "_following",
+        "_on_apply",
         "_others",
         "_port",
-        "_told",
         "_waiting",
         "leading",
         "serving",
@@ -55,32 +56,32 @@ class ZooKeeperServer:
     )
 
     def __init__(
-        self, port: NodeContext, servers: tuple[int, ...], settings: ZkSettings, told: Callable[[Txn], None]
+        self, port: NodeContext, servers: tuple[int, ...], settings: ZkSettings, on_apply: Callable[[Txn], None]
     ) -> None:
-        """``told`` gets every transaction that this server applies."""
+        """``on_apply`` receives every transaction that this server applies."""
         self.state = ServerState.LOOKING
         self.store = ZkDatabase()
         self.serving = RequestProcessor(port, settings, self.store.tree, self._upstream)
         self._port = port
         self._others = tuple(server for server in servers if server != port.node_id)
-        self._told = told
+        self._on_apply = on_apply
         self._election = FastLeaderElection(port, settings, self._others, self.store, self._decided)
         self.leading = Leader(port, settings, self._others, self.store, self.serving, self._apply, self.look)
         self._following = Learner(port, settings, self.store, self.serving, self._apply, self.look)
         self._waiting: dict[int, FollowerInfo] = {}
-        """Who wants to follow this one, which does not know yet that it will lead."""
+        """Servers that want to follow this one before it knows that it leads."""
 
     def _upstream(self) -> Upstream:
         return self.leading if self.leading.on else self._following
 
-    # -- the process's life -------------------------------------------------------------------------------------------
+    # -- process lifecycle --------------------------------------------------------------------------------------------
 
     def started(self) -> None:
-        """The process starts, with what is on its disk."""
+        """The process started with the state on its disk."""
         self._election.start()
 
     def stopped(self) -> None:
-        """The process died, by whatever means: only what is on disk is left."""
+        """The process died: only the state on disk is left."""
         self.state = ServerState.LOOKING
         self.serving.forget()
         self.leading.forget()
@@ -89,17 +90,17 @@ class ZooKeeperServer:
         self._waiting.clear()
 
     def shut_down(self) -> None:
-        """SIGTERM: the process exits; its clients and followers find their connections closed."""
+        """SIGTERM: the process exits, and its clients and followers lose their connections."""
         self._port.exit("shutdown")
 
     def begin_following(self, leader: int, vote: Vote) -> int:
-        """Stand as an established follower at the first instant; the join."""
+        """Start as an established follower in a formed ensemble; return the number of the join."""
         self.state = ServerState.FOLLOWING
         self._election.begin(leader, vote)
         return self._following.begin(leader)
 
     def begin_leading(self, followers: dict[int, int], vote: Vote) -> None:
-        """Stand as the established leader at the first instant."""
+        """Start as the established leader of a formed ensemble."""
         self.state = ServerState.LEADING
         self._election.begin(self._port.node_id, vote)
         self.leading.begin(followers)
@@ -107,20 +108,20 @@ class ZooKeeperServer:
     # -- roles --------------------------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """No leader any more: drop all clients and look for another."""
+        """Look for a new leader, and drop all clients."""
         self.serving.stop()
         if self.state is ServerState.LEADING:
             self.leading.stop()
         elif self.state is ServerState.FOLLOWING:
             self._following.stop()
-        self._refuse_waiting()
+        self._reject_waiting()
         self.state = ServerState.LOOKING
         self._election.start()
 
     def _decided(self, leader: int) -> None:
         waiting = tuple(self._waiting.items())
         if leader != self._port.node_id:
-            self._refuse_waiting()
+            self._reject_waiting()
             self.state = ServerState.FOLLOWING
             self._following.start(leader)
             return
@@ -130,13 +131,13 @@ class ZooKeeperServer:
         for server, info in waiting:
             self.leading.receive(server, info)
 
-    def _refuse_waiting(self) -> None:
+    def _reject_waiting(self) -> None:
         for server, info in self._waiting.items():
             self._port.send(server, LearnerDisconnected(info.join))
         self._waiting.clear()
 
     def _apply(self, zxid: int) -> None:
-        """Apply what is logged and committed up to there, in order."""
+        """Apply logged and committed transactions up to a zxid, in order."""
         store = self.store
         if zxid <= store.committed:
             return
@@ -144,7 +145,7 @@ class ZooKeeperServer:
             if txn.zxid > zxid:
                 break
             store.tree.apply(txn.changes, txn.zxid, self.serving.trigger)
-            self._told(txn)
+            self._on_apply(txn)
             self.serving.applied(txn)
         store.trim()
 
@@ -175,7 +176,7 @@ class ZooKeeperServer:
         self._following.on_timer(name)
 
     def on_disconnect(self, peer: int) -> None:
-        """A process at the other end of a connection is gone."""
+        """The process at the other end of a connection is gone."""
         if peer not in self._others:
             self.serving.drop(peer)
             return
@@ -211,48 +212,48 @@ OnCommit = Callable[[str, Data, int, int, str], None]
 
 
 def _nothing(_path: str, _data: Data, _version: int, _zxid: int, _operation: str) -> None:
-    """Nobody listens."""
+    """Ignore a commit."""
 
 
 class ZooKeeperService:
-    """All servers."""
+    """All servers of the ensemble, and its committed state for observers."""
 
-    __slots__ = ("_network", "_told", "_truth", "nodes", "on_commit", "servers")
+    __slots__ = ("_committed_tree", "_network", "_published_zxid", "nodes", "on_commit", "servers")
 
     def __init__(
         self, network: Network, count: int = 3, settings: ZkSettings | None = None, on_commit: OnCommit = _nothing
     ) -> None:
         """``count`` servers, an odd number; their owner adds :attr:`nodes` to the network."""
         if count < 1 or count % 2 == 0:
-            raise ValueError(f"an ensemble has 1, 3, 5 ... servers, not {count}")
+            raise ValueError(f"found {count} servers, allowed is an odd number: 1, 3, 5 ...")
         self.servers = tuple(range(FIRST_SERVER, FIRST_SERVER + count))
         self.on_commit = on_commit
         self._network = network
-        self._told = 0
-        self._truth = Tree()
+        self._published_zxid = 0
+        self._committed_tree = Tree()
         given = settings or ZkSettings()
         self.nodes: dict[int, tuple[str, ZooKeeperServer]] = {
             server: (
                 f"zookeeper {number}",
-                ZooKeeperServer(NodeContext(network, server), self.servers, given, self._tell),
+                ZooKeeperServer(NodeContext(network, server), self.servers, given, self._publish),
             )
             for number, server in enumerate(self.servers, 1)
         }
         """Node id → (name, node)."""
 
-    # -- the first instant --------------------------------------------------------------------------------------------
+    # -- formation of the ensemble ------------------------------------------------------------------------------------
 
     def begin(
         self, clients: Iterable[tuple[int, ZkClient]], operations: Iterable[tuple[int, Operation]]
     ) -> tuple[OpResult, ...]:
-        """Stand formed, led by the last server, in epoch 1: these clients connected, all this done and answered.
+        """Start formed, led by the last server in epoch 1, with clients connected; return the operations' results.
 
-        ``clients`` are (node id, client); ``operations`` are (node id, operation), in order; a read with a watch leaves
-        it. :attr:`on_commit` is not called for them. The nodes are in the
-        network already. Nobody is told; ``ValueError`` for an operation that is refused.
+        ``clients`` are (node id, client); ``operations`` are (node id, operation), in order; a read with a watch sets
+        it. :attr:`on_commit` is not called for them. The nodes are in the network already. No callback is called;
+        ``ValueError`` for an invalid operation.
         """
         zxid = first_zxid(1)
-        tree = self._truth
+        tree = self._committed_tree
         known = dict(clients)
         sessions: dict[int, int] = {}
         for node, client in known.items():
@@ -270,10 +271,10 @@ class ZooKeeperService:
                 zxid += 1
                 result = tree.judge(operation, sessions[node], zxid)[1]
                 if result.error is not ZkError.OK:
-                    raise ValueError(f"{operation} is refused: {result.error.name}")
+                    raise ValueError(f"{operation} failed: {result.error.name}")
             results.append(result)
-        self._told = tree.zxid = zxid
-        self._stand()
+        self._published_zxid = tree.zxid = zxid
+        self._form()
         for node, client in known.items():
             self._connect(node, client.server)
             attempt = client.begin(sessions[node], tree.sessions[sessions[node]].timeout_us, zxid)
@@ -283,13 +284,13 @@ class ZooKeeperService:
             self.server(known[node].server).serving.begin_watching(node, operation, result)
         return tuple(results)
 
-    def _connect(self, one: int, other: int) -> None:
-        """A connection stands between two processes: the end of either resets it."""
-        self._network.link(one, other).used = True
-        self._network.link(other, one).used = True
+    def _connect(self, first: int, second: int) -> None:
+        """Mark the connection between two processes as open: the end of either resets it."""
+        self._network.link(first, second).used = True
+        self._network.link(second, first).used = True
 
-    def _stand(self) -> None:
-        saved = self._truth.save()
+    def _form(self) -> None:
+        saved = self._committed_tree.save()
         leader = self.servers[-1]
         vote = Vote(0, 0, leader)
         joins: dict[int, int] = {}
@@ -300,28 +301,30 @@ class ZooKeeperService:
                 joins[server] = self.server(server).begin_following(leader, vote)
         self.server(leader).begin_leading(joins, vote)
 
-    # -- the truth ----------------------------------------------------------------------------------------------------
+    # -- committed state ----------------------------------------------------------------------------------------------
 
     def server(self, server: int) -> ZooKeeperServer:
-        """One of them."""
+        """Return one server."""
         return self.nodes[server][1]
 
     @property
     def tree(self) -> Tree:
-        """What has been committed, whoever knows it."""
-        return self._truth
+        """The committed tree, whichever servers have it."""
+        return self._committed_tree
 
     def leader(self) -> int:
-        """The server that leads with a majority's history, the newest if two believe they do; -1 nobody."""
+        """The server that leads with a majority's history; of two such the newer one, -1 for none."""
         leading = [(self.server(server).leading, server) for server in self.servers]
         return max(((role.epoch, server) for role, server in leading if role.established), default=(0, NOBODY))[1]
 
     def session_of(self, client: int) -> int:
         """The newest session of a client, 0 for none."""
-        return max((s for s, record in self._truth.sessions.items() if record.client == client), default=0)
+        return max(
+            (session for session, record in self._committed_tree.sessions.items() if record.client == client), default=0
+        )
 
     def expire_session(self, client: int) -> bool:
-        """End a client's newest session now; False when it has none, or no running leader is there to do it."""
+        """Expire a client's newest session now; False if it has none, or if there is no running leader."""
         session, leader = self.session_of(client), self._running_leader()
         if not session or leader == NOBODY:
             return False
@@ -329,9 +332,9 @@ class ZooKeeperService:
         return True
 
     def delete(self, path: str) -> bool:
-        """An operator deletes a node; False when it is not there, or no running leader is there to do it."""
+        """Delete a node as an operator does; False if it does not exist, or if there is no running leader."""
         leader = self._running_leader()
-        if path not in self._truth.nodes or leader == NOBODY:
+        if path not in self._committed_tree.nodes or leader == NOBODY:
             return False
         self.server(leader).leading.order(Delete(path))
         return True
@@ -341,31 +344,35 @@ class ZooKeeperService:
         runs = leader != NOBODY and self._network.processes[leader].state is ProcessState.RUNNING
         return leader if runs else NOBODY
 
-    def _tell(self, txn: Txn) -> None:
-        """A server has applied a transaction; the first to do so, the leader, committed it."""
-        if txn.zxid <= self._told:
+    def _publish(self, txn: Txn) -> None:
+        """Publish a transaction when the first server applies it: the leader, which committed it."""
+        if txn.zxid <= self._published_zxid:
             return
-        self._told = txn.zxid
-        truth = self._truth
+        self._published_zxid = txn.zxid
+        tree = self._committed_tree
         for change in txn.changes:
-            gone = truth.nodes.get(change.path) if change.kind == "delete" else None
-            truth.apply((change,), txn.zxid, _no_trigger)
-            node = gone or truth.nodes.get(change.path)
+            deleted = tree.nodes.get(change.path) if change.kind == "delete" else None
+            tree.apply((change,), txn.zxid, _no_trigger)
+            node = deleted or tree.nodes.get(change.path)
             if node is not None and change.kind in ("create", "set", "delete"):
                 self.on_commit(change.path, node.data, node.version, txn.zxid, change.kind)
-        truth.zxid = txn.zxid
+        tree.zxid = txn.zxid
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (self._told, self._truth.save(), tuple([node.save() for _name, node in self.nodes.values()]))
+        return (
+            self._published_zxid,
+            self._committed_tree.save(),
+            tuple([node.save() for _name, node in self.nodes.values()]),
+        )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        self._told, truth, nodes = saved
-        self._truth.load(truth)
+        self._published_zxid, tree, nodes = saved
+        self._committed_tree.load(tree)
         for (_name, node), state in zip(self.nodes.values(), nodes, strict=True):
             node.load(state)
 
 
 def _no_trigger(_path: str, _kind: Any) -> None:
-    """The truth has no watches."""
+    """Ignore a change: the committed tree has no watches."""

@@ -1,27 +1,27 @@
 """Messages between ZooKeeper's clients and servers and among servers, by ZooKeeper's names. Frozen.
 
-``attempt`` numbers a client's connections (:mod:`client`); what carries another number than the connection that stands
-is of a broken one and is ignored. ``join`` does the same between a follower and its leader.
+``attempt`` numbers a client's connections (:mod:`client`); a message with another number than that of the current
+connection belongs to a broken one and is ignored. ``join`` does the same between a follower and its leader.
 """
 
 from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 Data = tuple[Any, ...]
-"""A znode's content: any plain tuple."""
+"""Content of a znode: any plain tuple."""
 
 ANY_VERSION: Final = -1
-"""``version`` of a write that does not care."""
+"""``version`` of a write to any version."""
 
 
 class ZkError(IntEnum):
-    """``KeeperException.Code``."""
+    """Errors of operations (``KeeperException.Code``)."""
 
     OK = 0
     RUNTIME_INCONSISTENCY = -2
-    """Of the operations of a multi behind the one that failed."""
+    """Result of the operations of a multi after the one that failed."""
     CONNECTION_LOSS = -4
-    """The connection broke: the operation may or may not have been done."""
+    """The connection broke: the operation may or may not have been executed."""
     BAD_ARGUMENTS = -8
     NO_NODE = -101
     BAD_VERSION = -103
@@ -33,7 +33,7 @@ class ZkError(IntEnum):
 
 
 class WatchKind(IntEnum):
-    """``Watcher.Event.EventType``."""
+    """Kinds of watch events (``Watcher.Event.EventType``)."""
 
     NODE_CREATED = 1
     NODE_DELETED = 2
@@ -42,7 +42,7 @@ class WatchKind(IntEnum):
 
 
 class Create(NamedTuple):
-    """``ZooKeeper.create``; ``sequential`` appends a ten-digit number that the parent counts."""
+    """``ZooKeeper.create``; ``sequential`` appends a ten-digit number counted by the parent."""
 
     path: str
     data: Data = ()
@@ -51,14 +51,14 @@ class Create(NamedTuple):
 
 
 class Delete(NamedTuple):
-    """``ZooKeeper.delete``."""
+    """``ZooKeeper.delete``: deletes a znode of a given version."""
 
     path: str
     version: int = ANY_VERSION
 
 
 class SetData(NamedTuple):
-    """``ZooKeeper.setData``."""
+    """``ZooKeeper.setData``: replaces the data of a znode of a given version."""
 
     path: str
     data: Data
@@ -66,35 +66,35 @@ class SetData(NamedTuple):
 
 
 class Check(NamedTuple):
-    """``Op.check``: only inside a multi."""
+    """``Op.check``: checks the version of a znode; only inside a multi."""
 
     path: str
     version: int = ANY_VERSION
 
 
 class GetData(NamedTuple):
-    """``ZooKeeper.getData``; no watch is left where there is no node."""
+    """``ZooKeeper.getData``; sets no watch if there is no such node."""
 
     path: str
     watch: bool = False
 
 
 class GetChildren(NamedTuple):
-    """``ZooKeeper.getChildren``, sorted by name; no watch is left where there is no node."""
+    """``ZooKeeper.getChildren``, sorted by name; sets no watch if there is no such node."""
 
     path: str
     watch: bool = False
 
 
 class Exists(NamedTuple):
-    """``ZooKeeper.exists``; its watch also waits for a node that is not there."""
+    """``ZooKeeper.exists``; its watch also waits for the creation of a missing node."""
 
     path: str
     watch: bool = False
 
 
 class Multi(NamedTuple):
-    """``ZooKeeper.multi``: all of them or none."""
+    """``ZooKeeper.multi``: executes all operations or none."""
 
     operations: tuple[Create | Delete | SetData | Check, ...]
 
@@ -107,7 +107,7 @@ class CreateSession(NamedTuple):
 
 
 class CloseSession(NamedTuple):
-    """The session's end; ``expired`` when its client did not ask for it."""
+    """End of a session; ``expired`` if its client did not request it."""
 
     expired: bool = False
 
@@ -115,12 +115,12 @@ class CloseSession(NamedTuple):
 Read = GetData | GetChildren | Exists
 Write = Create | Delete | SetData | Multi
 Operation = Read | Write | CloseSession
-"""What a client may ask."""
+"""Operations that a client can send."""
 READS: Final = (GetData, GetChildren, Exists)
 
 
 class Stat(NamedTuple):
-    """``org.apache.zookeeper.data.Stat``; ``owner`` is the session of an ephemeral node, 0 of a persistent one."""
+    """Metadata of a znode (``Stat``); ``owner`` is the session of an ephemeral node, 0 of a persistent one."""
 
     czxid: int
     mzxid: int
@@ -132,16 +132,16 @@ class Stat(NamedTuple):
 
 
 class OpResult(NamedTuple):
-    """An answer; what the operation or its error does not speak of keeps its default."""
+    """Result of an operation; fields that do not apply keep their defaults."""
 
     error: ZkError
     path: str = ""
-    """The name of what was created."""
+    """Path of a created node."""
     data: Data = ()
     stat: Stat | None = None
     children: tuple[str, ...] = ()
     results: tuple[Any, ...] = ()
-    """A multi's, one :class:`OpResult` each."""
+    """Results of a multi, one :class:`OpResult` each."""
 
 
 class TxnOperation(NamedTuple):
@@ -151,14 +151,14 @@ class TxnOperation(NamedTuple):
     path: str = ""
     data: Data = ()
     owner: int = 0
-    """The session, of an ephemeral node or of a session's own begin and end."""
+    """Session of an ephemeral node, or the session that starts or ends."""
     timeout_us: int = 0
     client: int = 0
     """Node id of a new session's client."""
 
 
 class RequestOrigin(NamedTuple):
-    """Whose request a transaction is: the server that the client is connected to, and what it waits for there."""
+    """Origin of a transaction: the server that the client is connected to, and the request that waits there."""
 
     server: int
     client: int
@@ -167,7 +167,7 @@ class RequestOrigin(NamedTuple):
 
 
 class Txn(NamedTuple):
-    """An entry of the transaction log. One without changes is a refused request (``ErrorTxn``), kept for the order."""
+    """An entry of the transaction log. One without changes is a failed request (``ErrorTxn``), kept for the order."""
 
     zxid: int
     origin: RequestOrigin
@@ -177,7 +177,7 @@ class Txn(NamedTuple):
 
 
 class ConnectRequest(NamedTuple):
-    """A client asks for a session (0) or for its old one; ``last_zxid`` is the newest state it has seen."""
+    """Request of a session (0) or of an existing one; ``last_zxid`` is the newest state that the client has seen."""
 
     attempt: int
     session: int
@@ -186,7 +186,7 @@ class ConnectRequest(NamedTuple):
 
 
 class ConnectResponse(NamedTuple):
-    """``session`` 0: the session that was asked for has expired. ``timeout_us`` is what was agreed on."""
+    """Response to a connection request. ``session`` 0: the requested one has expired. ``timeout_us`` is negotiated."""
 
     attempt: int
     session: int
@@ -195,7 +195,7 @@ class ConnectResponse(NamedTuple):
 
 
 class ClientRequest(NamedTuple):
-    """An operation; ``xid`` numbers those of a session from 1."""
+    """An operation of a client; ``xid`` numbers the operations of a session from 1."""
 
     attempt: int
     xid: int
@@ -203,7 +203,7 @@ class ClientRequest(NamedTuple):
 
 
 class SetWatches(NamedTuple):
-    """After a reconnection: the watches a client still waits for, and since when."""
+    """Watches that a client restores after a reconnection, and its newest state."""
 
     attempt: int
     last_zxid: int
@@ -213,26 +213,26 @@ class SetWatches(NamedTuple):
 
 
 class ClientPing(NamedTuple):
-    """A client is alive."""
+    """Ping of a client."""
 
     attempt: int
 
 
 class ClientPong(NamedTuple):
-    """So is its server."""
+    """A server's response to a client's ping."""
 
     attempt: int
     zxid: int
 
 
 class Hangup(NamedTuple):
-    """The client closes this connection, not its session."""
+    """The client closes this connection, but not its session."""
 
     attempt: int
 
 
 class ServerReply(NamedTuple):
-    """The answer to request ``xid``; ``zxid`` is the newest state that the server had applied."""
+    """Response to request ``xid``; ``zxid`` is the newest state that the server had applied."""
 
     attempt: int
     xid: int
@@ -241,7 +241,7 @@ class ServerReply(NamedTuple):
 
 
 class WatchEvent(NamedTuple):
-    """A watch went off."""
+    """A watch fired."""
 
     attempt: int
     path: str
@@ -249,7 +249,7 @@ class WatchEvent(NamedTuple):
 
 
 class ConnectionClosed(NamedTuple):
-    """The server closes the connection, or would not have it: it serves nobody now."""
+    """The server closes or rejects the connection: it does not serve clients now."""
 
     attempt: int
 
@@ -258,7 +258,7 @@ class ConnectionClosed(NamedTuple):
 
 
 class ServerState(IntEnum):
-    """``QuorumPeer.ServerState``."""
+    """State of a server (``QuorumPeer.ServerState``)."""
 
     LOOKING = 0
     FOLLOWING = 1
@@ -266,7 +266,7 @@ class ServerState(IntEnum):
 
 
 class Vote(NamedTuple):
-    """Compared as a tuple: the newer epoch, then the longer log, then the larger id (``totalOrderPredicate``)."""
+    """A vote, ordered as a tuple: newer epoch, then longer log, then larger id (``totalOrderPredicate``)."""
 
     epoch: int
     zxid: int
@@ -274,7 +274,7 @@ class Vote(NamedTuple):
 
 
 class Notification(NamedTuple):
-    """A vote of ``round`` (``electionEpoch``), and what its sender is."""
+    """A vote in election round ``round`` (``electionEpoch``), and the state of its sender."""
 
     round: int
     vote: Vote
@@ -282,7 +282,7 @@ class Notification(NamedTuple):
 
 
 class FollowerInfo(NamedTuple):
-    """FOLLOWERINFO: a server wants to follow; ``join`` numbers its attempts to."""
+    """FOLLOWERINFO: a server wants to follow; ``join`` numbers its attempts."""
 
     join: int
     accepted_epoch: int
@@ -296,7 +296,7 @@ class LeaderInfo(NamedTuple):
 
 
 class AckEpoch(NamedTuple):
-    """ACKEPOCH: accepted, and how far the follower's history goes; -1 is one that had accepted the epoch before."""
+    """ACKEPOCH: the epoch is accepted, and the follower's last zxid; epoch -1 if it had accepted it before."""
 
     join: int
     current_epoch: int
@@ -304,9 +304,9 @@ class AckEpoch(NamedTuple):
 
 
 class Sync(NamedTuple):
-    """DIFF, TRUNC or SNAP, and NEWLEADER: what makes the follower's history the leader's, in one message.
+    """DIFF, TRUNC or SNAP, and NEWLEADER: makes the follower's history the leader's, in one message.
 
-    The follower drops what is behind ``keep``, or, with a ``snapshot`` (SNAP), everything; then ``entries`` follow.
+    The follower drops its log after ``keep``, or with a ``snapshot`` (SNAP) everything; then ``entries`` follow.
     """
 
     join: int
@@ -318,21 +318,21 @@ class Sync(NamedTuple):
 
 
 class AckNewLeader(NamedTuple):
-    """The answer to NEWLEADER: the history is on disk."""
+    """Response to NEWLEADER: the history is on disk."""
 
     join: int
     zxid: int
 
 
 class UpToDate(NamedTuple):
-    """UPTODATE: a majority has the leader's history; it is committed, and clients may come."""
+    """UPTODATE: a majority has the leader's history; it is committed, and clients can connect."""
 
     join: int
     committed: int
 
 
 class Proposal(NamedTuple):
-    """PROPOSAL; ``previous`` is the zxid before it, so that a gap would show."""
+    """PROPOSAL; ``previous`` is the zxid before it, by which a follower detects a gap."""
 
     join: int
     previous: int
@@ -354,7 +354,7 @@ class Commit(NamedTuple):
 
 
 class LeaderPing(NamedTuple):
-    """PING; ``last`` and ``committed`` tell a follower that something got lost."""
+    """PING; ``last`` and ``committed`` let a follower detect lost messages."""
 
     join: int
     last: int
@@ -362,7 +362,7 @@ class LeaderPing(NamedTuple):
 
 
 class FollowerPing(NamedTuple):
-    """Its answer."""
+    """Response to PING."""
 
     join: int
     zxid: int
@@ -378,14 +378,14 @@ class Forward(NamedTuple):
 
 
 class Touch(NamedTuple):
-    """A follower has heard of a session. ZooKeeper gathers these for the answer to the next PING."""
+    """Activity of a session at a follower. ZooKeeper collects these for the response to the next PING."""
 
     join: int
     session: int
 
 
 class Revalidate(NamedTuple):
-    """REVALIDATE: a client has come to a follower with a session it had before."""
+    """REVALIDATE: a client has reconnected to a follower with an existing session."""
 
     join: int
     session: int
@@ -394,7 +394,7 @@ class Revalidate(NamedTuple):
 
 
 class Revalidated(NamedTuple):
-    """``timeout_us`` 0: the session is over."""
+    """Response to REVALIDATE; ``timeout_us`` 0: the session has ended."""
 
     join: int
     session: int
@@ -404,7 +404,7 @@ class Revalidated(NamedTuple):
 
 
 class LearnerDisconnected(NamedTuple):
-    """The connection between leader and follower is closed, or was never made."""
+    """The connection between leader and follower is closed, or was rejected."""
 
     join: int
 

@@ -1,7 +1,8 @@
-"""A server's clients: connections, requests in order, watches (``CommitProcessor``, ``FinalRequestProcessor``).
+"""A server's clients: connections, request order, watches (``CommitProcessor``, ``FinalRequestProcessor``).
 
-Writes go to the leader as they come. Reads are answered from this server's own tree, which may be behind; a read waits
-for its own client's earlier writes. What a transaction sets off is sent before any answer that would show the change.
+Writes go to the leader in order of arrival. Reads are answered from this server's own tree, which may lag; a read waits
+for earlier writes of its own client. Watch events of a transaction are sent before any response that would show the
+change.
 """
 
 from collections import deque
@@ -38,35 +39,35 @@ FROM_CLIENTS = (ConnectRequest, ClientRequest, SetWatches, ClientPing, Hangup)
 
 
 class Upstream:
-    """Where a server's requests go: to itself as the leader, or over to its leader."""
+    """Target of a server's requests: itself as the leader, or its leader."""
 
     __slots__ = ()
 
     def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
-        """Have it proposed."""
+        """Submit an operation to be proposed."""
 
     def touch(self, session: int) -> None:
-        """The session's client was heard of."""
+        """Report activity of a session's client."""
 
     def reopen(self, session: int, client: int, attempt: int) -> None:
-        """Ask whether a session still stands; :meth:`RequestProcessor.reopened` gets the answer."""
+        """Check whether a session still exists; :meth:`RequestProcessor.reopened` receives the result."""
 
 
 class ClientConnection:
-    """One client's."""
+    """Connection of one client to this server."""
 
     __slots__ = ("attempt", "pending", "session")
 
     def __init__(self, attempt: int) -> None:
         self.attempt = attempt
         self.session = 0
-        """0 until the session is made or found valid."""
+        """Session id, 0 until the session is created or revalidated."""
         self.pending: deque[tuple[int, Operation]] = deque()
-        """Requests without an answer, in order; the first is a write."""
+        """Requests without a response, in order; the first one is a write."""
 
 
 class RequestProcessor:
-    """All clients of a server. It serves nobody until it is opened, and drops everybody when it is closed."""
+    """Clients of one server; it accepts none until it is opened, and drops all when it is closed."""
 
     __slots__ = ("_connections", "_port", "_settings", "_tree", "_upstream", "_watches", "running")
 
@@ -77,11 +78,11 @@ class RequestProcessor:
         self._tree = tree
         self._upstream = upstream
         self._connections: dict[int, ClientConnection] = {}
-        """By the client's node id."""
+        """Connections by the client's node id."""
         self._watches = WatchTable()
 
     def stop(self) -> None:
-        """No quorum: every connection is closed (``ZooKeeperServer.shutdown``); sessions are not touched by that."""
+        """Close every connection for lack of a quorum (``ZooKeeperServer.shutdown``); sessions are not affected."""
         for client, connection in self._connections.items():
             self._port.send(client, ConnectionClosed(connection.attempt))
         self.forget()
@@ -93,23 +94,23 @@ class RequestProcessor:
         self._watches.clear()
 
     def begin(self, client: int, attempt: int, session: int) -> None:
-        """A client that stands connected at the first instant."""
+        """Add a client that is connected at the start."""
         self._connections[client] = connection = ClientConnection(attempt)
         connection.session = session
 
     def begin_watching(self, client: int, operation: Read, result: OpResult) -> None:
-        """A watch that stands at the first instant."""
+        """Add a watch that is set at the start."""
         self._watches.read(client, operation, result)
 
     def drop(self, client: int) -> None:
-        """A connection is gone; the session lives on as long as its timeout."""
+        """Remove a connection that is gone; the session lives until its timeout."""
         if self._connections.pop(client, None) is not None:
             self._watches.forget(client)
 
     # -- messages -----------------------------------------------------------------------------------------------------
 
     def receive(self, client: int, message: Any) -> None:
-        """One of :data:`FROM_CLIENTS`."""
+        """Handle one of :data:`FROM_CLIENTS`."""
         if isinstance(message, ConnectRequest):
             self._connect(client, message)
             return
@@ -130,7 +131,7 @@ class RequestProcessor:
             self._request(client, connection, message)
 
     def _connect(self, client: int, message: ConnectRequest) -> None:
-        """A client that has seen more than this server has is sent away: its view must not go back."""
+        """Accept a connection, unless the client has seen a newer state than this server: its view must not go back."""
         self.drop(client)
         if not self.running or message.last_zxid > self._tree.zxid:
             self._port.send(client, ConnectionClosed(message.attempt))
@@ -144,7 +145,7 @@ class RequestProcessor:
         self._upstream().submit(origin, 0, CreateSession(timeout_us, client))
 
     def reopened(self, client: int, attempt: int, session: int, timeout_us: int) -> None:
-        """The leader has said whether a session still stands; ``timeout_us`` 0: it does not."""
+        """Handle the leader's revalidation of a session; ``timeout_us`` 0: it has ended."""
         connection = self._connections.get(client)
         if connection is None or connection.attempt != attempt or connection.session:
             return
@@ -177,12 +178,12 @@ class RequestProcessor:
     # -- transactions -------------------------------------------------------------------------------------------------
 
     def trigger(self, path: str, kind: WatchKind) -> None:
-        """Something became of a node."""
+        """Send the watch events of a change of a node."""
         for client in self._watches.trigger(path, kind):
             self._port.send(client, WatchEvent(self._connections[client].attempt, path, kind))
 
     def applied(self, txn: Txn) -> None:
-        """A transaction has been applied to the tree: answer who waits for it here, and end what it ended."""
+        """Respond to the client that waits for an applied transaction, and close sessions that it ended."""
         origin = txn.origin
         if origin.server == self._port.node_id:
             connection = self._connections.get(origin.client)
@@ -208,7 +209,7 @@ class RequestProcessor:
             self._answer_read(client, connection, xid, operation)
 
     def _end(self, session: int) -> None:
-        """``ServerCnxnFactory.closeSession``: the client finds out when it comes back with the session."""
+        """Close an ended session's connection; its client learns of it when it reconnects (``closeSession``)."""
         for client, connection in self._connections.items():
             if connection.session == session:
                 self.drop(client)
@@ -218,7 +219,10 @@ class RequestProcessor:
     def save(self) -> tuple[Any, ...]:
         """All state but the tree."""
         connections = tuple(
-            [(c, each.attempt, each.session, tuple(each.pending)) for c, each in self._connections.items()]
+            [
+                (client, connection.attempt, connection.session, tuple(connection.pending))
+                for client, connection in self._connections.items()
+            ]
         )
         return (self.running, connections, self._watches.save())
 

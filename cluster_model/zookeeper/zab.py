@@ -1,7 +1,7 @@
-"""The two roles of ZAB: a leader (``Leader``, ``LearnerHandler``), which tracks sessions, and a follower (``Learner``).
+"""The roles of ZAB: leader (``Leader``, ``LearnerHandler``) with its sessions, and follower (``Learner``).
 
-It judges writes in the order in which they come, logs and proposes each, and commits it when a majority has logged it
-and all before it. It serves clients from the moment when a majority has its history. Sessions are its business alone.
+The leader judges writes in order of arrival, logs and proposes each, and commits it when a majority has logged it and
+all before it. It serves clients once a majority has its history. Only the leader tracks sessions.
 """
 
 from collections.abc import Callable
@@ -37,15 +37,13 @@ from cluster_model.zookeeper.messages import (
 )
 from cluster_model.zookeeper.request_processor import RequestProcessor, Upstream
 
-# Client sessions at the leader (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO.
-#
-# A session expires at the first multiple of the tick after its timeout has passed since the leader last heard of it,
-# so between one timeout and one timeout and a tick. Nothing ticks: a session's deadline is a number, and the leader's
-# alarm stands for the earliest.
+# Client sessions at the leader (``SessionTrackerImpl``, ``ExpiryQueue``). Sans-IO. A session expires at the first
+# multiple of the tick after its timeout has passed since its last activity, so between one timeout and one timeout plus
+# a tick. There is no periodic timer: the leader's alarm is set to the earliest deadline.
 
 
 class SessionTracker:
-    """Deadlines of all sessions, and which of its client's connections each belongs to."""
+    """Deadlines of all sessions, and the client connection that each belongs to."""
 
     __slots__ = ("_deadlines", "_owners", "_tick_us", "_timeouts")
 
@@ -56,19 +54,19 @@ class SessionTracker:
         self._owners: dict[int, int] = {}
 
     def add(self, session: int, timeout_us: int, now: int, attempt: int = 0) -> None:
-        """A session begins, or a new leader takes it over with a full timeout."""
+        """Add a new session, or one that a new leader takes over with a full timeout."""
         self._timeouts[session] = timeout_us
         self._owners[session] = attempt
         self.touch(session, now)
 
     def touch(self, session: int, now: int) -> None:
-        """Its client was heard of; too late for one that is over."""
+        """Extend a session after activity of its client; ignored after its end."""
         timeout_us = self._timeouts.get(session)
         if timeout_us is not None:
             self._deadlines[session] = (now + timeout_us) // self._tick_us * self._tick_us + self._tick_us
 
     def reopen(self, session: int, attempt: int, now: int) -> int:
-        """Its client has reconnected: the timeout, 0 when the session is over."""
+        """Record a client's reconnection; return the session timeout, 0 if the session has ended."""
         if session not in self._timeouts:
             return 0
         self._owners[session] = max(attempt, self._owners[session])
@@ -76,33 +74,38 @@ class SessionTracker:
         return self._timeouts[session]
 
     def moved(self, session: int, attempt: int) -> bool:
-        """Whether its client has since come over a newer connection (``SessionMovedException``)."""
+        """Whether the session's client has since used a newer connection (``SessionMovedException``)."""
         return attempt < self._owners.get(session, 0)
 
     def remove(self, session: int) -> None:
-        """It is over."""
+        """Remove a session that has ended."""
         self._timeouts.pop(session, None)
         self._deadlines.pop(session, None)
         self._owners.pop(session, None)
 
     def due(self, now: int) -> list[int]:
-        """Sessions to expire now, the earliest first."""
+        """Sessions to expire now, earliest deadline first."""
         late = [(deadline, session) for session, deadline in self._deadlines.items() if deadline <= now]
         return [session for _deadline, session in sorted(late)]
 
     def next_at(self) -> int:
-        """The earliest deadline, -1 without sessions."""
+        """Earliest deadline, -1 without sessions."""
         return min(self._deadlines.values(), default=-1)
 
     def clear(self) -> None:
-        """Not a leader any more."""
+        """Forget all sessions: no longer the leader."""
         self._timeouts.clear()
         self._deadlines.clear()
         self._owners.clear()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return tuple([(s, t, self._deadlines[s], self._owners[s]) for s, t in self._timeouts.items()])
+        return tuple(
+            [
+                (session, timeout_us, self._deadlines[session], self._owners[session])
+                for session, timeout_us in self._timeouts.items()
+            ]
+        )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
@@ -116,26 +119,26 @@ class SessionTracker:
 TICK: Final = "leader's tick"
 SESSIONS: Final = "sessions"
 JOINED, ACKED, SYNCED, ACTIVE = range(4)
-"""How far a follower is: it is there; it accepts the epoch; it was sent the history; it has it on disk."""
+"""Stages of a follower: connected; epoch accepted; history sent to it; history on its disk."""
 NO_ORIGIN: Final = RequestOrigin(-1, -1, 0, 0)
 
 
 class Follower:
-    """One, as its leader knows it."""
+    """State of one follower at its leader (``LearnerHandler``)."""
 
-    __slots__ = ("counts", "heard_at", "join", "logged", "stage")
+    __slots__ = ("counts", "join", "logged", "received_at", "stage")
 
     def __init__(self, join: int, now: int) -> None:
         self.join = join
         self.stage = JOINED
         self.logged = 0
-        self.heard_at = now
+        self.received_at = now
         self.counts = False
-        """Whether it has accepted the epoch from this leader, and from no other before."""
+        """Whether it first accepted the epoch from this leader."""
 
 
 class Leader(Upstream):
-    """The leader. ``resign`` is called when it cannot be one any longer."""
+    """Leader role of a server; ``resign`` is called when it can no longer lead."""
 
     __slots__ = (
         "_accepted",
@@ -168,10 +171,10 @@ class Leader(Upstream):
         apply: Callable[[int], None],
         resign: Callable[[], None],
     ) -> None:
-        """``apply(zxid)`` applies what is logged up to there."""
+        """``apply(zxid)`` applies the log up to that zxid."""
         self.on = False
         self.epoch = 0
-        """The epoch that it leads, 0 while it is not settled."""
+        """Epoch that it leads, 0 until it is settled."""
         self.established = False
         """Whether a majority has its history."""
         self._port = port
@@ -183,13 +186,13 @@ class Leader(Upstream):
         self._resign = resign
         self._followers: dict[int, Follower] = {}
         self._accepted: dict[int, int] = {}
-        """Epochs that followers had accepted when they came."""
+        """Epochs that followers had accepted when they joined."""
         self._ahead = Tree()
-        """The tree as it will be when all proposals are committed (``outstandingChanges``)."""
+        """The tree with all proposals applied (``outstandingChanges``)."""
         self._tracker = SessionTracker(settings.tick_us)
         self._since = 0
         self._summary = (0, 0)
-        """Its own epoch and history when it was elected."""
+        """Its epoch and last zxid at its election."""
         self._tick_alarm = Alarm(port, TICK)
         self._session_alarm = Alarm(port, SESSIONS)
 
@@ -197,10 +200,10 @@ class Leader(Upstream):
     def _majority(self) -> int:
         return (len(self._others) + 1) // 2 + 1
 
-    # -- becoming one -------------------------------------------------------------------------------------------------
+    # -- taking the lead -----------------------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Elected: wait for a majority to follow, for so many ticks."""
+        """Start as elected leader: wait ``initLimit`` ticks for a majority to follow."""
         self.on = True
         self._since = self._port.now
         self._summary = (self._store.current_epoch, self._store.last_zxid)
@@ -209,13 +212,13 @@ class Leader(Upstream):
         self._settle_epoch()
 
     def stop(self) -> None:
-        """Not a leader any more: its followers' connections are closed."""
+        """Stop leading, and close the followers' connections."""
         for follower, known in self._followers.items():
             self._port.send(follower, LearnerDisconnected(known.join))
         self.forget()
 
     def forget(self) -> None:
-        """The process died, or the leadership did."""
+        """The process died or lost the leadership."""
         self.on = self.established = False
         self.epoch = 0
         self._followers.clear()
@@ -226,7 +229,7 @@ class Leader(Upstream):
         self._session_alarm.forget()
 
     def begin(self, followers: dict[int, int]) -> None:
-        """Stand as the established leader at the first instant, of these followers by their joins."""
+        """Start as the established leader of a formed ensemble; ``followers`` maps servers to joins."""
         self.on = True
         self.epoch = self._store.current_epoch
         for follower, join in followers.items():
@@ -239,7 +242,7 @@ class Leader(Upstream):
         self._open()
 
     def _settle_epoch(self) -> None:
-        """``getEpochToPropose``: one more than any of a majority has accepted."""
+        """Choose an epoch above all that a majority has accepted (``getEpochToPropose``)."""
         if self.epoch or len(self._accepted) + 1 < self._majority:
             return
         self.epoch = max(self._store.accepted_epoch, *self._accepted.values(), 0) + 1
@@ -251,7 +254,7 @@ class Leader(Upstream):
         self._establish()
 
     def _establish(self) -> None:
-        """``waitForNewLeaderAck``: a majority has this history, so all of it is committed."""
+        """Commit this history once a majority has it, and open for clients (``waitForNewLeaderAck``)."""
         if self.established or not self.epoch or self._count(ACTIVE) < self._majority:
             return
         self._apply(self._store.last_zxid)
@@ -265,7 +268,7 @@ class Leader(Upstream):
         self._ahead = self._store.tree.copy()
         for session, record in self._ahead.sessions.items():
             self._tracker.add(session, record.timeout_us, self._port.now)
-        self._watch_sessions()
+        self._set_session_alarm()
         self._serving.running = True
 
     def _count(self, stage: int) -> int:
@@ -274,7 +277,7 @@ class Leader(Upstream):
     # -- followers ----------------------------------------------------------------------------------------------------
 
     def receive(self, source: int, message: Any) -> None:
-        """A message from a server that follows, or wants to."""
+        """Handle a message of a server that follows, or wants to."""
         if isinstance(message, FollowerInfo):
             self._join(source, message)
             return
@@ -283,7 +286,7 @@ class Leader(Upstream):
             if not isinstance(message, LearnerDisconnected):
                 self._port.send(source, LearnerDisconnected(message.join))
             return
-        known.heard_at = self._port.now
+        known.received_at = self._port.now
         if isinstance(message, FollowerPing | Ack):
             self._logged(known, message.zxid)
         elif isinstance(message, Forward):
@@ -304,7 +307,7 @@ class Leader(Upstream):
         self._followers[source] = Follower(message.join, self._port.now)
         self._accepted[source] = message.accepted_epoch
         if self.epoch and message.accepted_epoch > self.epoch:
-            # ZooKeeper lets such a follower try in vain until the leader changes; here it changes now.
+            # ZooKeeper lets such a follower retry in vain until the leader changes; the model changes it at once.
             self._resign()
         elif self.epoch:
             self._port.send(source, LeaderInfo(message.join, self.epoch))
@@ -312,9 +315,9 @@ class Leader(Upstream):
             self._settle_epoch()
 
     def _acknowledged(self, source: int, known: Follower, message: AckEpoch) -> None:
-        """``waitForEpochAck``: whoever has more history than the leader must not lose it, so it steps back.
+        """Handle ACKEPOCH; resign if a follower has a longer history, which must not be lost (``waitForEpochAck``).
 
-        Only when a majority has acknowledged the epoch does it count, and nobody gets a history before that.
+        Only when a majority has acknowledged the epoch is it in force, and no follower gets a history before.
         """
         if (
             not self.established
@@ -328,11 +331,11 @@ class Leader(Upstream):
         known.counts = message.current_epoch >= 0
         if self._store.current_epoch == self.epoch:
             self._synchronize(source, known)
-        elif 1 + sum(1 for each in self._followers.values() if each.counts) >= self._majority:
+        elif 1 + sum(1 for follower in self._followers.values() if follower.counts) >= self._majority:
             self._store.current_epoch = self.epoch
-            for follower, each in self._followers.items():
-                if each.stage == ACKED:
-                    self._synchronize(follower, each)
+            for server, follower in self._followers.items():
+                if follower.stage == ACKED:
+                    self._synchronize(server, follower)
 
     def _synchronize(self, follower: int, known: Follower) -> None:
         sync = self._store.sync_for(known.join, self.epoch, known.logged)
@@ -350,26 +353,26 @@ class Leader(Upstream):
             self._establish()
 
     def lost(self, follower: int) -> None:
-        """A follower's connection broke."""
+        """Remove a follower whose connection broke."""
         if self._followers.pop(follower, None) is not None and not self.epoch:
             self._accepted.pop(follower, None)
 
     def on_timer(self, name: str) -> None:
-        """A tick, or sessions that may have run out."""
+        """Handle the tick, or the timer of sessions."""
         if name == TICK and self._tick_alarm.rang() and self.on:
             self._tick()
         elif name == SESSIONS and self._session_alarm.rang() and self.on:
             for session in self._tracker.due(self._port.now):
                 self.submit(NO_ORIGIN, session, CloseSession(expired=True))
-            self._watch_sessions()
+            self._set_session_alarm()
 
     def _tick(self) -> None:
-        """``Leader.lead``: give up silent followers; without a majority, give up. ZooKeeper pings twice a tick."""
+        """Drop silent followers; without a majority, resign (``Leader.lead``). ZooKeeper pings twice a tick."""
         now = self._port.now
         settings = self._settings
         limit = settings.sync_limit if self.established else settings.init_limit
         for follower, known in tuple(self._followers.items()):
-            if now - known.heard_at > limit * settings.tick_us:
+            if now - known.received_at > limit * settings.tick_us:
                 self._port.send(follower, LearnerDisconnected(known.join))
                 self.lost(follower)
         late = now - self._since >= settings.init_limit * settings.tick_us
@@ -385,14 +388,14 @@ class Leader(Upstream):
     # -- broadcast ----------------------------------------------------------------------------------------------------
 
     def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
-        """``PrepRequestProcessor``: judge it, log it, propose it. A refusal goes the same way, for the order."""
+        """Judge, log and propose an operation (``PrepRequestProcessor``); a failed one also, to keep the order."""
         if not self.established:
             return
         zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
         if isinstance(operation, CreateSession):
             changes, result = self._ahead.judge(operation, session, zxid)
             self._tracker.add(zxid, operation.timeout_us, self._port.now, origin.attempt)
-            self._watch_sessions()
+            self._set_session_alarm()
         elif session not in self._ahead.sessions:
             changes, result = (), OpResult(ZkError.SESSION_EXPIRED)
         elif origin is not NO_ORIGIN and self._tracker.moved(session, origin.attempt):
@@ -405,7 +408,7 @@ class Leader(Upstream):
         self._propose(Txn(zxid, origin, session, changes, result))
 
     def order(self, operation: Write) -> None:
-        """An operator writes, over a session of its own that is left out here."""
+        """Propose an operator's write, whose session is not modelled."""
         if self.established:
             zxid = max(self._store.last_zxid, first_zxid(self.epoch)) + 1
             self._propose(Txn(zxid, NO_ORIGIN, 0, *self._ahead.judge(operation, 0, zxid)))
@@ -424,7 +427,7 @@ class Leader(Upstream):
             self._commit()
 
     def _commit(self) -> None:
-        """``tryToCommit``: what a majority has logged, in order."""
+        """Commit what a majority has logged, in order (``tryToCommit``)."""
         logged = [known.logged for known in self._followers.values() if known.stage == ACTIVE]
         logged.append(self._store.last_zxid)
         if not self.established or len(logged) < self._majority:
@@ -440,26 +443,31 @@ class Leader(Upstream):
     # -- sessions -----------------------------------------------------------------------------------------------------
 
     def touch(self, session: int) -> None:
-        """The session's client was heard of."""
+        """Record activity of a session's client."""
         self._tracker.touch(session, self._port.now)
 
     def reopen(self, session: int, client: int, attempt: int) -> None:
-        """One of its own clients is back."""
+        """Revalidate the session of one of its own clients."""
         timeout_us = self._tracker.reopen(session, attempt, self._port.now)
         self._serving.reopened(client, attempt, session, timeout_us)
 
     def expire(self, session: int) -> None:
-        """An operator ends a session."""
+        """Expire a session as an operator does."""
         self.submit(NO_ORIGIN, session, CloseSession(expired=True))
 
-    def _watch_sessions(self) -> None:
+    def _set_session_alarm(self) -> None:
         at = self._tracker.next_at()
         if at >= 0:
             self._session_alarm.want(at)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        followers = tuple([(f, k.join, k.stage, k.counts, k.logged, k.heard_at) for f, k in self._followers.items()])
+        followers = tuple(
+            [
+                (server, known.join, known.stage, known.counts, known.logged, known.received_at)
+                for server, known in self._followers.items()
+            ]
+        )
         state = (self.on, self.epoch, self.established, self._since, self._summary, tuple(self._accepted.items()))
         alarms = (self._tick_alarm.save(), self._session_alarm.save())
         return (state, followers, self._ahead.save() if self.established else (), self._tracker.save(), alarms)
@@ -470,8 +478,8 @@ class Leader(Upstream):
         self.on, self.epoch, self.established, self._since, self._summary, accepted = state
         self._accepted = dict(accepted)
         self._followers.clear()
-        for follower, join, stage, counts, logged, heard_at in followers:
-            self._followers[follower] = known = Follower(join, heard_at)
+        for follower, join, stage, counts, logged, received_at in followers:
+            self._followers[follower] = known = Follower(join, received_at)
             known.stage, known.counts, known.logged = stage, counts, logged
         self._ahead = Tree()
         if ahead:
@@ -481,19 +489,19 @@ class Leader(Upstream):
         self._session_alarm.load(alarms[1])
 
 
-# A follower's part (``Learner``, ``Follower``): join a leader, take over its history, log, acknowledge, commit.
+# The follower role (``Learner``, ``Follower``): join a leader, adopt its history, log, acknowledge, commit.
 
 
 SILENCE: Final = "leader's silence"
 NOBODY: Final = -1
 ALREADY: Final = -1
-"""Instead of its epoch, from one that has accepted the new epoch before: it may be another leader's."""
+"""Sent in place of its epoch by a follower that had accepted the new epoch before, perhaps of another leader."""
 CONNECT_US: Final = 5_000_000
-"""``Learner.connectToLeader`` tries five times, a second apart; here the one question waits that long."""
+"""Wait for a connection: ``Learner.connectToLeader`` tries five times, a second apart; the model waits that long."""
 
 
 class Learner(Upstream):
-    """The follower. ``give_up`` is called when it has lost its leader."""
+    """Follower role of a server; ``give_up`` is called when it has lost its leader."""
 
     __slots__ = (
         "_alarm", "_apply", "_deadline", "_give_up", "_join", "_port", "_serving", "_settings", "_store", "_synced",
@@ -509,7 +517,7 @@ class Learner(Upstream):
         apply: Callable[[int], None],
         give_up: Callable[[], None],
     ) -> None:
-        """``apply(zxid)`` applies what is logged up to there."""
+        """``apply(zxid)`` applies the log up to that zxid."""
         self.leader = NOBODY
         self._port = port
         self._settings = settings
@@ -524,24 +532,24 @@ class Learner(Upstream):
         self._alarm = Alarm(port, SILENCE)
 
     def start(self, leader: int) -> None:
-        """Elected: join it."""
+        """Join the elected leader."""
         self.leader = leader
         self._synced = False
         self._join = max(self._join, self._port.incarnation << 24) + 1
         self._port.send(leader, FollowerInfo(self._join, self._store.accepted_epoch))
-        self._expect(CONNECT_US)
+        self._set_deadline(CONNECT_US)
 
     def begin(self, leader: int) -> int:
-        """Stand as an established follower at the first instant; the join."""
+        """Start as an established follower in a formed ensemble; return the number of the join."""
         self.leader = leader
         self._synced = True
         self._join += 1
         self._serving.running = True
-        self._expect(self._settings.sync_limit * self._settings.tick_us)
+        self._set_deadline(self._settings.sync_limit * self._settings.tick_us)
         return self._join
 
     def stop(self) -> None:
-        """Stop; the leader, if there is one, is informed."""
+        """Stop following, and notify the leader if there is one."""
         if self.leader != NOBODY:
             self._port.send(self.leader, LearnerDisconnected(self._join))
         self.forget()
@@ -552,12 +560,12 @@ class Learner(Upstream):
         self._synced = False
         self._alarm.forget()
 
-    def _expect(self, patience_us: int) -> None:
-        self._deadline = self._port.now + patience_us
+    def _set_deadline(self, timeout_us: int) -> None:
+        self._deadline = self._port.now + timeout_us
         self._alarm.want(self._deadline)
 
     def on_timer(self, name: str) -> None:
-        """The leader may have been silent for too long."""
+        """Give up the leader if it has been silent for too long."""
         if name == SILENCE and self._alarm.rang() and self.leader != NOBODY:
             if self._port.now >= self._deadline:
                 self._give_up()
@@ -565,7 +573,7 @@ class Learner(Upstream):
                 self._alarm.want(self._deadline)
 
     def receive(self, source: int, message: Any) -> None:
-        """A message from the leader, or from one that was."""
+        """Handle a message of the leader; those of a former one are ignored."""
         if source != self.leader or message.join != self._join:
             return
         ticks = self._settings.sync_limit if self._serving.running else self._settings.init_limit
@@ -592,7 +600,7 @@ class Learner(Upstream):
             self._give_up()
 
     def _accept(self, epoch: int) -> None:
-        """``registerWithLeader``: never an epoch below one that was accepted."""
+        """Accept an epoch, unless a newer one was accepted (``registerWithLeader``)."""
         if epoch < self._store.accepted_epoch:
             self._give_up()
             return
@@ -602,7 +610,7 @@ class Learner(Upstream):
         self._port.send(self.leader, answer)
 
     def _log(self, proposal: Proposal) -> None:
-        """A proposal that does not follow on the last is a sign that one was lost: begin anew."""
+        """Log a proposal; a gap before it means that one was lost: give up and rejoin."""
         if not self._synced or proposal.previous != self._store.last_zxid:
             self._give_up()
             return
@@ -625,15 +633,15 @@ class Learner(Upstream):
     # -- its clients --------------------------------------------------------------------------------------------------
 
     def submit(self, origin: RequestOrigin, session: int, operation: Write | CreateSession | CloseSession) -> None:
-        """``FollowerRequestProcessor``."""
+        """Forward an operation to the leader (``FollowerRequestProcessor``)."""
         self._port.send(self.leader, Forward(self._join, origin, session, operation))
 
     def touch(self, session: int) -> None:
-        """The leader keeps the sessions."""
+        """Report activity of a session to the leader, which tracks sessions."""
         self._port.send(self.leader, Touch(self._join, session))
 
     def reopen(self, session: int, client: int, attempt: int) -> None:
-        """The leader knows."""
+        """Have the leader revalidate a session."""
         self._port.send(self.leader, Revalidate(self._join, session, client, attempt))
 
     def save(self) -> tuple[Any, ...]:

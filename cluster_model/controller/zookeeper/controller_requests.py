@@ -65,7 +65,7 @@ class Obedience:
     """Applies the controller's requests to one broker."""
 
     __slots__ = (
-        "_alarm", "_broker", "_broker_epoch", "_delayed_updates", "_early", "_new_topic", "_open", "_port", "_requests",
+        "_alarm", "_broker", "_broker_epoch", "_early", "_new_topic", "_news", "_open", "_port", "_requests",
         "_writer", "controller", "controller_epoch",
     )  # fmt: skip
 
@@ -91,7 +91,7 @@ class Obedience:
         """The controller named in the last UpdateMetadata."""
         self._requests = Holdback()
         """Requests that a fault delays, not answered yet."""
-        self._delayed_updates = Holdback()
+        self._news = Holdback()
         """UpdateMetadata requests that are answered, and that a fault applies late."""
         self._alarm = Alarm(port, HELD)
 
@@ -132,13 +132,13 @@ class Obedience:
         ``cache_only``: delay UpdateMetadata alone; it is answered at once, because otherwise other requests could not
         overtake it on the controller's connection.
         """
-        (self._delayed_updates if cache_only else self._requests).hold(fault, delay_us)
+        (self._news if cache_only else self._requests).hold(fault, delay_us)
 
     def pass_metadata(self, fault: int) -> None:
         """Undo :meth:`hold_metadata` of that fault; the process applies what is due when it next runs."""
         self._requests.release(fault)
-        self._delayed_updates.release(fault)
-        if self._requests.waits or self._delayed_updates.waits:
+        self._news.release(fault)
+        if self._requests.waits or self._news.waits:
             self._alarm.want(self._port.now)
 
     def rang(self) -> None:
@@ -154,9 +154,9 @@ class Obedience:
         self._set_alarm(self._requests)
 
     def _apply_due_updates(self) -> None:
-        while (update := self._delayed_updates.due(self._port.now)) is not None:
-            self._apply(update)
-        self._set_alarm(self._delayed_updates)
+        while (update := self._news.due(self._port.now)) is not None:
+            self._take_up(update)
+        self._set_alarm(self._news)
 
     def _set_alarm(self, held: Holdback) -> None:
         at = held.next_at()
@@ -214,14 +214,14 @@ class Obedience:
         error = self._judge(source, request)
         if error is None:
             return
-        if error is KafkaError.NONE and (self._delayed_updates.holds or self._delayed_updates.waits):
-            self._delayed_updates.put(request, self._port.now)
+        if error is KafkaError.NONE and (self._news.holds or self._news.waits):
+            self._news.put(request, self._port.now)
             self._apply_due_updates()
         elif error is KafkaError.NONE:
-            self._apply(request)
+            self._take_up(request)
         self._port.send(source, UpdateMetadataResponse(request.correlation, error))
 
-    def _apply(self, request: UpdateMetadataRequest) -> None:
+    def _take_up(self, request: UpdateMetadataRequest) -> None:
         self.controller = request.controller
         self._read_new_topics(state for state in request.partitions if state.leader != DURING_DELETE)
         self.know(request)
@@ -264,12 +264,12 @@ class Obedience:
         self.controller_epoch = 0
         self.controller = NOBODY
         self._requests.clear()
-        self._delayed_updates.clear()
+        self._news.clear()
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        held = (self._requests.save(), self._delayed_updates.save(), self._alarm.save())
+        held = (self._requests.save(), self._news.save(), self._alarm.save())
         return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
@@ -277,5 +277,5 @@ class Obedience:
         self.controller_epoch, self._open, early, self.controller, held = saved
         self._early = list(early)
         self._requests.load(held[0])
-        self._delayed_updates.load(held[1])
+        self._news.load(held[1])
         self._alarm.load(held[2])

@@ -664,12 +664,12 @@ class KafkaController:
         """Reject a request because this broker is not the controller (any more)."""
         if name == "alter_partition":
             source, request = arguments
-            rejected = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, rejected)
+            not_altered = AlterPartitionsResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            self.work.hands.send(source, not_altered)
         elif name == "controlled_shutdown":
             source, request = arguments
-            rejected = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
-            self.work.hands.send(source, rejected)
+            not_shut_down = ControlledShutdownResponse(request.correlation, KafkaError.NOT_CONTROLLER, ())
+            self.work.hands.send(source, not_shut_down)
         elif name in ("elect_leaders", "reassign"):
             refuse(self.work, *arguments)
 

@@ -209,7 +209,7 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
         return OffsetRecord(group_id, f"{topic}-{number}", None if value is None else OffsetAndMetadata(*value))
     if version == _GROUP:
         return GroupRecord(group_id, None if value is None else _group(value))
-    raise ValueError(f"found key version {version}, allowed are 1 (offset) and 2 (group): {text!r}")
+    raise ValueError(f"record of __consumer_offsets: found key version {version}, allowed are 1 and 2: {text!r}")
 
 
 def _group(value: list[Any]) -> GroupValue:

@@ -1,8 +1,8 @@
 """The transaction coordinator of a broker.
 
-transaction_coordinator: the requests it answers, descriptions of transactions included, and its settings.
+transaction_coordinator: the requests it handles, including descriptions of transactions, and its settings.
 transaction_state_manager: all ids of a coordinator, loaded from __transaction_state, each with its state and records.
-txn_markers: markers on their way to the partitions.
+txn_markers: transaction markers, sent to and written by partition leaders.
 transaction_verification: a leader's check of a transaction before its first write (KIP-890).
 transactions_tool: the tables and hanging transactions of kafka-transactions.sh.
 """

@@ -1,8 +1,7 @@
-"""A broker's transaction coordinator, for the partitions of ``__transaction_state`` that it leads.
+"""A broker's transaction coordinator (``TransactionCoordinator``, KIP-98), for its part of ``__transaction_state``.
 
-It is a tenant of its broker (``TransactionCoordinator``, KIP-98). What it has decided is in that partition's log, so a
-new coordinator goes on where its predecessor stopped: a transaction that is decided gets its markers, whoever writes
-them.
+It is hosted by its broker. Its decisions are in the log of that partition, so a new coordinator continues where its
+predecessor stopped: a decided transaction gets its markers from any coordinator.
 """
 
 from collections.abc import Callable, Mapping
@@ -58,12 +57,12 @@ from cluster_model.protocol.transaction_messages import (
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import OFFSETS, TRANSACTIONS, coordinator_partition
 
-# A transaction coordinator's settings in model units (``TransactionStateManagerConfig``).
+# Settings of a transaction coordinator in model units (``TransactionStateManagerConfig``).
 
 
 @dataclass(frozen=True, slots=True)
 class TransactionConfig:
-    """Settings, with Kafka's defaults."""
+    """Settings of a transaction coordinator, with Kafka's defaults."""
 
     max_timeout_us: int
     expiration_us: int
@@ -71,11 +70,11 @@ class TransactionConfig:
     remove_check_us: int
     request_timeout_us: int
     verifies: bool
-    """Whether leaders ask the coordinator before a transaction's first write to a partition (KIP-890, 3.6)."""
+    """Whether leaders verify a transaction before its first write to a partition (KIP-890, 3.6)."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "TransactionConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Return the settings of a profile; ``config`` overrides them by Kafka's names."""
         own = Configured("broker", profile.number, config)
         return TransactionConfig(
             max_timeout_us=own.us("transaction.max.timeout.ms"),
@@ -87,11 +86,9 @@ class TransactionConfig:
         )
 
 
-# Descriptions and lists of transactions and producers (KIP-664, 3.0).
-#
-# Coordinators tell of transactional ids, the leader of a partition of the producers that wrote to it. A transaction
-# that hangs is known to the second and not to the first. ``error`` is a number of
-# :class:`~cluster_model.protocol.errors.KafkaError`.
+# Descriptions and lists of transactions and producers (KIP-664, 3.0). Coordinators describe transactional ids, the
+# leader of a partition the producers that wrote to it. A hanging transaction is known only to the latter. ``error`` is
+# a number of :class:`~cluster_model.protocol.errors.KafkaError`.
 
 
 STATE_NAMES: Final = {
@@ -104,11 +101,11 @@ STATE_NAMES: Final = {
     TxnState.DEAD: "Dead",
     TxnState.PREPARE_EPOCH_FENCE: "PrepareEpochFence",
 }
-"""As the tools write them (``TransactionState``)."""
+"""Names of states in the tools' output (``TransactionState``)."""
 
 
 class Looked:
-    """The answers of one broker. It has no state of its own."""
+    """Handles requests for descriptions at one broker; it has no state of its own."""
 
     __slots__ = ("_left", "_port", "_profile", "_registry", "_tenants", "handlers")
 
@@ -120,7 +117,7 @@ class Looked:
         registry: TransactionStateManager,
         left: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """``left`` are the partitions that have not confirmed an id's marker, while it is being sent."""
+        """``left`` returns the partitions that have not confirmed an id's marker while it is being sent."""
         self._port = port
         self._profile = profile
         self._tenants = tenants
@@ -133,17 +130,17 @@ class Looked:
         }
 
     def _list(self, source: int, request: ListTransactionsRequest) -> None:
-        """``listTransactionStates``: a coordinator that is still reading would not tell all."""
+        """List transactions (``listTransactionStates``); rejected during loading, when the list would be incomplete."""
         error = KafkaError.COORDINATOR_LOAD_IN_PROGRESS if self._registry.loading else KafkaError.NONE
         if not self._profile.transaction_tools:
             error = KafkaError.UNSUPPORTED_VERSION
         found: tuple[ListedTransaction, ...] = ()
         if not error:
-            wanted = request.producer_ids
+            producer_ids = request.producer_ids
             found = tuple([
-                ListedTransaction(each.id, each.value.producer_id, STATE_NAMES[each.state])
-                for each in self._registry.ids.values()
-                if not wanted or each.value.producer_id in wanted
+                ListedTransaction(known.id, known.value.producer_id, STATE_NAMES[known.state])
+                for known in self._registry.ids.values()
+                if not producer_ids or known.value.producer_id in producer_ids
             ])  # fmt: skip
         self._port.send(source, ListTransactionsResponse(request.correlation, error, self._port.node_id, found))
 
@@ -164,7 +161,7 @@ class Looked:
         self._port.send(source, answer)
 
     def _unmarked(self, metadata: TransactionMetadata) -> tuple[str, ...]:
-        """Each goes off the list with its marker (``TransactionMetadata.removePartition``)."""
+        """Partitions without a marker; each is removed with its marker (``TransactionMetadata.removePartition``)."""
         return self._left(metadata.id) if metadata.state in PREPARED else metadata.value.partitions
 
     def _producers(self, source: int, request: DescribeProducersRequest) -> None:
@@ -172,8 +169,8 @@ class Looked:
         error, found = self._tenants.producers(partition)
         if not self._profile.describe_producers:
             error, found = KafkaError.UNSUPPORTED_VERSION, ()
-        told = tuple([ActiveProducer(*each) for each in found])
-        self._port.send(source, DescribeProducersResponse(request.correlation, error, partition, told))
+        producers = tuple([ActiveProducer(*entry) for entry in found])
+        self._port.send(source, DescribeProducersResponse(request.correlation, error, partition, producers))
 
 
 TIMEOUTS: Final = "transaction timeouts"
@@ -183,7 +180,7 @@ NONE: Final = KafkaError.NONE
 
 
 class TransactionCoordinator:
-    """The tenant."""
+    """Transaction coordinator of one broker (``TransactionCoordinator``)."""
 
     __slots__ = (
         "_config", "_expiry", "_ids", "_partitions", "_port", "_profile", "_since", "_tenants", "_timeouts",
@@ -202,7 +199,7 @@ class TransactionCoordinator:
         resume: Callable[[int, Checked, KafkaError], None],
         connections: ProcessConnections,
     ) -> None:
-        """``partitions`` is how many each internal topic has; ``written``: see :class:`Marking`.
+        """``partitions`` is the partition count of each internal topic; ``written``: see :class:`Marking`.
 
         ``resume``: see :class:`Verifier`. ``connections`` are those of the broker's process.
         """
@@ -231,7 +228,7 @@ class TransactionCoordinator:
         )  # fmt: skip
         marking.failed = self.sender.on_disconnect
         self._since = 0
-        """When the process registered."""
+        """Time at which the process registered."""
         self._timeouts = Alarm(port, TIMEOUTS)
         self._expiry = Alarm(port, EXPIRY)
         self.handlers: Handlers = {
@@ -245,8 +242,8 @@ class TransactionCoordinator:
             **Looked(port, profile, tenants, self.registry, self.sender.left).handlers,
         }
 
-    def _refused(self, transactional_id: str) -> KafkaError:
-        """Why a request of an id goes no further."""
+    def _request_error(self, transactional_id: str) -> KafkaError:
+        """Error of a request of an id before any check of the id, NONE if there is none."""
         if not self._profile.transactions:
             return KafkaError.UNSUPPORTED_VERSION
         if not transactional_id:
@@ -260,7 +257,7 @@ class TransactionCoordinator:
         if transactional_id is None:
             self._ids.asked(source, request)
             return
-        error = self._refused(transactional_id)
+        error = self._request_error(transactional_id)
         if error in (NONE, KafkaError.NOT_COORDINATOR, KafkaError.COORDINATOR_LOAD_IN_PROGRESS) and not (
             0 < request.timeout_us <= self._config.max_timeout_us
         ):
@@ -271,7 +268,7 @@ class TransactionCoordinator:
             self._port.send(source, InitProducerIdResponse(request.correlation, error, NO_ID, NO_EPOCH))
 
     def _initialize(self, source: int, request: InitProducerIdRequest, transactional_id: str) -> KafkaError:
-        """``prepareInitProducerIdTransit``; NONE: the answer comes later."""
+        """Initialise a producer (``prepareInitProducerIdTransit``); NONE: the response is sent later."""
         now = self._port.wall_now
         metadata = self.registry.ids.get(transactional_id)
         if metadata is None:
@@ -280,7 +277,7 @@ class TransactionCoordinator:
                 return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
             value = TxnValue(producer_id, NO_EPOCH, request.timeout_us, TxnState.EMPTY, last_update_us=now)
             metadata = self.registry.ids[transactional_id] = TransactionMetadata(transactional_id, value)
-            self._await(self._expiry, self._config.remove_check_us)
+            self._schedule(self._expiry, self._config.remove_check_us)
         if metadata.pending is not None:
             return KafkaError.CONCURRENT_TRANSACTIONS
         expected = request.producer_id != NO_ID
@@ -305,7 +302,7 @@ class TransactionCoordinator:
         return NONE
 
     def _abort_for(self, metadata: TransactionMetadata, after: After) -> None:
-        """Abort an open transaction in its producer's place, with an epoch that fences it."""
+        """Abort an open transaction in place of its producer, with an epoch that fences the producer."""
         fence = metadata.prepare_fence()
         transit = metadata.prepare_end(committed=False, now=self._port.wall_now, fence=fence)
         self.registry.write(metadata, transit, after)
@@ -313,7 +310,7 @@ class TransactionCoordinator:
     # -- partitions -------------------------------------------------------------------------------------------------
 
     def _add_partitions(self, source: int, request: AddPartitionsToTxnRequest) -> None:
-        error = self._refused(request.transactional_id)
+        error = self._request_error(request.transactional_id)
         missing: tuple[str, ...] = ()
         if not error and request.verify_only:
             error, missing = self.registry.verify(
@@ -327,7 +324,7 @@ class TransactionCoordinator:
                 request.transactional_id, request.producer_id, request.producer_epoch, request.partitions, after
             ):
                 return
-            error = self._why_not(request.transactional_id, request.producer_id, request.producer_epoch)
+            error = self._add_error(request.transactional_id, request.producer_id, request.producer_epoch)
         self._added(source, AddPartitionsToTxnResponse(request.correlation, error, missing))
 
     def _added(self, source: int, response: AddPartitionsToTxnResponse) -> None:
@@ -336,39 +333,41 @@ class TransactionCoordinator:
         else:
             self._port.send(source, response)
 
-    def _why_not(self, transactional_id: str, producer_id: int, epoch: int) -> KafkaError:
+    def _add_error(self, transactional_id: str, producer_id: int, epoch: int) -> KafkaError:
         metadata = self.registry.ids.get(transactional_id)
         return KafkaError.INVALID_PRODUCER_ID_MAPPING if metadata is None else metadata.may_add(producer_id, epoch)
 
     def _add(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...], after: After
     ) -> bool:
-        """Add partitions; False if they may not be, or are there already, so that nothing is written."""
+        """Add partitions to a transaction; False if rejected, or if they are in it already and nothing is written."""
         metadata = self.registry.ids.get(transactional_id)
         if metadata is None or metadata.may_add(producer_id, epoch):
             return False
-        if metadata.state is TxnState.ONGOING and all(each in metadata.value.partitions for each in partitions):
+        if metadata.state is TxnState.ONGOING and all(
+            partition in metadata.value.partitions for partition in partitions
+        ):
             return False
-        self._await(self._timeouts, self._config.abort_check_us)
+        self._schedule(self._timeouts, self._config.abort_check_us)
         transit = metadata.prepare_partitions(partitions, self._port.wall_now)
         self.registry.write(metadata, transit, after)
         return True
 
     def _add_offsets(self, source: int, request: AddOffsetsToTxnRequest) -> None:
-        error = self._refused(request.transactional_id)
+        error = self._request_error(request.transactional_id)
         if not error:
-            # Whether the topic is there yet is not asked: it is made when the group's coordinator is looked for.
+            # The topic's existence is not checked: it is created when the group's coordinator is looked up.
             partition = f"{OFFSETS}-{coordinator_partition(request.group_id, self._partitions[OFFSETS])}"
             after = After("offsets", source, request.correlation)
             if self._add(request.transactional_id, request.producer_id, request.producer_epoch, (partition,), after):
                 return
-            error = self._why_not(request.transactional_id, request.producer_id, request.producer_epoch)
+            error = self._add_error(request.transactional_id, request.producer_id, request.producer_epoch)
         self._port.send(source, AddOffsetsToTxnResponse(request.correlation, error))
 
-    # -- the end ----------------------------------------------------------------------------------------------------
+    # -- end of a transaction ------------------------------------------------------------------------------------------
 
     def _end(self, source: int, request: EndTxnRequest) -> None:
-        error = self._refused(request.transactional_id)
+        error = self._request_error(request.transactional_id)
         metadata = self.registry.ids.get(request.transactional_id)
         if not error and metadata is None:
             error = KafkaError.INVALID_PRODUCER_ID_MAPPING
@@ -394,24 +393,24 @@ class TransactionCoordinator:
         self._port.send(source, EndTxnResponse(request.correlation, error))
 
     def _written(self, write: PendingTransition, error: KafkaError, metadata: TransactionMetadata | None) -> None:
-        """A change is in the log, or could not be written."""
+        """Handle the result of a write of a state change."""
         kind = write.after.kind
         if write.after.source >= 0:
-            self._tell(write.transit.value, error, write.after)
+            self._respond(write.transit.value, error, write.after)
         if kind == "fence" and error and metadata is not None:
             metadata.failed_fence = True
         elif kind in ("fence", "end") and not error and metadata is not None:
             self._mark(metadata)
 
-    def _tell(self, value: TxnValue, error: KafkaError, after: After) -> None:
-        """Answer whoever asked for a change."""
+    def _respond(self, value: TxnValue, error: KafkaError, after: After) -> None:
+        """Respond to the request that caused a state change."""
         kind, source, correlation, version = after
         if kind == "init":
             found = (NO_ID, NO_EPOCH) if error else (value.producer_id, value.producer_epoch)
             self._port.send(source, InitProducerIdResponse(correlation, error, *found))
         elif kind == "fence":
-            told = error or KafkaError.CONCURRENT_TRANSACTIONS
-            self._port.send(source, InitProducerIdResponse(correlation, told, NO_ID, NO_EPOCH))
+            response_error = error or KafkaError.CONCURRENT_TRANSACTIONS
+            self._port.send(source, InitProducerIdResponse(correlation, response_error, NO_ID, NO_EPOCH))
         elif kind == "add":
             self._added(source, AddPartitionsToTxnResponse(correlation, error))
         elif kind == "offsets":
@@ -420,16 +419,16 @@ class TransactionCoordinator:
             self._port.send(source, _ended(correlation, error, value, version))
 
     def _mark(self, metadata: TransactionMetadata) -> None:
-        """The decision is in the log: send it to every partition, with nobody waiting."""
+        """Send the markers of a decided transaction to every partition; no request waits for them."""
         value = metadata.value
         committed = metadata.state is TxnState.PREPARE_COMMIT
         epoch = self.registry.epoch_of(metadata.id)
         marker = TxnMarker(value.producer_id, value.producer_epoch, epoch, committed, value.partitions)
-        metadata.prepare_complete(self._port.wall_now)  # Written when the last marker is; until then it locks the id.
+        metadata.prepare_complete(self._port.wall_now)  # written after the last marker; until then the id is locked
         self.sender.begin(metadata.id, marker)
 
     def _all_marked(self, transactional_id: str) -> None:
-        """Every partition has its marker: say so in the log (``maybeWriteTxnCompletion``)."""
+        """Write the completion of a transaction, all of whose markers are written (``maybeWriteTxnCompletion``)."""
         metadata = self.registry.ids.get(transactional_id)
         if metadata is not None and metadata.state in PREPARED:
             metadata.pending = None
@@ -441,10 +440,10 @@ class TransactionCoordinator:
         else:
             self._port.send(source, response)
 
-    # -- a tenant's life --------------------------------------------------------------------------------------------
+    # -- coordinator lifecycle ---------------------------------------------------------------------------------------
 
     def started(self) -> None:
-        """The process has registered."""
+        """The process registered."""
         self._since = self._port.now
 
     def stopped(self) -> None:
@@ -456,12 +455,12 @@ class TransactionCoordinator:
         self._timeouts.forget()
         self._expiry.forget()
 
-    def _await(self, alarm: Alarm, period: int) -> None:
-        """Have a periodic look taken when it is due next; with nothing to see none is taken."""
+    def _schedule(self, alarm: Alarm, period: int) -> None:
+        """Schedule the next run of a periodic check; it is not scheduled when there is nothing to check."""
         alarm.want(self._since + ((self._port.now - self._since) // period + 1) * period)
 
     def on_timer(self, timer: Payload) -> bool:
-        """A partition that has been read, markers to send again, or a look for what took too long."""
+        """Handle a timer: a loaded partition, a retry, or a periodic check."""
         if timer[0] == LOADED:
             self._loaded(self.registry.read(timer[1], timer[2]))
         elif timer[0] == RETRY:
@@ -480,8 +479,8 @@ class TransactionCoordinator:
 
     def _loaded(self, found: list[TransactionMetadata]) -> None:
         if found:
-            self._await(self._timeouts, self._config.abort_check_us)
-            self._await(self._expiry, self._config.remove_check_us)
+            self._schedule(self._timeouts, self._config.abort_check_us)
+            self._schedule(self._expiry, self._config.remove_check_us)
         for metadata in found:
             if metadata.state in PREPARED:
                 self._mark(metadata)
@@ -493,37 +492,37 @@ class TransactionCoordinator:
             if metadata.timed_out(self._port.wall_now):
                 self._abort_for(metadata, After("fence"))
         if any(metadata.state is TxnState.ONGOING for metadata in self.registry.ids.values()):
-            self._await(self._timeouts, self._config.abort_check_us)
+            self._schedule(self._timeouts, self._config.abort_check_us)
 
     def _expire(self) -> None:
         if not self._expiry.rang():
             return
         ids = self.registry.ids.values()
-        self.registry.remove([each for each in ids if each.expired(self._port.wall_now, self._config.expiration_us)])
+        self.registry.remove([known for known in ids if known.expired(self._port.wall_now, self._config.expiration_us)])
         if self.registry.ids:
-            self._await(self._expiry, self._config.remove_check_us)
+            self._schedule(self._expiry, self._config.remove_check_us)
 
     def on_disconnect(self, peer: int) -> None:
-        """Its connections are among the broker's, which tell those that they are for."""
+        """Does nothing: its connections are the broker's, which notify their users themselves."""
 
     def leads(self, partition: str, leader_epoch: int) -> None:
-        """The broker leads a partition of ``__transaction_state``: in each epoch it is another coordinator."""
-        number = _number(partition)
+        """The broker became leader of a partition of ``__transaction_state``: a new coordinator in each epoch."""
+        number = _index(partition)
         before = [name for name in self.registry.ids if self.registry.partition_of(name) == number]
         if self.registry.leads(number, leader_epoch):
             self.sender.forget(before)
 
     def resigned(self, partition: str) -> None:
-        """It does not."""
-        number = _number(partition)
+        """The broker lost the leadership of a partition of ``__transaction_state``."""
+        number = _index(partition)
         self.sender.forget([name for name in self.registry.ids if self.registry.partition_of(name) == number])
         self.registry.resigned(number)
 
     def deleted(self, partition: str) -> None:
-        """Markers for it are found to be needless when they are next sent."""
+        """Does nothing: markers of a deleted partition are dropped when they are next sent."""
 
     def appended(self, token: int, error: KafkaError, base: int) -> None:
-        """How a write went."""
+        """Handle the result of a write."""
         if not self.registry.appended(token, error):
             self.marking.appended(token, error)
 
@@ -553,5 +552,5 @@ def _ended(correlation: int, error: KafkaError, value: TxnValue, version: int) -
     return EndTxnResponse(correlation, error, value.producer_id, value.producer_epoch)
 
 
-def _number(partition: str) -> int:
+def _index(partition: str) -> int:
     return int(partition.rpartition("-")[2])

@@ -1,7 +1,7 @@
-"""Transactional ids of one coordinator: the state and records of each, and their partitions of the topic.
+"""Transactional ids of one coordinator: their state and records, by partition of the topic.
 
-Sans-IO. A change is *prepared*, written to the log, and only then made: whoever asks meanwhile is told that
-transactions are concurrent.
+Sans-IO. A change is *prepared*, written to the log, and only then applied: until then other requests fail with
+CONCURRENT_TRANSACTIONS.
 """
 
 import json
@@ -15,9 +15,8 @@ from cluster_model.log.crash_recovery import reading_us
 from cluster_model.protocol.errors import KafkaError
 from cluster_model.spec.cluster_spec import TRANSACTIONS, coordinator_partition
 
-# Records of ``__transaction_state`` as named records: ``KEY=VALUE``, compact JSON arrays, and ``KEY=`` a tombstone.
-#
-# A key begins with Kafka's key version 0 (``TransactionLogKey``, ``TransactionLogValue``).
+# Records of ``__transaction_state`` as text: ``KEY=VALUE``, compact JSON arrays; ``KEY=`` is a tombstone. A key starts
+# with Kafka's key version 0 (``TransactionLogKey``, ``TransactionLogValue``).
 
 
 NO_ID: Final = -1
@@ -26,10 +25,10 @@ _KEY_VERSION: Final = 0
 
 
 class TxnValue(NamedTuple):
-    """What is known of a transactional id.
+    """State of a transactional id in the log.
 
-    ``state`` is a :class:`TxnState`. ``start_us`` is when the open transaction began, -1 for none. ``client_version``
-    2: the client knows that its epoch rises with every transaction (KIP-890).
+    ``state`` is a :class:`TxnState`. ``start_us`` is the start of the open transaction, -1 for none. ``client_version``
+    2: the client supports an epoch bump with every transaction (KIP-890).
     """
 
     producer_id: int
@@ -45,7 +44,7 @@ class TxnValue(NamedTuple):
 
 
 def encode(transactional_id: str, value: TxnValue | None) -> str:
-    """The record's text; without a value its tombstone."""
+    """Encode a record as text; without a value a tombstone."""
     return f"{_text([_KEY_VERSION, transactional_id])}={'' if value is None else _text(value)}"
 
 
@@ -53,12 +52,12 @@ def decode(text: str) -> tuple[str, TxnValue | None]:
     """Undo of :func:`encode`.
 
     Raises:
-        ValueError: a record of something else.
+        ValueError: the record is of another kind.
     """
     key_text, _sign, value_text = text.partition("=")
     version, transactional_id = json.loads(key_text)
     if version != _KEY_VERSION:
-        raise ValueError(f"no record of a transaction: {text!r}")
+        raise ValueError(f"record of {TRANSACTIONS}: found key version {version}, allowed is {_KEY_VERSION}: {text!r}")
     if not value_text:
         return transactional_id, None
     producer_id, epoch, timeout_us, state, partitions, *more = json.loads(value_text)
@@ -66,16 +65,16 @@ def decode(text: str) -> tuple[str, TxnValue | None]:
 
 
 def _text(value: Any) -> str:
-    # A record's key ends at its first "=", so there is none inside: the sign only ever stands in a JSON string.
+    # A record's key ends at its first "=", so the character is escaped inside JSON strings, the only place for it.
     return json.dumps(value, separators=(",", ":")).replace("=", "\\u003d")
 
 
 LAST_EPOCH: Final = 32_766
-"""From this epoch on an id is exhausted, and a new one is given (``isEpochExhausted``)."""
+"""From this epoch on a producer id is exhausted and replaced by a new one (``isEpochExhausted``)."""
 
 
 class TxnState(IntEnum):
-    """Kafka's states by their ids in the log; the last is never written."""
+    """Kafka's transaction states by their ids in the log; the last one is never written."""
 
     EMPTY = 0
     ONGOING = 1
@@ -101,18 +100,18 @@ PREDECESSORS: Final = {
     S.DEAD: IDLE,
     S.PREPARE_EPOCH_FENCE: (S.ONGOING,),
 }
-"""From where a state may be reached."""
+"""State → states from which it can be reached."""
 
 
 class Transit(NamedTuple):
-    """A change that is prepared (``TxnTransitMetadata``): what will be, once it is written."""
+    """A prepared change: the state after it is written (``TxnTransitMetadata``)."""
 
     value: TxnValue
     last_epoch: int
 
 
 class TransactionMetadata:
-    """What a coordinator knows of one transactional id."""
+    """State of one transactional id at its coordinator (``TransactionMetadata``)."""
 
     __slots__ = ("failed_fence", "id", "last_epoch", "pending", "value")
 
@@ -120,46 +119,48 @@ class TransactionMetadata:
         self.id = transactional_id
         self.value = value
         self.last_epoch = last_epoch
-        """The epoch before, by which a repeated InitProducerId or EndTxn is known; not in the log."""
+        """Previous epoch, by which a repeated InitProducerId or EndTxn is recognised; not in the log."""
         self.pending: TxnState | None = None
-        """The state that is being written."""
+        """State that is being written, None for none."""
         self.failed_fence = False
-        """An epoch was raised to fence a producer, and could not be written: it is not raised again."""
+        """Whether an epoch was raised to fence a producer and could not be written; it is not raised again."""
 
     @property
     def state(self) -> TxnState:
-        """As of the log."""
+        """State in the log."""
         return TxnState(self.value.state)
 
     @property
     def exhausted(self) -> bool:
-        """Whether the producer id has no epoch left to give."""
+        """Whether the producer id has no epoch left."""
         return self.value.producer_epoch >= LAST_EPOCH
 
     # -- changes ----------------------------------------------------------------------------------------------------
 
     def prepare(self, value: TxnValue, last_epoch: int) -> Transit:
-        """Begin a change.
+        """Start a change.
 
         Raises:
-            ValueError: another one is under way, or this one has no such predecessor.
+            ValueError: another change is in progress, or the state transition is invalid.
         """
-        wanted = TxnState(value.state)
-        if self.pending is not None or self.state not in PREDECESSORS[wanted]:
-            raise ValueError(f"{self.id}: from {self.state.name} (pending {self.pending!r}) to {wanted.name}")
-        self.pending = wanted
+        target = TxnState(value.state)
+        if self.pending is not None or self.state not in PREDECESSORS[target]:
+            raise ValueError(
+                f"{self.id}: found a transition from {self.state.name} (pending {self.pending!r}) to {target.name}"
+            )
+        self.pending = target
         return Transit(value, last_epoch)
 
     def complete(self, transit: Transit) -> None:
-        """A change is written."""
+        """Apply a change that is written."""
         self.pending = None
         self.value, self.last_epoch = transit
 
     def prepare_epoch(self, timeout_us: int, expected_epoch: int, now: int) -> Transit | None:
-        """A new epoch of the same id (``prepareIncrementProducerEpoch``); None if the one who asks is fenced.
+        """Prepare a new epoch of the same id (``prepareIncrementProducerEpoch``); None if the producer is fenced.
 
-        ``expected_epoch`` is what the asker believes to have, -1 for none: with it a request that comes again is told
-        the same.
+        ``expected_epoch`` is the epoch that the producer believes to have, -1 for none: with it a repeated request gets
+        the same response.
         """
         epoch, last = self.value.producer_epoch, NO_EPOCH
         bumped = epoch + 1
@@ -172,7 +173,7 @@ class TransactionMetadata:
         return self.prepare(self._empty(timeout_us, now)._replace(producer_epoch=bumped), last)
 
     def prepare_rotation(self, producer_id: int, timeout_us: int, now: int, *, expected: bool) -> Transit:
-        """A new id, its epochs from 0 (``prepareProducerIdRotation``)."""
+        """Prepare a new producer id, its epochs from 0 (``prepareProducerIdRotation``)."""
         value = self._empty(timeout_us, now)._replace(
             producer_id=producer_id, producer_epoch=0, previous_producer_id=self.value.producer_id
         )
@@ -184,9 +185,9 @@ class TransactionMetadata:
         )
 
     def prepare_partitions(self, partitions: tuple[str, ...], now: int, client_version: int = 0) -> Transit:
-        """More partitions, and a transaction if none is open (``prepareAddPartitions``)."""
+        """Prepare additional partitions, and a transaction if none is open (``prepareAddPartitions``)."""
         value = self.value
-        more = tuple([each for each in dict.fromkeys(partitions) if each not in value.partitions])
+        more = tuple([partition for partition in dict.fromkeys(partitions) if partition not in value.partitions])
         start = value.start_us if self.state is S.ONGOING else now
         return self.prepare(
             value._replace(
@@ -197,16 +198,16 @@ class TransactionMetadata:
         )  # fmt: skip
 
     def prepare_fence(self) -> int:
-        """Lock the open transaction to end it in the producer's place; returns the epoch that fences the producer."""
+        """Lock the open transaction to end it in the producer's place; return the epoch that fences the producer."""
         self.prepare(self.value._replace(state=S.PREPARE_EPOCH_FENCE), NO_EPOCH)
         return self.value.producer_epoch + (not self.failed_fence)
 
     def prepare_end(
         self, *, committed: bool, now: int, fence: int = NO_EPOCH, bumps: bool = False, next_id: int = NO_ID
     ) -> Transit:
-        """Decide the open transaction (``prepareAbortOrCommit``). ``bumps``: with a new epoch for the next one.
+        """Prepare the end of the open transaction (``prepareAbortOrCommit``); ``bumps``: with a new epoch after it.
 
-        ``fence`` is the epoch of :meth:`prepare_fence`, which stays even if writing fails.
+        ``fence`` is the epoch of :meth:`prepare_fence`, which stays in force even if writing fails.
         """
         if fence != NO_EPOCH:
             self.pending = None
@@ -222,7 +223,7 @@ class TransactionMetadata:
         return self.prepare(value, epoch if bumps else self.last_epoch)
 
     def prepare_complete(self, now: int) -> Transit:
-        """Every marker is written, or will be (``prepareComplete``); an id that is exhausted gives way to the next."""
+        """Prepare the completion after all markers (``prepareComplete``); an exhausted producer id is replaced."""
         self.failed_fence = False
         value = self.value
         state = S.COMPLETE_COMMIT if self.state is S.PREPARE_COMMIT else S.COMPLETE_ABORT
@@ -233,10 +234,10 @@ class TransactionMetadata:
             )
         return self.prepare(done, self.last_epoch)
 
-    # -- answers to requests ----------------------------------------------------------------------------------------
+    # -- checks of requests ------------------------------------------------------------------------------------------
 
     def knows(self, producer_id: int, epoch: int) -> bool:
-        """Whether somebody who believes to be this may ask for a new epoch (``isValidProducerId``)."""
+        """Whether a producer with this id and epoch can request a new epoch (``isValidProducerId``)."""
         value = self.value
         return (
             value.producer_epoch == NO_EPOCH
@@ -245,7 +246,7 @@ class TransactionMetadata:
         )
 
     def may_add(self, producer_id: int, epoch: int) -> KafkaError:
-        """Whether partitions may be added by this producer (``handleAddPartitionsToTransaction``)."""
+        """Check whether this producer can add partitions (``handleAddPartitionsToTransaction``)."""
         if producer_id != self.value.producer_id:
             return KafkaError.INVALID_PRODUCER_ID_MAPPING
         if epoch != self.value.producer_epoch:
@@ -255,7 +256,7 @@ class TransactionMetadata:
         return KafkaError.NONE
 
     def may_write(self, producer_id: int, epoch: int) -> KafkaError:
-        """What a leader is told that asks for a producer (``handleVerifyPartitionsInTransaction``)."""
+        """Check a producer for the verification by a leader (``handleVerifyPartitionsInTransaction``)."""
         if producer_id != self.value.producer_id:
             return KafkaError.INVALID_PRODUCER_ID_MAPPING
         if epoch != self.value.producer_epoch:
@@ -263,9 +264,10 @@ class TransactionMetadata:
         return KafkaError.CONCURRENT_TRANSACTIONS if self.state in PREPARED else KafkaError.NONE
 
     def may_end(self, producer_id: int, epoch: int, *, committed: bool, bumps: bool) -> tuple[KafkaError, bool]:
-        """Whether a producer may end its transaction, and whether it has done so already (``endTransaction``).
+        """Check the end of a transaction (``endTransaction``); the second value is whether it has ended already.
 
-        ``bumps``: the producer's version gives each transaction an epoch, so one that asks again has the last one.
+        ``bumps``: the producer's version bumps the epoch with each transaction, so a repeated request has the previous
+        one.
         """
         if bumps:
             return self._may_end_and_bump(producer_id, epoch, committed=committed)
@@ -280,9 +282,9 @@ class TransactionMetadata:
         return self._has_ended(committed=committed)
 
     def _may_end_and_bump(self, producer_id: int, epoch: int, *, committed: bool) -> tuple[KafkaError, bool]:
-        """The same where the epoch tells a request that is repeated from the next one (KIP-890, part 2).
+        """Check an end whose epoch distinguishes a repeated request from the next one (KIP-890, part 2).
 
-        What has nothing in it may be aborted, and gets a new epoch for it: a producer cannot know what was written.
+        An empty transaction can be aborted and gets a new epoch: a producer cannot know what was written.
         """
         value, state = self.value, self.state
         bumped = value.producer_epoch == epoch + 1
@@ -300,7 +302,7 @@ class TransactionMetadata:
         return (KafkaError.NONE if state is S.ONGOING or not committed else KafkaError.INVALID_TXN_STATE), False
 
     def _has_ended(self, *, committed: bool) -> tuple[KafkaError, bool]:
-        """The answer to a request for an end that is written already, or is being written."""
+        """Result of a repeated request for an end that is written or being written."""
         if self.state is (S.COMPLETE_COMMIT if committed else S.COMPLETE_ABORT):
             return KafkaError.NONE, True
         if self.state is (S.PREPARE_COMMIT if committed else S.PREPARE_ABORT):
@@ -308,12 +310,12 @@ class TransactionMetadata:
         return KafkaError.INVALID_TXN_STATE, False
 
     def timed_out(self, now: int) -> bool:
-        """Whether its transaction has been open for too long, counted from its start (``timedOutTransactions``)."""
+        """Whether its transaction has been open longer than its timeout, from its start (``timedOutTransactions``)."""
         value = self.value
         return self.state is S.ONGOING and self.pending is None and value.start_us + value.timeout_us < now
 
     def expired(self, now: int, expiration_us: int) -> bool:
-        """Whether nobody has used it for so long that it is forgotten (``removeExpiredTransactionalIds``)."""
+        """Whether the id has been unused for the expiration time (``removeExpiredTransactionalIds``)."""
         return self.state in IDLE and self.pending is None and self.value.last_update_us + expiration_us <= now
 
     def save(self) -> tuple[Any, ...]:
@@ -336,22 +338,21 @@ class TransactionMetadata:
         return found
 
 
-# The transactional ids of one coordinator, and their partitions of the topic (``TransactionStateManager``).
-#
-# A change of an id is written here, and whoever asked for it hears how that went. A partition that the broker comes to
-# lead is read first; meanwhile its ids are loading. Its leader epoch is the coordinator's epoch, which markers carry.
+# The transactional ids of one coordinator, and their partitions of the topic (``TransactionStateManager``). It writes
+# the changes of ids and reports the results. A partition that the broker starts to lead is read first; in the meantime
+# its ids are loading. Its leader epoch is the coordinator epoch in markers.
 
 
 LOAD_US: Final = 10_000
-"""What reading a partition takes at least, as for groups."""
+"""Shortest time to read a partition, as for groups."""
 LOADED: Final = "transaction partition"
 RETRY: Final = "transaction append"
 RETRY_US: Final = 100_000
-"""After which a decision that must be written is tried again."""
+"""Pause before a decision that must be written is retried."""
 
 
 class After(NamedTuple):
-    """What a write is for: ``kind`` says what follows, ``source`` -1 that nobody is told."""
+    """Purpose of a write: ``kind`` selects the next step; ``source`` -1 means that no response is due."""
 
     kind: str
     source: int = -1
@@ -369,7 +370,7 @@ class PendingTransition(NamedTuple):
 
 
 class TransactionStateManager:
-    """Transactional ids, in the order in which they came here."""
+    """Transactional ids of one coordinator, in order of creation (``TransactionStateManager``)."""
 
     __slots__ = (
         "_done", "_free_at", "_partitions", "_port", "_tenants", "_token", "_writes", "ids", "loading", "owned",
@@ -382,30 +383,30 @@ class TransactionStateManager:
         partitions: int,
         done: Callable[[PendingTransition, KafkaError, TransactionMetadata | None], None],
     ) -> None:
-        """``done`` is told how a write went, and of which id as far as it is still here."""
+        """``done`` receives the result of a write, and the metadata of its id if it is still here."""
         self._port = port
         self._tenants = tenants
         self._partitions = partitions
         self._done = done
         self.ids: dict[str, TransactionMetadata] = {}
         self.owned: dict[int, int] = {}
-        """Partition that is led and read → the epoch in which."""
+        """Partition that the broker leads and has read → leader epoch."""
         self.loading: dict[int, tuple[int, int]] = {}
-        """Partition → (when it will have been read, epoch)."""
+        """Partition → (time at which it will have been read, epoch)."""
         self._writes: dict[int, PendingTransition] = {}
         self._token = 0
         self._free_at = 0
 
     def partition_of(self, transactional_id: str) -> int:
-        """Of the topic."""
+        """Index of the partition of an id."""
         return coordinator_partition(transactional_id, self._partitions)
 
     def epoch_of(self, transactional_id: str) -> int:
-        """The coordinator's epoch for an id, -1 while this is not its coordinator."""
+        """Coordinator epoch for an id, -1 if this broker is not its coordinator."""
         return self.owned.get(self.partition_of(transactional_id), -1)
 
     def status(self, transactional_id: str) -> KafkaError:
-        """Whether requests of an id are for this broker, now."""
+        """Error of requests of an id at this broker, NONE if it is the coordinator."""
         number = self.partition_of(transactional_id)
         if number in self.loading:
             return KafkaError.COORDINATOR_LOAD_IN_PROGRESS
@@ -414,7 +415,7 @@ class TransactionStateManager:
     def verify(
         self, transactional_id: str, producer_id: int, epoch: int, partitions: tuple[str, ...]
     ) -> tuple[KafkaError, tuple[str, ...]]:
-        """Whether partitions are part of the open transaction, and which are not (KIP-890)."""
+        """Check whether partitions are part of the open transaction; also return those that are not (KIP-890)."""
         metadata = self.ids.get(transactional_id)
         if metadata is None:
             return KafkaError.INVALID_PRODUCER_ID_MAPPING, ()
@@ -422,13 +423,13 @@ class TransactionStateManager:
         if error:
             return error, ()
         known = metadata.value.partitions if metadata.state is TxnState.ONGOING else ()
-        missing = tuple([each for each in partitions if each not in known])
+        missing = tuple([partition for partition in partitions if partition not in known])
         return (KafkaError.TRANSACTION_ABORTABLE if missing else KafkaError.NONE), missing
 
     # -- writing ----------------------------------------------------------------------------------------------------
 
     def write(self, metadata: TransactionMetadata, transit: Transit, after: After) -> None:
-        """Write a prepared change (``appendTransactionToLog``), waiting for it as long as a transaction may take."""
+        """Write a prepared change (``appendTransactionToLog``); the write times out after the transaction timeout."""
         self._append(PendingTransition(metadata.id, self.epoch_of(metadata.id), transit, after))
 
     def _append(self, write: PendingTransition) -> None:
@@ -439,43 +440,43 @@ class TransactionStateManager:
         self._tenants.append(TRANSACTIONS, partition, (encode(write.id, value),), self._token, value.timeout_us)
 
     def appended(self, token: int, error: KafkaError) -> bool:
-        """How a write went; False if it was none of these."""
+        """Handle the result of a write; False if it is not one of these."""
         write = self._writes.pop(token, None)
         if write is None:
             return False
         metadata = self.ids.get(write.id)
         if metadata is not None and self.epoch_of(write.id) != write.epoch:
             metadata = None
-        told = TOLD_OF_APPEND.get(error, error)
+        result = TOLD_OF_APPEND.get(error, error)
         if metadata is None:
-            told = told or KafkaError.NOT_COORDINATOR
-        elif not told:
+            result = result or KafkaError.NOT_COORDINATOR
+        elif not result:
             metadata.complete(write.transit)
         elif write.after.kind == "complete":
-            # Nobody else would do it: the decision has been answered and marked.
+            # It must be retried here: the transaction is decided, answered and has its markers.
             self._token += 1
             self._writes[self._token] = write
             self._port.timer(RETRY_US, RETRY, self._token)
             return True
         else:
             metadata.pending = None
-        self._done(write, told, metadata)
+        self._done(write, result, metadata)
         return True
 
     def retry(self, token: int) -> None:
-        """A timer: write it once more, if this is still the coordinator."""
+        """Write again after a pause, if this broker is still the coordinator."""
         write = self._writes.pop(token, None)
         if write is not None and self.epoch_of(write.id) == write.epoch:
             self._append(write)
 
     def new_token(self) -> int:
-        """For an append that is not a change of an id."""
+        """Return a token for an append that is not a change of an id."""
         self._token += 1
         return self._token
 
-    def remove(self, gone: list[TransactionMetadata]) -> None:
-        """Forget ids, with a tombstone each."""
-        for metadata in gone:
+    def remove(self, removed: list[TransactionMetadata]) -> None:
+        """Remove ids, with a tombstone each."""
+        for metadata in removed:
             del self.ids[metadata.id]
             partition = f"{TRANSACTIONS}-{self.partition_of(metadata.id)}"
             self._tenants.write(partition, (encode(metadata.id, None),))
@@ -483,7 +484,7 @@ class TransactionStateManager:
     # -- loading and unloading --------------------------------------------------------------------------------------
 
     def leads(self, number: int, epoch: int) -> bool:
-        """The broker leads a partition in an epoch; False if that is no news. It is read (again) before it counts."""
+        """The broker leads a partition in an epoch: read it (again); False if that epoch is already known."""
         loading = self.loading.get(number)
         if self.owned.get(number) == epoch or (loading is not None and loading[1] == epoch):
             return False
@@ -499,7 +500,7 @@ class TransactionStateManager:
         return True
 
     def read(self, number: int, at: int) -> list[TransactionMetadata]:
-        """The time that reading takes is over: the ids that were found."""
+        """Restore the ids of a partition after its reading time, and return them."""
         loading = self.loading.get(number)
         if loading is None or loading[0] != at:
             return []
@@ -516,13 +517,13 @@ class TransactionStateManager:
         return [self.ids[transactional_id] for transactional_id in found]
 
     def resigned(self, number: int) -> None:
-        """The broker leads a partition no more, or anew: its ids are forgotten."""
+        """The broker lost a partition, or leads it in a new epoch: forget its ids."""
         self.loading.pop(number, None)
         if self.owned.pop(number, None) is not None:
-            self.ids = {name: each for name, each in self.ids.items() if self.partition_of(name) != number}
+            self.ids = {name: metadata for name, metadata in self.ids.items() if self.partition_of(name) != number}
 
     def stopped(self) -> None:
-        """The process died: memory is gone."""
+        """The process died; its memory is lost."""
         self.ids.clear()
         self.owned.clear()
         self.loading.clear()
@@ -532,7 +533,7 @@ class TransactionStateManager:
     def save(self) -> tuple[Any, ...]:
         """All state."""
         return (
-            tuple([each.save() for each in self.ids.values()]), tuple(self.owned.items()),
+            tuple([metadata.save() for metadata in self.ids.values()]), tuple(self.owned.items()),
             tuple(self.loading.items()), tuple(self._writes.items()), self._token, self._free_at,
         )  # fmt: skip
 

@@ -1,8 +1,8 @@
-"""Before its first write to a partition a transaction is looked up at its coordinator (KIP-890).
+"""Verification of a transaction at its coordinator before its first write to a partition (KIP-890).
 
-A leader has no other way to tell a late batch of a transaction that has ended from the first of a new one; taken for
-that, it would open a transaction that nobody ends (``AddPartitionsToTxnManager``, ``ReplicaManager``). Since version 2
-of transactions the question also adds the partition.
+A leader cannot otherwise distinguish a late batch of an ended transaction from the first batch of a new one; accepting
+it would open a transaction that hangs (``AddPartitionsToTxnManager``, ``ReplicaManager``). Since version 2 of
+transactions the request also adds the partition.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ _TRY_AGAIN: Final = (
     KafkaError.NOT_COORDINATOR,
     KafkaError.NETWORK_EXCEPTION,
 )
-"""Told as NOT_ENOUGH_REPLICAS, upon which every client tries again without looking for another leader."""
+"""Errors converted to NOT_ENOUGH_REPLICAS, which every client retries without a metadata update."""
 
 
 class _Question(NamedTuple):
@@ -46,7 +46,7 @@ class _Question(NamedTuple):
 
 
 class Verifier:
-    """Writes of one broker that wait for a coordinator's word."""
+    """Writes of one broker that wait for their verification."""
 
     __slots__ = (
         "_alarm", "_correlation", "_guard", "_guards", "_local", "_partitions", "_port", "_questions", "_resume",
@@ -64,9 +64,9 @@ class Verifier:
         *,
         v2: bool,
     ) -> None:
-        """``partitions`` is how many the topic has; ``local`` asks the coordinator in this very process.
+        """``partitions`` is the partition count of the topic; ``local`` calls the coordinator in the same process.
 
-        ``resume`` goes on with a write, or refuses it with an error. ``v2``: the cluster has version 2 of transactions.
+        ``resume`` continues a write, or rejects it with an error. ``v2``: the cluster has version 2 of transactions.
         """
         self._port = port
         self._tenants = tenants
@@ -77,19 +77,19 @@ class Verifier:
         self._v2 = v2
         self._questions: dict[int, _Question] = {}
         self._guards: dict[tuple[str, int], int] = {}
-        """(partition, producer id) → which question is under way; a marker ends it (``VerificationGuard``)."""
+        """(partition, producer id) → verification in progress; a marker ends it (``VerificationGuard``)."""
         self._guard = 0
         self._correlation = 0
         self._alarm = Alarm(port, OVERDUE)
 
     def holds(self, source: int, partition: str, write: Write) -> bool:
-        """Whether a write has to wait: it is not part of the transaction that its producer has open there."""
+        """Verify a write unless its transaction is open in the partition; return whether the write has to wait."""
         if not write.transactional_id or self._tenants.is_open(partition, write.producer_id, write.producer_epoch):
             return False
-        place = (partition, write.producer_id)
-        if place not in self._guards:
+        key = (partition, write.producer_id)
+        if key not in self._guards:
             self._guard += 1
-            self._guards[place] = self._guard
+            self._guards[key] = self._guard
         self._correlation += 1
         number = self._correlation
         state = self._tenants.states.get(
@@ -98,7 +98,7 @@ class Verifier:
         broker = NOBODY if state is None else state.leader
         deadline = self._port.now + self._timeout_us
         epoch = self._tenants.leader_epoch(partition)
-        self._questions[number] = _Question(broker, deadline, source, write, partition, self._guards[place], epoch)
+        self._questions[number] = _Question(broker, deadline, source, write, partition, self._guards[key], epoch)
         question = AddPartitionsToTxnRequest(
             number, write.transactional_id, write.producer_id, write.producer_epoch, (partition,),
             verify_only=not self._adds(write),
@@ -117,7 +117,7 @@ class Verifier:
         return self._v2 and write.version >= first
 
     def answered(self, _source: int, response: AddPartitionsToTxnResponse) -> None:
-        """The coordinator's word."""
+        """Handle the coordinator's response."""
         if response.correlation in self._questions:
             self._settle(response.correlation, KafkaError(response.error))
 
@@ -139,25 +139,25 @@ class Verifier:
         self._resume(question.source, write, error)
 
     def marked(self, partition: str, producer_id: int) -> None:
-        """A marker is about to be written: whoever was asked about before it says nothing about the time after."""
+        """End verifications before a marker is written: their results do not apply after it."""
         self._guards.pop((partition, producer_id), None)
 
     def on_disconnect(self, peer: int) -> None:
-        """Questions to it are lost."""
-        for number in [number for number, each in self._questions.items() if each.broker == peer]:
+        """The connection to ``peer`` broke: verifications in flight to it fail."""
+        for number in [number for number, question in self._questions.items() if question.broker == peer]:
             self._settle(number, KafkaError.NETWORK_EXCEPTION)
 
     def rang(self) -> None:
-        """A timer: an answer that is not there in time closes the connection, and with it all that is asked over it."""
+        """Time out verifications; a timeout closes the connection, and fails all requests over it."""
         if not self._alarm.rang():
             return
         now = self._port.now
-        for broker in {each.broker: None for each in self._questions.values() if each.deadline <= now}:
+        for broker in {question.broker: None for question in self._questions.values() if question.deadline <= now}:
             if broker != self._port.node_id:
                 self._port.abandon(broker)
             self.on_disconnect(broker)
         if self._questions:
-            self._alarm.want(min([each.deadline for each in self._questions.values()]))
+            self._alarm.want(min([question.deadline for question in self._questions.values()]))
 
     def stopped(self) -> None:
         """The process died."""

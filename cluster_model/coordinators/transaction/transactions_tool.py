@@ -1,4 +1,4 @@
-"""Which transactions hang, and the tables of ``kafka-transactions.sh`` (``TransactionsCommand``, KIP-664)."""
+"""Hanging transactions, and the tables of ``kafka-transactions.sh`` (``TransactionsCommand``, KIP-664)."""
 
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
@@ -21,7 +21,7 @@ HANGING_COLUMNS: Final = (
 
 
 class OpenTransaction(NamedTuple):
-    """A transaction that a leader holds open."""
+    """A transaction that is open at the leader of a partition."""
 
     partition: str
     producer: ActiveProducer
@@ -30,9 +30,9 @@ class OpenTransaction(NamedTuple):
 def candidates(
     partition: str, producers: Iterable[ActiveProducer], now: int, largest_timeout_us: int
 ) -> tuple[OpenTransaction, ...]:
-    """Those that are open, and whose producer has been silent for longer than any timeout allows.
+    """Return open transactions whose producer has been silent for longer than the largest timeout.
 
-    (``collectCandidateOpenTransactions``.) By where they begin.
+    ``collectCandidateOpenTransactions``; ordered by start offset.
     """
     found = [
         OpenTransaction(partition, each)
@@ -45,10 +45,11 @@ def candidates(
 def hanging(
     suspects: Iterable[OpenTransaction], ids: Mapping[int, str], expected: Mapping[str, tuple[str, ...]]
 ) -> tuple[OpenTransaction, ...]:
-    """Those for which no coordinator will write a marker (``filterHangingTransactions``).
+    """Return the transactions for which no coordinator will write a marker (``filterHangingTransactions``).
 
-    ``ids`` are the transactional ids by producer id, ``expected`` by such an id the partitions that await its marker.
-    A producer id that nobody coordinates hangs, and so does one whose coordinator does not list the partition.
+    ``ids`` maps producer ids to transactional ids, ``expected`` transactional ids to the partitions that await a
+    marker. A transaction hangs if its producer id has no coordinator, or if its coordinator does not list the
+    partition.
     """
     return tuple([
         each for each in suspects if each.partition not in expected.get(ids.get(each.producer.producer_id, ""), ())
@@ -56,16 +57,16 @@ def hanging(
 
 
 def open_at(partition: str, producers: Iterable[ActiveProducer], start_offset: int) -> OpenTransaction | None:
-    """The transaction that begins at an offset, hanging or not; None if there is no such one."""
+    """Return the transaction that starts at an offset, hanging or not; None if there is none."""
     found = (OpenTransaction(partition, each) for each in producers if each.start_offset == start_offset)
     return None if start_offset == NOTHING else next(found, None)
 
 
 def abort_marker(transaction: OpenTransaction) -> TxnMarker:
-    """What ends a transaction from outside.
+    """Return the marker that aborts a transaction from outside.
 
-    It carries the epochs that the leader knows, so that it is not fenced. Of a producer that never had a marker no
-    coordinator's epoch is known; 0 is no newer than that of any (``TransactionsCommand.AbortTransactionCommand``).
+    It carries the epochs that the leader knows, so that it is not fenced. Without a previous marker no coordinator
+    epoch is known; 0 is never newer than any (``TransactionsCommand.AbortTransactionCommand``).
     """
     producer = transaction.producer
     epoch = max(producer.coordinator_epoch, 0)
@@ -73,13 +74,13 @@ def abort_marker(transaction: OpenTransaction) -> TxnMarker:
 
 
 def list_table(found: Iterable[tuple[int, ListedTransaction]]) -> Table:
-    """``list``: each id with its coordinator."""
-    rows = [(each.transactional_id, str(broker), str(each.producer_id), each.state) for broker, each in found]
+    """Table of ``list``: each transactional id with its coordinator."""
+    rows = [(known.transactional_id, str(broker), str(known.producer_id), known.state) for broker, known in found]
     return [LIST_COLUMNS, *rows]
 
 
 def producer_table(producers: Iterable[ActiveProducer]) -> Table:
-    """``describe-producers``. Times are milliseconds of virtual time."""
+    """Table of ``describe-producers``. Times are milliseconds of virtual time."""
     rows = [
         (
             str(each.producer_id), str(each.producer_epoch), str(each.coordinator_epoch), str(each.last_sequence),
@@ -91,7 +92,7 @@ def producer_table(producers: Iterable[ActiveProducer]) -> Table:
 
 
 def hanging_table(found: Iterable[OpenTransaction], now: int) -> Table:
-    """``find-hanging``: what ``abort`` needs to know of each."""
+    """Table of ``find-hanging``: the arguments that ``abort`` needs."""
     rows: Table = [HANGING_COLUMNS]
     for partition, each in found:
         topic, _dash, number = partition.rpartition("-")

@@ -1,7 +1,7 @@
 """Transaction markers: sent by the coordinator, written by partition leaders (``TxnMarkerChannelManager``).
 
-It is done after the producer has its answer, and it is done until it is done: leaders are looked up anew for whatever
-could not be delivered. Only a newer coordinator, or a newer epoch of the producer, ends it.
+Markers are sent after the producer has its response, and until all are written: leaders are looked up again for those
+that could not be delivered. Only a newer coordinator, or a newer epoch of the producer, ends the delivery.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,13 +17,13 @@ from cluster_model.spec.cluster_spec import TRANSACTIONS
 
 AGAIN: Final = "markers"
 RETRY_US: Final = 100_000
-"""Until what could not be delivered is tried again. Kafka's sender goes round as fast as its connections allow."""
+"""Pause before undelivered markers are retried. Kafka's sender retries as fast as its connections allow."""
 
 _FENCED: Final = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
 
 
 class Sending(NamedTuple):
-    """The markers of one id's transaction: ``left`` are the partitions that have not confirmed theirs."""
+    """Markers of one id's transaction; ``left`` are the partitions that have not confirmed theirs."""
 
     marker: TxnMarker
     left: tuple[str, ...]
@@ -37,7 +37,7 @@ class _Flight(NamedTuple):
 
 
 class MarkerSender:
-    """What one coordinator has to deliver, by transactional id."""
+    """Markers that one coordinator has to deliver, by transactional id (``TxnMarkerChannelManager``)."""
 
     __slots__ = ("_alarm", "_correlation", "_done", "_flights", "_local", "_port", "_tenants", "_timeout_us", "sending")
 
@@ -49,7 +49,7 @@ class MarkerSender:
         done: Callable[[str], None],
         local: Callable[[WriteTxnMarkersRequest], None],
     ) -> None:
-        """``done`` is told when an id's markers are all written; ``local`` takes what is for this very broker."""
+        """``done`` is called when all markers of an id are written; ``local`` takes requests for this broker itself."""
         self._port = port
         self._tenants = tenants
         self._timeout_us = timeout_us
@@ -66,42 +66,42 @@ class MarkerSender:
         self._send(transactional_id)
 
     def left(self, transactional_id: str) -> tuple[str, ...]:
-        """Partitions that have not confirmed an id's marker."""
+        """Return the partitions that have not confirmed an id's marker."""
         sending = self.sending.get(transactional_id)
         return () if sending is None else sending.left
 
     def forget(self, ids: Iterable[str]) -> None:
-        """They are another coordinator's now."""
+        """Stop delivering markers of ids that have another coordinator now."""
         for transactional_id in ids:
             self.sending.pop(transactional_id, None)
 
     def _send(self, transactional_id: str) -> None:
-        """Send what is neither confirmed nor on its way; a partition that exists no more needs no marker."""
+        """Send markers that are neither confirmed nor in flight; a deleted partition needs no marker."""
         sending = self.sending[transactional_id]
         states = self._tenants.states
-        left = tuple([each for each in sending.left if each in states])
+        left = tuple([partition for partition in sending.left if partition in states])
         sending = self.sending[transactional_id] = sending._replace(left=left)
         if not left:
             del self.sending[transactional_id]
             self._done(transactional_id)
             return
-        under_way = [
-            each
+        in_flight = [
+            partition
             for flight in self._flights.values()
             if flight.id == transactional_id and flight.marker[:-1] == sending.marker[:-1]
-            for each in flight.marker.partitions
+            for partition in flight.marker.partitions
         ]
         by_broker: dict[int, list[str]] = {}
         for partition in left:
-            if partition not in under_way:
+            if partition not in in_flight:
                 by_broker.setdefault(states[partition].leader, []).append(partition)
         for broker, partitions in by_broker.items():
             if broker == NOBODY or broker not in self._tenants.metadata.live:
                 self._alarm.want(self._port.now + RETRY_US)
             else:
-                self._ask(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
+                self._send_request(transactional_id, broker, sending.marker._replace(partitions=tuple(partitions)))
 
-    def _ask(self, transactional_id: str, broker: int, marker: TxnMarker) -> None:
+    def _send_request(self, transactional_id: str, broker: int, marker: TxnMarker) -> None:
         self._correlation += 1
         deadline = self._port.now + self._timeout_us
         self._flights[self._correlation] = _Flight(transactional_id, broker, marker, deadline)
@@ -113,7 +113,7 @@ class MarkerSender:
             self._port.send(broker, request)
 
     def answered(self, _source: int, response: WriteTxnMarkersResponse) -> None:
-        """A leader's word on its partitions (``TransactionMarkerRequestCompletionHandler``)."""
+        """Handle a leader's response about its partitions (``TransactionMarkerRequestCompletionHandler``)."""
         flight = self._flights.pop(response.correlation, None)
         if flight is None:
             return
@@ -124,7 +124,7 @@ class MarkerSender:
         if any(error in _FENCED for error in errors.values()):
             del self.sending[flight.id]
             return
-        left = tuple([each for each in sending.left if errors.get(each, 1)])
+        left = tuple([partition for partition in sending.left if errors.get(partition, 1)])
         self.sending[flight.id] = sending._replace(left=left)
         if not left:
             del self.sending[flight.id]
@@ -133,7 +133,7 @@ class MarkerSender:
             self._alarm.want(self._port.now + RETRY_US)
 
     def on_disconnect(self, peer: int) -> None:
-        """What was asked of it is asked again, of whoever leads then."""
+        """The connection to ``peer`` broke: markers in flight are sent again, to the leaders of that time."""
         lost = [number for number, flight in self._flights.items() if flight.broker == peer]
         for number in lost:
             del self._flights[number]
@@ -141,18 +141,18 @@ class MarkerSender:
             self._alarm.want(self._port.now + RETRY_US)
 
     def rang(self) -> None:
-        """A timer: send again what came back, or never did."""
+        """Time out requests, and send undelivered markers again."""
         if not self._alarm.rang():
             return
-        self._give_up(self._port.now)
+        self._time_out(self._port.now)
         for transactional_id in list(self.sending):
             self._send(transactional_id)
         remote = [flight.deadline for flight in self._flights.values() if flight.broker != self._port.node_id]
         if remote:
             self._alarm.want(min(remote))
 
-    def _give_up(self, now: int) -> None:
-        """An answer that is not there in time closes the connection, and with it all that is asked over it."""
+    def _time_out(self, now: int) -> None:
+        """Drop requests that timed out; a timeout closes the connection, and fails all requests over it."""
         late = {flight.broker: None for flight in self._flights.values() if flight.deadline <= now}
         self._flights = {number: flight for number, flight in self._flights.items() if flight.broker not in late}
         for broker in late:
@@ -176,11 +176,11 @@ class MarkerSender:
         self._alarm.load(alarm)
 
 
-# WriteTxnMarkers at a partition's leader: markers are written like any batch with acks=all (``KafkaApis``).
+# WriteTxnMarkers at a partition's leader: markers are appended like any batch with acks=all (``KafkaApis``).
 
 
 MARKER_BYTES: Final = 78
-"""A batch of one control record: 61 bytes of header, a key of 4 and a value of 6 with what surrounds them."""
+"""Size of a batch of one control record: 61 bytes of header, a key of 4, a value of 6, and their framing."""
 
 
 class _PendingMarker(NamedTuple):
@@ -191,9 +191,9 @@ class _PendingMarker(NamedTuple):
 
 
 class Marking:
-    """Markers that this broker writes for coordinators."""
+    """Markers that this broker writes for coordinators (``KafkaApis.handleWriteTxnMarkersRequest``)."""
 
-    __slots__ = ("_answer", "_asked", "_begins", "_next", "_number", "_tenants", "_timeout_us", "_tokens", "written")
+    __slots__ = ("_answer", "_begins", "_next", "_number", "_pending", "_tenants", "_timeout_us", "_tokens", "written")
 
     def __init__(
         self,
@@ -204,9 +204,9 @@ class Marking:
         begins: Callable[[str, int], None],
         written: Callable[[str, TxnMarker], None],
     ) -> None:
-        """``begins`` is told of each before it is written, by partition and producer id.
+        """``begins`` is called before each marker is written, with partition and producer id.
 
-        ``written`` is told of each that is replicated: offsets of a transaction count from then on.
+        ``written`` is called when a marker is replicated: commits of offsets in the transaction become effective then.
         """
         self._tenants = tenants
         self._timeout_us = timeout_us
@@ -214,17 +214,17 @@ class Marking:
         self._answer = answer
         self._begins = begins
         self.written = written
-        self._asked: dict[int, _PendingMarker] = {}
+        self._pending: dict[int, _PendingMarker] = {}
         self._tokens: dict[int, tuple[int, str]] = {}
-        """Append → (request, partition)."""
+        """Token of an append → (request, partition)."""
         self._number = 0
 
     def asked(self, source: int, request: WriteTxnMarkersRequest) -> None:
-        """Write the marker to every partition named; the answer waits for all of them."""
+        """Write the marker to every partition of the request; the response waits for all of them."""
         marker = request.marker
         self._number += 1
         number = self._number
-        self._asked[number] = _PendingMarker(source, request.correlation, marker)
+        self._pending[number] = _PendingMarker(source, request.correlation, marker)
         for partition in marker.partitions:
             token = self._next()
             self._tokens[token] = (number, partition)
@@ -237,29 +237,29 @@ class Marking:
             self._tenants.submit(TRANSACTIONS, batch, token)
 
     def appended(self, token: int, error: KafkaError) -> bool:
-        """How one went; False if it was none of these."""
+        """Handle the result of an append; False if it is not one of these."""
         if token not in self._tokens:
             return False
         number, partition = self._tokens.pop(token)
-        asked = self._asked[number]
-        asked = self._asked[number] = asked._replace(verdicts=(*asked.verdicts, (partition, error)))
+        pending = self._pending[number]
+        pending = self._pending[number] = pending._replace(verdicts=(*pending.verdicts, (partition, error)))
         if not error:
-            self.written(partition, asked.marker)
-        if len(asked.verdicts) == len(asked.marker.partitions):
-            del self._asked[number]
-            self._answer(asked.source, WriteTxnMarkersResponse(asked.correlation, asked.verdicts))
+            self.written(partition, pending.marker)
+        if len(pending.verdicts) == len(pending.marker.partitions):
+            del self._pending[number]
+            self._answer(pending.source, WriteTxnMarkersResponse(pending.correlation, pending.verdicts))
         return True
 
     def stopped(self) -> None:
         """The process died."""
-        self._asked.clear()
+        self._pending.clear()
         self._tokens.clear()
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
-        return (tuple(self._asked.items()), tuple(self._tokens.items()), self._number)
+        return (tuple(self._pending.items()), tuple(self._tokens.items()), self._number)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        asked, tokens, self._number = saved
-        self._asked, self._tokens = dict(asked), dict(tokens)
+        pending, tokens, self._number = saved
+        self._pending, self._tokens = dict(pending), dict(tokens)

@@ -33,7 +33,7 @@ class Shaken(Rig):
 
     def listen(self, server: int) -> None:
         node: Any = self.service.server(server)
-        told = node._told
+        told = node._on_apply
 
         def check(txn: Txn) -> None:
             assert self.order.setdefault(txn.zxid, txn) == txn
@@ -41,7 +41,7 @@ class Shaken(Rig):
             self.applied[server] = txn.zxid
             told(txn)
 
-        node._told = check
+        node._on_apply = check
 
     def shake(self) -> None:
         node = self.dice.choice((*self.servers, *self.servers, *NODES))

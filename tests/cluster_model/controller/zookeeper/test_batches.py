@@ -26,7 +26,7 @@ def half_way(kafka: str) -> Watched:
 def gathered(rig: Watched) -> list[int]:
     """Brokers that have something coming to them when broker 1 next sends."""
     batch = rig.control(1).controller.work.batch
-    return list(batch._stop) + list(batch._leader_and_isr) + list(batch._told)
+    return list(batch._stop) + list(batch._leader_and_isr) + list(batch._metadata_targets)
 
 
 def moved(rig: Watched) -> None:
@@ -67,7 +67,7 @@ def test_what_was_gathered_comes_back_with_the_instant_and_with_no_other(kafka: 
     batch = twin.plane.controls[1].controller.work.batch  # type: ignore[attr-defined]
     for keyframe, expected in ((inside, there), (after, []), (inside, there), (inside, there)):
         twin.load(unpack(keyframe)[0])
-        assert list(batch._stop) + list(batch._leader_and_isr) + list(batch._told) == expected
+        assert list(batch._stop) + list(batch._leader_and_isr) + list(batch._metadata_targets) == expected
     twin.run(rig.cluster.now_us)
     assert twin.digest() == rig.cluster.digest()
 
