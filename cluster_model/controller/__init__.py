@@ -2,7 +2,7 @@
 
 committed_state: the committed state of partitions and topics, and metadata updates that a fault delays.
 cluster_parts: disks, topics and replicas of a new cluster, and the interface of its control plane.
-immediate_controller: a controller that decides at once, for the hand-stepped cluster.
+immediate_controller: a controller that commits at once, for the manually stepped cluster.
 
 rules holds the pure decisions, kraft and zookeeper the two control planes, raft the metadata quorum.
 """

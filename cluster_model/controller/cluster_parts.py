@@ -247,7 +247,7 @@ class Plane(Protocol):
         """Run a leader election that an administrator requests."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state but that of the brokers' control-plane clients."""
+        """Return all state but that of the brokers' control-plane clients."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""

@@ -88,7 +88,7 @@ class CommittedPartition:
 
     @property
     def topic_id(self) -> int:
-        """Id of the topic; tells apart topics created one after another under one name."""
+        """Id of the topic; topics created one after another under one name have different ids."""
         return self.state.topic_id
 
     @property
@@ -173,7 +173,7 @@ class Committed:
             self._emit(AssignmentChanged(now, name, after.leader, *epochs, *assigned))
 
     def save(self) -> tuple[Any, ...]:
-        """All state: a small row per partition, with its name and settings only if it did not start with them."""
+        """Return all state: a small row per partition, with its name and settings only if it did not start with them."""
         rows: list[tuple[Any, ...]] = []
         for name, record in self.records.items():
             state, index = record.state, self._places.get(name, -1)
@@ -183,7 +183,7 @@ class Committed:
         return tuple(rows)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`: partitions created since are removed, deleted ones restored."""
+        """Restore the state that :meth:`save` returned: partitions created since are removed, deleted ones restored."""
         current = dict(self.records)
         self.records.clear()
         for which, *plain, rest in saved:
@@ -413,7 +413,7 @@ class TopicRegistry:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`: exactly those partitions and replicas, to be filled by their own ``load``.
+        """Restore exactly the partitions and replicas that :meth:`save` returned; their own ``load`` fills them.
 
         Raises:
             ValueError: the snapshot does not belong to this history.
@@ -509,13 +509,13 @@ class Holdback:
         self._waiting.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; empty if there is none."""
+        """Return all state; empty if there is none."""
         if not self._delays and not self._waiting:
             return ()
         return (tuple(self._delays.items()), tuple(self._waiting))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         delays, waiting = saved or ((), ())
         self._delays = dict(delays)
         self._waiting = deque(waiting)

@@ -324,13 +324,13 @@ class ZkClient:
             self._listener.on_answer(token, OpResult(error, getattr(operation, "path", "")))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         connection = (self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt)
         times = (self._tried, self._retry_at, self._sent_at, self._received_at, self._alarm.save())
         return (connection, times, self._xid, tuple(self._queue), self._sent, self._watches.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         connection, times, self._xid, queue, self._sent, watches = saved
         self._state, self.server, self.session, self.timeout_us, self.last_zxid, self._attempt = connection
         self._tried, self._retry_at, self._sent_at, self._received_at, alarm = times

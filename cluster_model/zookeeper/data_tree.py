@@ -263,12 +263,12 @@ class Tree:
         return tree
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         ephemerals = tuple([(session, tuple(paths)) for session, paths in self._ephemerals.items()])
         return (self.zxid, tuple(self.nodes.items()), tuple(self.sessions.items()), ephemerals)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.zxid, nodes, sessions, ephemerals = saved
         self.nodes = dict(nodes)
         self.sessions = dict(sessions)
@@ -376,11 +376,11 @@ class ZkDatabase:
         self._log.extend(sync.entries)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.accepted_epoch, self.current_epoch, self.tree.save(), self._base, tuple(self._log))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.accepted_epoch, self.current_epoch, tree, self._base, log = saved
         self.tree.load(tree)
         self._log = list(log)
@@ -463,12 +463,12 @@ class WatchTable:
         self._child.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         tables = (self._data, self._child)
         return tuple([tuple([(path, tuple(found)) for path, found in table.items()]) for table in tables])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         tables = [{path: dict.fromkeys(found) for path, found in table} for table in saved]
         self._data, self._child = tables
 
@@ -515,9 +515,9 @@ class ClientWatches:
         self._waiting.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return tuple(self._waiting)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self._waiting = dict.fromkeys(saved)

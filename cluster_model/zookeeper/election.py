@@ -157,13 +157,13 @@ class FastLeaderElection:
         self._decide(leader)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         votes = (tuple(self._votes.items()), tuple(self._outside.items()))
         times = (self._final_at, self._repeat_at, self._repeat_us, self._alarm.save())
         return (self._state, self._round, self._vote, votes, times)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self._state, self._round, self._vote, votes, times = saved
         self._votes, self._outside = dict(votes[0]), dict(votes[1])
         self._final_at, self._repeat_at, self._repeat_us, alarm = times

@@ -40,7 +40,7 @@ from cluster_model.zookeeper.zab import NOBODY, Leader, Learner
 
 
 class ZooKeeperServer:
-    """One ZooKeeper server process (``QuorumPeer``)."""
+    """One server process of the ensemble (``QuorumPeer``)."""
 
     __slots__ = (
         "_election",
@@ -188,14 +188,14 @@ class ZooKeeperServer:
             self.look()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.state, self.store.save(), self.serving.save(), self._election.save(), self.leading.save(),
             self._following.save(), tuple(self._waiting.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.state, store, serving, election, leading, following, waiting = saved
         self.store.load(store)
         self.serving.load(serving)
@@ -359,7 +359,7 @@ class ZooKeeperService:
         tree.zxid = txn.zxid
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self._published_zxid,
             self._committed_tree.save(),
@@ -367,7 +367,7 @@ class ZooKeeperService:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self._published_zxid, tree, nodes = saved
         self._committed_tree.load(tree)
         for (_name, node), state in zip(self.nodes.values(), nodes, strict=True):

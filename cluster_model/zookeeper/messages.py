@@ -15,7 +15,7 @@ ANY_VERSION: Final = -1
 
 
 class ZkError(IntEnum):
-    """Errors of operations (``KeeperException.Code``)."""
+    """Error codes of ZooKeeper operations (``KeeperException.Code``)."""
 
     OK = 0
     RUNTIME_INCONSISTENCY = -2
@@ -33,7 +33,7 @@ class ZkError(IntEnum):
 
 
 class WatchKind(IntEnum):
-    """Kinds of watch events (``Watcher.Event.EventType``)."""
+    """Kind of a watch event (``Watcher.Event.EventType``)."""
 
     NODE_CREATED = 1
     NODE_DELETED = 2
@@ -213,7 +213,7 @@ class SetWatches(NamedTuple):
 
 
 class ClientPing(NamedTuple):
-    """Ping of a client."""
+    """Ping of a client, which keeps its session alive."""
 
     attempt: int
 
@@ -241,7 +241,7 @@ class ServerReply(NamedTuple):
 
 
 class WatchEvent(NamedTuple):
-    """A watch fired."""
+    """Notification of a client that a watch fired."""
 
     attempt: int
     path: str
@@ -258,7 +258,7 @@ class ConnectionClosed(NamedTuple):
 
 
 class ServerState(IntEnum):
-    """State of a server (``QuorumPeer.ServerState``)."""
+    """State of a server in the ensemble (``QuorumPeer.ServerState``)."""
 
     LOOKING = 0
     FOLLOWING = 1
@@ -362,7 +362,7 @@ class LeaderPing(NamedTuple):
 
 
 class FollowerPing(NamedTuple):
-    """Response to PING."""
+    """Response of a follower to PING."""
 
     join: int
     zxid: int

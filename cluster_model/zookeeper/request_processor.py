@@ -217,7 +217,7 @@ class RequestProcessor:
                 return
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the tree."""
+        """Return all state but the tree."""
         connections = tuple(
             [
                 (client, connection.attempt, connection.session, tuple(connection.pending))
@@ -227,7 +227,7 @@ class RequestProcessor:
         return (self.running, connections, self._watches.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.running, connections, watches = saved
         self._connections.clear()
         for client, attempt, session, pending in connections:

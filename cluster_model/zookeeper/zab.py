@@ -99,7 +99,7 @@ class SessionTracker:
         self._owners.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return tuple(
             [
                 (session, timeout_us, self._deadlines[session], self._owners[session])
@@ -108,7 +108,7 @@ class SessionTracker:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.clear()
         for session, timeout_us, deadline, owner in saved:
             self._timeouts[session] = timeout_us
@@ -461,7 +461,7 @@ class Leader(Upstream):
             self._session_alarm.want(at)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         followers = tuple(
             [
                 (server, known.join, known.stage, known.counts, known.logged, known.received_at)
@@ -473,7 +473,7 @@ class Leader(Upstream):
         return (state, followers, self._ahead.save() if self.established else (), self._tracker.save(), alarms)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         state, followers, ahead, tracker, alarms = saved
         self.on, self.epoch, self.established, self._since, self._summary, accepted = state
         self._accepted = dict(accepted)
@@ -645,10 +645,10 @@ class Learner(Upstream):
         self._port.send(self.leader, Revalidate(self._join, session, client, attempt))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.leader, self._join, self._synced, self._deadline, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.leader, self._join, self._synced, self._deadline, alarm = saved
         self._alarm.load(alarm)

@@ -260,7 +260,7 @@ class BrokerLifecycle:
         self._after_answer(request, delay)
 
     def _after_answer(self, request: BrokerHeartbeatRequest, delay: int) -> None:
-        """Schedule the next heartbeat; send it at once if the last one did not carry the broker's current wish."""
+        """Schedule the next heartbeat; send it at once if the last one carried outdated requests."""
         stops = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
         if request.want_fence == self.ready or request.want_shut_down != stops:
             self._send_next()
@@ -273,14 +273,14 @@ class BrokerLifecycle:
         self._living.may_halt()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             int(self.state), self.epoch, self.previous_epoch, self._former, self.ready, self.unfenced, self._failures,
             self._correlation, self._serial, self.channel.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         (
             state, self.epoch, self.previous_epoch, self._former, self.ready, self.unfenced, self._failures,
             self._correlation, self._serial, channel,
@@ -607,7 +607,7 @@ class KraftControl:
             self._broker.propose_again(response.partition)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         controller = () if self.controller is None else self.controller.save()
         held = (self._held.save(), self._committed.save()) if self._held.holds or self._held.waits else ()
         return (
@@ -616,7 +616,7 @@ class KraftControl:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after those of the network and the control plane."""
+        """Restore the state that :meth:`save` returned, after those of the network and the control plane."""
         (
             self.registered, self.runs, self._loaded_at, peer, loader, lifecycle, proposals, forwarding, controller,
             alarm, held,

@@ -157,14 +157,14 @@ class HeartbeatManager:
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return tuple(
             (broker, session.contact, session.fenced, session.metadata_offset, session.shutdown_offset)
             for broker, session in self.sessions.items()
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.sessions = {}
         for broker, contact, fenced, metadata_offset, shutdown_offset in saved:
             session = self.sessions[broker] = BrokerSession(contact, fenced=fenced)

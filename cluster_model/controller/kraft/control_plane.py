@@ -126,11 +126,11 @@ class ControllerNode:
         self.connections.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.runs, self.peer.save(), self.image.save(), self.controller.save(), self.connections.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the network."""
+        """Restore the state that :meth:`save` returned, after that of the network."""
         self.runs, peer, image, controller, connections = saved
         self.connections.load(connections)
         self.peer.load(peer)
@@ -392,7 +392,7 @@ class KraftPlane:
 
     @property
     def session_us(self) -> int:
-        """``broker.session.timeout.ms``."""
+        """``broker.session.timeout.ms`` in µs."""
         return self._settings.session_us
 
     def expire_session(self, broker: int) -> bool:
@@ -430,7 +430,7 @@ class KraftPlane:
         return (self._store.save(), self._truth.image.save(), tuple(node.save() for node in self._nodes.values()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after those of the network and the random streams."""
+        """Restore the state that :meth:`save` returned, after those of the network and the random streams."""
         store, truth, nodes = saved
         self._store.load(store)
         self._truth.image.load(truth)

@@ -122,11 +122,11 @@ class ControllerChannel:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._queue), self._ready_at, self.flying, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         queue, self._ready_at, self.flying, alarm = saved
         self._queue = list(queue)
         self._alarm.load(alarm)
@@ -213,11 +213,11 @@ class AlterPartitionManager:
         self.channel.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._waiting.values()), self._correlation, self._flying, self.channel.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         waiting, self._correlation, self._flying, channel = saved
         self._waiting = {proposal.partition: proposal for proposal in waiting}
         self.channel.load(channel)
@@ -259,11 +259,11 @@ class Forwarding:
         self.channel.stopped()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self._correlation, tuple(self._sources.items()), self.channel.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self._correlation, sources, channel = saved
         self._sources = dict(sources)
         self.channel.load(channel)

@@ -45,7 +45,7 @@ class BrokerRegistrationChangeRecord(NamedTuple):
 
 
 class UnregisterBrokerRecord(NamedTuple):
-    """A broker is unregistered."""
+    """Removes the registration of a broker."""
 
     broker: int
     epoch: int
@@ -124,7 +124,7 @@ Resource = tuple[str, str]
 
 
 class Registration(NamedTuple):
-    """A registered broker (``BrokerRegistration``)."""
+    """Registration of a broker in the image (``BrokerRegistration``)."""
 
     broker: int
     epoch: int
@@ -258,7 +258,7 @@ class MetadataImage:
         return self.configs.get((type_, name), {})
 
     def save(self) -> tuple[Any, ...]:
-        """All state; the same tuple as long as nothing changes."""
+        """Return all state; the same tuple as long as nothing changes."""
         if self._saved is None:
             configs = tuple((resource, tuple(values.items())) for resource, values in self.configs.items())
             self._saved = (
@@ -268,7 +268,7 @@ class MetadataImage:
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         until, brokers, topics, partitions, configs = saved
         self.reset(Base(brokers, topics, partitions, configs))
         self.until = until
@@ -415,11 +415,11 @@ class MetadataLoader:
         self.published = False
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.published, tuple(self._dynamic_config.items()), self.image.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.published, dynamic_config, image = saved
         self._dynamic_config = dict(dynamic_config)
         self.image.load(image)

@@ -356,14 +356,14 @@ class QuorumController:
         return self.active and timer[1] == self._log.epoch
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the committed image; its own image only if it holds uncommitted records."""
+        """Return all state but the committed image; its own image only if it holds uncommitted records."""
         ahead = self._image.save() if self.active and self._image.until != self._committed.until else ()
         return (
             self.active, ahead, self._heartbeats.save(), self._alarm.save(), tuple(self._deferred), self._next,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the committed image."""
+        """Restore the state that :meth:`save` returned, after that of the committed image."""
         self.active, ahead, heartbeats, alarm, deferred, self._next = saved
         if ahead:
             self._image.load(ahead)

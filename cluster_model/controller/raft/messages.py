@@ -22,7 +22,7 @@ class VoteRequest(NamedTuple):
 
 
 class VoteResponse(NamedTuple):
-    """Response to a vote request."""
+    """Response to a vote request, or to a pre-vote request."""
 
     correlation: int
     error: int
@@ -41,7 +41,7 @@ class BeginQuorumEpochRequest(NamedTuple):
 
 
 class BeginQuorumEpochResponse(NamedTuple):
-    """Response to the announcement of a leader."""
+    """Response of a voter to the announcement of a leader."""
 
     correlation: int
     error: int
@@ -59,7 +59,7 @@ class EndQuorumEpochRequest(NamedTuple):
 
 
 class EndQuorumEpochResponse(NamedTuple):
-    """Response to a resignation."""
+    """Response of a voter to a leader's resignation."""
 
     correlation: int
     error: int

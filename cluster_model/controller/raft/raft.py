@@ -90,11 +90,11 @@ class Connections:
         self._peers.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return tuple([(peer, tuple(known)) for peer, known in self._peers.items()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self._peers = {peer: PeerConnection(*known) for peer, known in saved}
 
 
@@ -143,12 +143,12 @@ class EpochElection:
         return min(_BACKOFF_US * draw(rounds), config.backoff_max_us)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._votes.items()), self.retries, self.backing_off)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], me: int, voters: tuple[int, ...]) -> "EpochElection":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         votes, retries, backing_off = saved
         election = cls(me, voters, retries)
         election._votes = dict(votes)
@@ -257,7 +257,7 @@ class LeaderState:
         return self.since + ((now - self.since) // every + 1) * every if every else NEVER
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.epoch_start, self.since, tuple(self.ends.items()), tuple(self._last_fetch.items()),
             self.high_watermark, tuple(self.unaware), tuple(self.pending), self.write_at,
@@ -266,7 +266,7 @@ class LeaderState:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], others: tuple[int, ...], config: QuorumConfig) -> "LeaderState":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         epoch_start, since, ends, last_fetch, high_watermark, unaware, pending, write_at, progress = saved
         leading = cls(others, epoch_start, since, config)
         leading.ends = dict(ends)
@@ -610,7 +610,7 @@ class RaftNode:
         return min([at, *[self.connections.ready_at(voter) for voter in self._unanswered()]])
 
     def save(self) -> tuple[Any, ...]:
-        """All state; :attr:`out` is empty between two events."""
+        """Return all state; :attr:`out` is empty between two events."""
         return (
             self.epoch, self.voted, self.leader, int(self.role), self.high_watermark, self.due_at, self.heard,
             () if self.leading is None else self.leading.save(),
@@ -619,7 +619,7 @@ class RaftNode:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the store."""
+        """Restore the state that :meth:`save` returned, after that of the store."""
         (
             self.epoch, self.voted, self.leader, role, self.high_watermark, self.due_at, self.heard, leading, election,
             unaware, self.successors, connections, log, self._number,
@@ -667,7 +667,7 @@ def diverges(node: RaftNode, request: QuorumFetchRequest) -> tuple[int, int] | N
 
 
 def answer(node: RaftNode, request: QuorumFetchRequest) -> QuorumFetchResponse:
-    """Return the current response to a fetch; :func:`says_something` tells whether it has news."""
+    """Return the current response to a fetch; see :func:`says_something`."""
     error = refusal(node, request)
     diverging = None if error else diverges(node, request)
     log = node.log

@@ -145,13 +145,13 @@ class FetchConnection:
         return False
 
     def send(self, request: QuorumFetchRequest, response: QuorumFetchResponse) -> None:
-        """Send a response; it counts as idle if it tells the fetching node nothing new."""
+        """Send a response; it counts as idle if it holds nothing new for the fetching node."""
         self.parked = None
         idle = not says_something(response) and response.high_watermark == request.high_watermark
         self.exchange.answer(request.correlation, response, idle=idle)
 
     def nothing(self, number: int) -> QuorumFetchResponse:
-        """Return the response to a fetch that waited without any news."""
+        """Return the empty response to a fetch whose wait is over."""
         node = self.node
         return QuorumFetchResponse(number, 0, node.epoch, node.leader, told_high_watermark(node), (), None)
 
@@ -170,11 +170,11 @@ class FetchConnection:
         self.park(request, arrived)
 
     def save(self) -> tuple[Any, ...]:
-        """All state; whether the exchange sleeps is saved with the exchange."""
+        """Return all state; whether the exchange sleeps is saved with the exchange."""
         return (self.asker, self.parked, self.armed, -1 if self.parked is None else self._arrived)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the exchange."""
+        """Restore the state that :meth:`save` returned, after that of the exchange."""
         _asker, self.parked, self.armed, self._arrived = saved
         self.exchange.answering = self
 
@@ -304,11 +304,11 @@ class Parking:
         self.wake_at = NEVER
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.wake_at, tuple([session.save() for session in self._sessions.values()]))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the network."""
+        """Restore the state that :meth:`save` returned, after that of the network."""
         self.wake_at, sessions = saved
         self._sessions.clear()
         for state in sessions:
@@ -394,7 +394,7 @@ class Fetching:
         self._connections.clear()
 
     def repeats(self, number: int) -> bool:
-        """Whether the node would send the same fetch again if request ``number`` brought no news."""
+        """Whether the node would repeat its fetch after an empty response to request ``number``."""
         request, node = self._in_flight, self._node
         return (
             request is not None
@@ -522,14 +522,14 @@ class Fetching:
         return min([self._connections.ready_at(voter) for voter in targets])
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self._number, self._target, self._in_flight, self._steady, self._last_hw, self._waits,
             self._connections.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the network."""
+        """Restore the state that :meth:`save` returned, after that of the network."""
         self._number, self._target, self._in_flight, self._steady, self._last_hw, self._waits, connections = saved
         self._connections.load(connections)
         self._exchange = None
@@ -824,14 +824,14 @@ class QuorumPeer:
             self._alarm.want(at)
 
     def save(self) -> tuple[Any, ...]:
-        """All state but that of the shared store."""
+        """Return all state but that of the shared store."""
         return (
             self.node.save(), self._parking.save(), self._fetching.save(), self._alarm.save(), self._delivered,
             self._active_epoch, self._shown, self._late, self._leaves,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after those of the network, the random streams and the store."""
+        """Restore the state that :meth:`save` returned, after the network, the random streams and the store."""
         (
             node, parking, fetching, alarm, self._delivered, self._active_epoch, self._shown, self._late, self._leaves
         ) = saved  # fmt: skip

@@ -171,10 +171,10 @@ class QuorumLog:
         return self.end
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._starts), self.end)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`, to be called after that of the store."""
+        """Restore the state that :meth:`save` returned, after that of the store."""
         starts, self.end = saved
         self._starts = list(starts)

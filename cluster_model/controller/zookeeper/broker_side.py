@@ -358,13 +358,13 @@ class ControlledShutdown:
         self._disconnect()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         known = self._connection
         connection = () if known is None else (known.peer, known.save())
         return (self.on, self._left, self._target, self._correlation, self._looks, connection)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.on, self._left, self._target, self._correlation, self._looks, connection = saved
         self._connection = None
         if connection:
@@ -479,11 +479,11 @@ class ZooKeeperSession:
         self._owner.watch_went_off(path)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.client.save(), tuple(self._pending), tuple(self._lost), self._seen)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         client, pending, lost, self._seen = saved
         self.client.load(client)
         self._pending = deque(pending)
@@ -794,7 +794,7 @@ class ZooKeeperControl:
         self._port.send(source, refusal(request, KafkaError.UNSUPPORTED_VERSION, message))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.broker_epoch, self.registered, self._serving, self.session.save(), self.controller.save(),
             self.writer.save(), self.obedience.save(), self.proposals.save(), self.errands.lane.save(),
@@ -803,7 +803,7 @@ class ZooKeeperControl:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         (
             self.broker_epoch, self.registered, self._serving, session, controller, writer, obedience, proposals,
             errands, leaving, requests, delayed, dynamic,

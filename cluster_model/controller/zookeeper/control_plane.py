@@ -332,7 +332,7 @@ class ZooKeeperPlane:
 
     @property
     def session_us(self) -> int:
-        """``zookeeper.session.timeout.ms``."""
+        """``zookeeper.session.timeout.ms`` in µs."""
         return self._parts.config.session_us
 
     def is_shutting_down(self, broker: int) -> bool:
@@ -386,5 +386,5 @@ class ZooKeeperPlane:
         return self.service.save()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.service.load(saved)

@@ -49,7 +49,7 @@ class BrokerChannel:
 
 
 class Channels:
-    """Channels to all brokers (``ControllerChannelManager``)."""
+    """Channels of one controller to all brokers (``ControllerChannelManager``)."""
 
     __slots__ = ("_alarm", "_channels", "_connector", "_correlation", "_port", "_responded", "_timeout_us")
 
@@ -169,7 +169,7 @@ class Channels:
             self._alarm.want(min(deadlines))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         channels = tuple(
             [
                 (broker, tuple(channel.queue), channel.deadline, channel.resting, channel.connection.save())
@@ -179,7 +179,7 @@ class Channels:
         return (channels, self._correlation, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         channels, self._correlation, alarm = saved
         self._channels.clear()
         for broker, queue, deadline, resting, connection in channels:

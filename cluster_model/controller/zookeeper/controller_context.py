@@ -145,7 +145,7 @@ class ControllerContext:
             table.pop(topic, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.active, self.leader, self.epoch, self.epoch_version, tuple(self.brokers.items()),
             tuple(self.shutting_down), tuple(self.topics.items()), tuple(self.topic_ids.items()),
@@ -156,7 +156,7 @@ class ControllerContext:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         (
             self.active, self.leader, self.epoch, self.epoch_version, brokers, shutting_down, topics, topic_ids,
             partitions, standing, replicas, configs, deleting, started, ineligible, defaults,

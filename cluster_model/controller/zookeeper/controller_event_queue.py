@@ -185,14 +185,14 @@ class ControllerEventThread:
                 self._ask(operation, (self.name, self._serial))
 
     def save(self) -> tuple[Any, ...]:
-        """All state, including that of ``keep``."""
+        """Return all state, including that of ``keep``."""
         queue = tuple(self._queue)
         if self._steps is None:
             return (queue, self._serial, self._keep(), (), (), ())
         return (queue, self._serial, self._base, self._task, tuple(self._given), tuple(self._got))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         queue, self._serial, self._base, self._task, given, got = saved
         self._queue = deque(queue)
         self._steps = None

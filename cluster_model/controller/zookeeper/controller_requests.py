@@ -268,12 +268,12 @@ class Obedience:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         held = (self._requests.save(), self._news.save(), self._alarm.save())
         return (self.controller_epoch, self._open, tuple(self._early), self.controller, held)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         self.controller_epoch, self._open, early, self.controller, held = saved
         self._early = list(early)
         self._requests.load(held[0])

@@ -131,14 +131,14 @@ class IsrWriter:
             table.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.lane.save(), tuple(self._epochs.items()), tuple(self._writing.items()), tuple(self._changed),
             self._last_change, self._last_propagation, self._since,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         lane, epochs, writing, changed, self._last_change, self._last_propagation, self._since = saved
         self._epochs, self._writing, self._changed = dict(epochs), dict(writing), dict.fromkeys(changed)
         self.lane.load(lane)
@@ -275,14 +275,14 @@ class IsrProposals:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             tuple(self._unsettled.values()), self._sent_to, self._waits, self._correlation, tuple(self._retrying),
             self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         unsettled, self._sent_to, self._waits, self._correlation, retrying, alarm = saved
         self._unsettled = {proposal.partition: proposal for proposal in unsettled}
         self._retrying = dict.fromkeys(retrying)

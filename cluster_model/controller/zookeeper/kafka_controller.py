@@ -762,11 +762,11 @@ class KafkaController:
         self.lane.put("controlled_shutdown", source, request)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.lane.save(), self.channels.save(), self._dynamic_config)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         lane, channels, self._dynamic_config = saved
         self.work.batch.clear()
         self.lane.load(lane)

@@ -45,7 +45,7 @@ class UpdateMetadataRequest(NamedTuple):
 
 
 class UpdateMetadataResponse(NamedTuple):
-    """Response to UpdateMetadata."""
+    """Response to UpdateMetadata, which succeeds or fails as a whole."""
 
     correlation: int
     error: int

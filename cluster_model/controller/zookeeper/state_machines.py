@@ -97,7 +97,7 @@ def _without_live_isr(work: ControllerOperations, partitions: list[str]) -> list
 def elect_offline_among(
     work: ControllerOperations, partitions: list[str], by: str, *, unclean: bool = False
 ) -> Failures:
-    """Run offline-partition elections; ``unclean``: allowed by an administrator, whatever the topic says (KIP-460)."""
+    """Run offline-partition elections; ``unclean``: allowed by an administrator for any topic (KIP-460)."""
     context = work.context
 
     def decide(state: PartitionState) -> PartitionChange | KafkaError:

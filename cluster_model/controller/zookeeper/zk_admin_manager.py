@@ -326,7 +326,7 @@ class Delayed(NamedTuple):
 
 
 class DelayedTopicOperations:
-    """Delayed responses of one broker."""
+    """Responses of one broker that wait for its metadata (``DelayedOperationPurgatory``)."""
 
     __slots__ = ("_alarm", "_port", "_states", "_waiting")
 
@@ -377,11 +377,11 @@ class DelayedTopicOperations:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._waiting), self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         waiting, alarm = saved
         self._waiting = list(waiting)
         self._alarm.load(alarm)

@@ -79,7 +79,7 @@ class _Waiting(NamedTuple):
 
 
 class _Write(NamedTuple):
-    """Records that are being replicated."""
+    """A write of records that are being replicated."""
 
     group_id: str
     serial: int
@@ -406,7 +406,7 @@ class ModernGroups:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             tuple([group.save() for group in self.groups.values()]), tuple(self._writes.items()),
             tuple([(token, tuple(waiting)) for token, waiting in self._waiting.items()]), self._token, self._serial,
@@ -414,7 +414,7 @@ class ModernGroups:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         groups, writes, waiting, self._token, self._serial, self._deletions, alarm = saved
         self.groups = {each[0]: ModernGroup.loaded(each) for each in groups}
         self._writes = dict(writes)

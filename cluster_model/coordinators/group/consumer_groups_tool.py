@@ -208,7 +208,7 @@ class Reset(NamedTuple):
 
 
 def refusal(group_id: str, state: str) -> str:
-    """Why the tool does not reset a group in this state, in its own wording; empty if the group is inactive."""
+    """Return the tool's message that a group in this state cannot be reset; empty if the group is inactive."""
     if state in (GroupState.EMPTY, GroupState.DEAD):
         return ""
     return f"Assignments can only be reset if the group '{group_id}' is inactive, but the current state is {state}."

@@ -147,11 +147,11 @@ class TopicMaker:
         self._pending.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._pending.items()), self._correlation)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         pending, self._correlation = saved
         self._pending = dict(pending)
 
@@ -576,11 +576,11 @@ class GroupCoordinator:
             self.registry.appended(token, error, base)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (self.registry.save(), self._since, self._expiry.save(), self.modern.save(), self._maker.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         registry, self._since, expiry, modern, maker = saved
         self.registry.load(registry)
         self._expiry.load(expiry)

@@ -113,7 +113,7 @@ class MemberMetadata:
         return next(known.name for known in self.says.protocols if known.name in candidates)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.member_id, self.instance, self.says, self.assignment, self.joining, self.syncing, self.is_new,
             self.deadline,
@@ -121,7 +121,7 @@ class MemberMetadata:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "MemberMetadata":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         member_id, instance, says, *rest = saved
         self = cls(member_id, instance, says)
         self.assignment, self.joining, self.syncing, self.is_new, self.deadline = rest
@@ -209,7 +209,8 @@ def decode(text: str) -> OffsetRecord | GroupRecord:
         return OffsetRecord(group_id, f"{topic}-{number}", None if value is None else OffsetAndMetadata(*value))
     if version == _GROUP:
         return GroupRecord(group_id, None if value is None else _group(value))
-    raise ValueError(f"record of __consumer_offsets: found key version {version}, allowed are 1 and 2: {text!r}")
+    allowed = f"{_OFFSET} (offset) and {_GROUP} (group)"
+    raise ValueError(f"record of __consumer_offsets: found key version {version}, allowed are {allowed}: {text!r}")
 
 
 def _group(value: list[Any]) -> GroupValue:
@@ -358,12 +359,12 @@ class GroupOffsets:
         ]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         staged = tuple((producer, tuple(offsets.items())) for producer, offsets in self._transactional.items())
         return (tuple(self.committed.items()), tuple(self._bases.items()), tuple(self._pending.items()), staged)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         committed, bases, pending, staged = saved
         self.committed, self._bases, self._pending = dict(committed), dict(bases), dict(pending)
         self._transactional = {producer: dict(offsets) for producer, offsets in staged}
@@ -626,7 +627,7 @@ class GroupMetadata:
         self.topics = self.subscribed()
 
     def save(self) -> tuple[Any, ...]:
-        """All state; effects are always executed before."""
+        """Return all state; effects are always executed before."""
         return (
             self.group_id, self.serial, self.state.value, self.since_us, self.protocol_type, self.generation,
             self.protocol, self.leader, tuple([member.save() for member in self.members.values()]),
@@ -637,7 +638,7 @@ class GroupMetadata:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "GroupMetadata":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         group_id, serial, state, since_us, *rest = saved
         self = cls(group_id, serial, since_us)
         self.state = GroupState(state)

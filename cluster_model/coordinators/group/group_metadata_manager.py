@@ -354,14 +354,14 @@ class GroupMetadataManager:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             tuple([group.save() for group in self.groups.values()]), tuple(self.owned), tuple(self.loading.items()),
             tuple(self._waits.items()), self._token, self._serial, self._free_at, self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         groups, owned, loading, waits, self._token, self._serial, self._free_at, alarm = saved
         self.groups = {each[0]: GroupMetadata.loaded(each) for each in groups}
         self.owned, self.loading, self._waits = dict.fromkeys(owned), dict(loading), dict(waits)

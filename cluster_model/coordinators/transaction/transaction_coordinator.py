@@ -527,14 +527,14 @@ class TransactionCoordinator:
             self.marking.appended(token, error)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.registry.save(), self.sender.save(), self.marking.save(), self._since, self._timeouts.save(),
             self._expiry.save(), self.verifier.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         registry, sender, marking, self._since, timeouts, expiry, verifier = saved
         self.verifier.load(verifier)
         self.registry.load(registry)

@@ -319,7 +319,7 @@ class TransactionMetadata:
         return self.state in IDLE and self.pending is None and self.value.last_update_us + expiration_us <= now
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.id,
             self.value,
@@ -330,7 +330,7 @@ class TransactionMetadata:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "TransactionMetadata":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         transactional_id, value, last_epoch, pending, failed_fence = saved
         found = cls(transactional_id, value, last_epoch)
         found.pending = None if pending < 0 else TxnState(pending)
@@ -531,14 +531,14 @@ class TransactionStateManager:
         self._free_at = 0
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             tuple([metadata.save() for metadata in self.ids.values()]), tuple(self.owned.items()),
             tuple(self.loading.items()), tuple(self._writes.items()), self._token, self._free_at,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         ids, owned, loading, writes, self._token, self._free_at = saved
         self.ids = {each[0]: TransactionMetadata.loaded(each) for each in ids}
         self.owned, self.loading, self._writes = dict(owned), dict(loading), dict(writes)

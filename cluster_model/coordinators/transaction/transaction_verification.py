@@ -166,14 +166,14 @@ class Verifier:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             tuple(self._questions.items()), tuple(self._guards.items()), self._guard, self._correlation,
             self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         questions, guards, self._guard, self._correlation, alarm = saved
         self._questions, self._guards = dict(questions), dict(guards)
         self._alarm.load(alarm)

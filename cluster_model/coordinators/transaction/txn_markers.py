@@ -166,11 +166,11 @@ class MarkerSender:
         self._alarm.forget()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self.sending.items()), tuple(self._flights.items()), self._correlation, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         sending, flights, self._correlation, alarm = saved
         self.sending, self._flights = dict(sending), dict(flights)
         self._alarm.load(alarm)
@@ -256,10 +256,10 @@ class Marking:
         self._tokens.clear()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (tuple(self._pending.items()), tuple(self._tokens.items()), self._number)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         pending, tokens, self._number = saved
         self._pending, self._tokens = dict(pending), dict(tokens)

@@ -136,7 +136,7 @@ UNRELEASED: Final = 2
 
 
 class MemberValue(NamedTuple):
-    """Metadata of a member (``ConsumerGroupMemberMetadataValue``)."""
+    """Metadata of a member in the log (``ConsumerGroupMemberMetadataValue``)."""
 
     group_instance_id: str
     client_id: str
@@ -339,7 +339,7 @@ class ModernGroup:
         return min((*self.sessions.values(), *self.revocations.values()), default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state, for a snapshot."""
         return (
             self.group_id, self.serial, self.epoch, self.target_epoch, self.topics, tuple(self.members.items()),
             tuple(self.target.items()), tuple(self.current.items()), tuple(self.owners.items()),
@@ -348,7 +348,7 @@ class ModernGroup:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ModernGroup":
-        """Undo of :meth:`save`."""
+        """Restore the state that :meth:`save` returned."""
         (
             group_id, serial, epoch, target_epoch, topics, members, target, current, owners, instances, sessions,
             revocations, seen,

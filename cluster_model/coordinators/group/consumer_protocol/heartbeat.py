@@ -125,7 +125,7 @@ class _HeartbeatError(Exception):
 
 
 class _HeartbeatSender(NamedTuple):
-    """Member that sends a heartbeat."""
+    """The member that sends a heartbeat, as the group knows it."""
 
     member_id: str
     says: MemberValue | None
