@@ -173,7 +173,7 @@ class Committed:
             self._emit(AssignmentChanged(now, name, after.leader, *epochs, *assigned))
 
     def save(self) -> tuple[Any, ...]:
-        """Return all state: a small row per partition, with its name and settings only if it did not start with them."""
+        """Return all state: a row per partition, with name and settings only if it did not start with them."""
         rows: list[tuple[Any, ...]] = []
         for name, record in self.records.items():
             state, index = record.state, self._places.get(name, -1)
