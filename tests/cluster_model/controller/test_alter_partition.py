@@ -1,4 +1,4 @@
-"""What a leader makes of the controller's word on its ISR (KIP-497), and the word itself."""
+"""The controller's response to a proposed ISR (KIP-497), and how a leader handles it."""
 
 import pytest
 
@@ -49,7 +49,7 @@ def test_a_leader_reverts_stays_pending_or_asks_again(
 
 @pytest.mark.parametrize("error", [KafkaError.NONE, KafkaError.INELIGIBLE_REPLICA])
 def test_an_answer_that_newer_metadata_overtook_says_nothing_of_the_next_proposal(error: KafkaError) -> None:
-    """The ISR shrinks as asked, the leader hears of it, proposes to grow it, and only then comes the answer."""
+    """The ISR shrinks as proposed, the leader learns it and proposes to grow it, and then the response arrives."""
     hands = proposing("3.9")
     replica = hands.cluster.world.replicas[P][1]
     leadership = replica.leadership

@@ -1,4 +1,4 @@
-"""The committed state: what a change becomes, and partitions that come and go."""
+"""The committed state: events of a change, and creation and deletion of partitions."""
 
 from syrupy.assertion import SnapshotAssertion
 

@@ -1,4 +1,4 @@
-"""Any sequence of decisions keeps what the protocol promises of a partition's state, in every version and mode."""
+"""Any sequence of decisions keeps the protocol's invariants of a partition's state, in every version and mode."""
 
 from typing import Any
 
@@ -33,7 +33,7 @@ acts = st.lists(
 
 
 class Partition:
-    """One partition under one controller, and the brokers that it takes to be alive."""
+    """One partition under one controller, and the brokers that the controller considers alive."""
 
     def __init__(self, profile: Profile, *, elr: bool, unclean: bool) -> None:
         self.events: list[Event] = []
@@ -78,7 +78,7 @@ class Partition:
 
     def _move(self, what: str, new: tuple[int, ...]) -> None:
         if not self.profile.kraft:
-            return  # It takes a ZooKeeper-mode controller several writes, with whatever happens in between.
+            return  # A ZooKeeper-mode controller needs several writes, with any events in between.
         how: dict[str, Any] = {
             "profile": self.profile, "topic": self.topic, "by": "test", "active": self.live.__contains__,
             "elr": self.elr,

@@ -19,7 +19,7 @@ LATENCY = MS
 
 
 class ClientNode:
-    """A process that is nothing but a client, and notes what it is told; ``renews`` a session that has expired."""
+    """A process that is only a client and records its callbacks; ``renews`` a session that has expired."""
 
     def __init__(self, network: Network, node: int, servers: tuple[int, ...], timeout: int, *, renews: bool) -> None:
         self.port = NodeContext(network, node)
@@ -60,7 +60,7 @@ class ClientNode:
         return [(entry[2], entry[3]) for entry in self.seen if entry[1] == "answer"]
 
     def what(self) -> list[tuple[Any, ...]]:
-        """Without answers and times."""
+        """Return the callbacks without responses and times."""
         return [entry[1:] for entry in self.seen if entry[1] != "answer"]
 
     def times(self, what: str) -> list[int]:
@@ -68,7 +68,7 @@ class ClientNode:
 
 
 class Rig:
-    """``clients`` of an ensemble that stands at the first instant with ``operations`` done."""
+    """``clients`` of an ensemble that is formed at the start with ``operations`` done."""
 
     def __init__(
         self,
@@ -114,7 +114,7 @@ class Rig:
         self.network.kernel.run_until(self.now + duration)
 
     def ask(self, client: int, operation: Operation) -> OpResult:
-        """Ask and wait for the answer."""
+        """Send an operation and wait for the result."""
         node = self.clients[client]
         token = ("asked", self.now, len(node.seen))
         node.zk.ask(operation, token)

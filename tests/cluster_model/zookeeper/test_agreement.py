@@ -1,4 +1,4 @@
-"""Corners of the agreement: what a new leader takes over, epochs, gaps, and sessions that are over."""
+"""Corner cases of the agreement: history adopted by a new leader, epochs, gaps, and sessions that have ended."""
 
 from cluster_model.zookeeper.messages import (
     AckEpoch,
@@ -116,7 +116,7 @@ def test_a_message_of_a_broken_connection_changes_nothing() -> None:
 
 
 def test_who_had_accepted_the_epoch_before_does_not_count_for_the_majority_that_does() -> None:
-    """Such a one sends -1, and ``waitForEpochAck`` leaves it out; it is synchronized all the same."""
+    """It sends -1, and ``waitForEpochAck`` does not count it; it is synchronised all the same."""
     rig = Rig(servers=5)
     server = rig.service.server(rig.servers[0])
     leading, store = server.leading, server.store

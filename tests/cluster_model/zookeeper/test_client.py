@@ -1,4 +1,4 @@
-"""What a client is told, and in which order."""
+"""Callbacks of a client, and their order."""
 
 from typing import Any
 
@@ -162,7 +162,7 @@ def test_watches_outlive_a_reconnection_and_tell_what_was_missed() -> None:
 
 
 def test_a_delayed_write_of_an_older_connection_is_refused() -> None:
-    """``SessionMovedException``: the client has come over another server since."""
+    """``SessionMovedException``: the client has connected to another server since."""
     rig = Rig(operations=START)
     client = rig.clients[1]
     leader = rig.service.leader()
@@ -179,7 +179,7 @@ def test_a_delayed_write_of_an_older_connection_is_refused() -> None:
 
 
 def test_a_client_is_not_taken_back_in_time() -> None:
-    """A server that is behind what the client has seen sends it away (``Refusing session request``)."""
+    """A server whose state is older than the client's newest rejects it (``Refusing session request``)."""
     rig = Rig(operations=START)
     leader = rig.service.leader()
     fresh, behind = [server for server in rig.servers if server != leader]

@@ -1,4 +1,4 @@
-"""What the tree allows and what it refuses, by ZooKeeper's names; what sets watches off, and in which order."""
+"""Valid and invalid operations of the tree, by ZooKeeper's names; watch events and their order."""
 
 from typing import Any
 

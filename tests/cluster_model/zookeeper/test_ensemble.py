@@ -1,4 +1,4 @@
-"""The ensemble as a whole: elections, majorities, restarts, rewinding, and what it costs to stand idle."""
+"""The ensemble as a whole: elections, majorities, restarts, rewinding, and events while idle."""
 
 import pytest
 
@@ -11,7 +11,7 @@ START = ((1, Create("/a", (0,))), (1, Create("/mine", (), ephemeral=True)))
 
 
 def cut_off(rig: Rig, server: int, lag: int = 1_000 * SECOND) -> None:
-    """Nothing between this server and the others gets through in time."""
+    """Isolate a server: no message between it and the others arrives in time."""
     for other in rig.servers:
         if other != server:
             rig.network.slow_down(server, other, ((1, lag, 0),) if lag else ())
@@ -190,7 +190,7 @@ def test_a_follower_reads_its_own_tree_which_may_be_behind() -> None:
 @pytest.mark.parametrize("at", [5 * MS, 3 * SECOND, 14 * SECOND, 16 * SECOND, 40 * SECOND])
 def test_a_loaded_ensemble_goes_on_exactly_as_the_first_time(at: int) -> None:
     def play(rig: Rig, start: int, end: int) -> None:
-        """Of a script of faults and questions, what lies in ``[start, end)``."""
+        """Run the part in ``[start, end)`` of a script of faults and operations."""
         script = [
             (MS, lambda: rig.clients[1].zk.ask(SetData("/a", (1,)), "first")),
             (4 * MS, lambda: rig.clients[2].zk.ask(GetData("/a", watch=True), "second")),
@@ -225,7 +225,7 @@ def test_a_loaded_ensemble_goes_on_exactly_as_the_first_time(at: int) -> None:
 
 
 def test_standing_idle_costs_pings_and_nothing_else() -> None:
-    """A second's share: half a tick of the leader with two pings, and pings of three clients every six seconds."""
+    """Per second: half a tick of the leader with two pings, and pings of three clients every six seconds."""
     rig = Rig(operations=START)
     rig.run(100 * SECOND)
     before = rig.network.kernel.executed

@@ -1,4 +1,4 @@
-"""Random crashes, power losses, pauses and lag: what was committed stays, and all servers agree on one order."""
+"""Random crashes, power losses, pauses and lag: commits survive, and all servers agree on one order."""
 
 import random
 from typing import Any
@@ -16,7 +16,7 @@ NODES = (1, 2, 3)
 
 
 class Shaken(Rig):
-    """A rig that notes what each server applies, and checks it against what any other has."""
+    """A rig that records the transactions each server applies, and compares them between servers."""
 
     def __init__(self, seed: int) -> None:
         self.dice = random.Random(seed)

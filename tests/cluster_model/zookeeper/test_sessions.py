@@ -1,4 +1,4 @@
-"""When a session ends: silence, a clean close, a pause, an operator; and when it does not."""
+"""End of sessions: silence, a clean close, a pause, an operator; and cases in which they continue."""
 
 import pytest
 

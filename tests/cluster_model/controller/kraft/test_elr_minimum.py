@@ -1,4 +1,4 @@
-"""Eligible leader replicas and their minimum (KIP-966): who changes ``min.insync.replicas`` clears them."""
+"""Eligible leader replicas and their minimum (KIP-966): a change of ``min.insync.replicas`` clears them."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -21,7 +21,7 @@ MINIMUM = "min.insync.replicas"
 
 
 def below_minimum(kafka: str = "4.1") -> Watched:
-    """Broker 1 leads alone, broker 2 left when the ISR fell below two."""
+    """Broker 1 leads alone; broker 2 left when the ISR fell below two."""
     watched = Watched(kafka, config={MINIMUM: 2})
     watched.run(2)
     for broker in (3, 2):
@@ -47,7 +47,7 @@ def test_another_minimum_of_the_topic_or_of_all_brokers_clears_the_elr(type_: st
     assert alter(watched, type_, name, AlterableConfig(MINIMUM, "3"))[0] is KafkaError.NONE
     epoch = before.partition_epoch + 1
     assert state(watched) == before._replace(elr=(), last_known=NOBODY, partition_epoch=epoch)
-    # The leader has heard of the new partition epoch, so its next proposal stands.
+    # The leader has received the new partition epoch, so its next proposal is valid.
     watched.cluster.restart(2)
     watched.run(8)
     assert state(watched).isr == (1, 2)

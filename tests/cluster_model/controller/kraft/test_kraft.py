@@ -1,4 +1,4 @@
-"""KRaft mode end to end: when brokers are fenced, what a failover changes, what goes on without a quorum."""
+"""KRaft mode end to end: fencing of brokers, controller failover, and operation without a quorum."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -221,7 +221,7 @@ def test_preferred_leaders_are_elected_every_five_minutes_without_a_threshold() 
 
 @pytest.mark.parametrize(("kafka", "leader"), [("3.8", NOBODY), ("3.9", 2)])
 def test_unclean_elections_also_come_by_a_timer_since_3_9(kafka: str, leader: int) -> None:
-    """The topic's setting turns to unclean after everything that could have led to an election."""
+    """The topic's setting becomes unclean after every event that could have caused an election."""
     watched = Watched(kafka, placement=((1, 2),), brokers=3)
     watched.run(2)
     watched.cluster.crash(2)
@@ -242,7 +242,7 @@ def test_unclean_elections_also_come_by_a_timer_since_3_9(kafka: str, leader: in
 
 
 def trouble(cluster: Cluster, slice_us: int) -> str:
-    """A minute and a half of it, advanced in slices."""
+    """A minute and a half of faults, advanced in slices."""
 
     def until(seconds: int) -> None:
         while cluster.now_us < seconds * SECOND:

@@ -1,4 +1,4 @@
-"""What administrators ask of a KRaft cluster: by which errors it refuses, and what comes of the rest."""
+"""Admin requests to a KRaft cluster: errors of rejected requests, and effects of the others."""
 
 from typing import Any
 
@@ -32,7 +32,7 @@ P = "orders-0"
 
 @pytest.fixture(scope="module")
 def shared() -> Watched:
-    """A cluster that no test of this file changes for the others."""
+    """A cluster that no test of this file changes."""
     watched = Watched(brokers=4)
     watched.run(1)
     return watched
@@ -227,7 +227,7 @@ def test_a_controller_that_is_not_active_refuses(shared: Watched, request_: Any)
 
 
 def test_what_is_not_committed_is_not_answered_and_a_new_controller_does_it_once() -> None:
-    """The active controller is cut off from the other voters: it takes the topic up, and has to give it back."""
+    """The active controller is isolated from the other voters: it applies the topic, and has to revert it."""
     watched = Watched()
     cluster = watched.cluster
     node: Any = cluster.plane.servers[1001][1]

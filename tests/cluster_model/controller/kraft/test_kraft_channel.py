@@ -1,4 +1,4 @@
-"""A broker's requests to the controller: one at a time, to whoever it is by then, until they are answered."""
+"""A broker's requests to the controller: one at a time, to the current controller, until they are answered."""
 
 from typing import Any
 
@@ -24,13 +24,13 @@ TIMEOUT = 4_500 * MS
 
 
 class Log:
-    """Who leads, as the broker's peer knows."""
+    """The leader as the broker's quorum member knows it."""
 
     leader = OLD
 
 
 class Node:
-    """A controller that notes what it is asked."""
+    """A controller that records its requests."""
 
     def __init__(self, rig: "Rig") -> None:
         self.rig = rig
@@ -43,11 +43,11 @@ class Node:
         raise AssertionError(timer)
 
     def on_disconnect(self, peer: int) -> None:
-        """Nothing to lose."""
+        """Does nothing on a broken connection."""
 
 
 class Rig:
-    """A broker that is nothing but a channel and an AlterPartitionManager, and two controllers."""
+    """A broker that consists of a channel and an AlterPartitionManager, and two controllers."""
 
     def __init__(self) -> None:
         self.network = Network(Streams(0), MS, 0, lambda _target, _payload: None)
@@ -147,7 +147,7 @@ def proposal(partition: str, number: int = 1) -> AlterPartitionRequest:
 
 
 def taken(rig: Rig, number: int, *partitions: tuple[str, int]) -> None:
-    """The old controller's answer to some of what it was asked."""
+    """The old controller's response to a part of the request."""
     answers = tuple(AlterPartitionResponse(name, KafkaError.NONE, 0, (1,), 1, each) for name, each in partitions)
     rig.reply(OLD, AlterPartitionBatchResponse(number, KafkaError.NONE, answers))
     rig.run(5 * MS)

@@ -1,4 +1,4 @@
-"""When a crashed broker is fenced, whatever the phase of its heartbeats, and what goes on while nobody can fence it."""
+"""Fencing of a crashed broker at any phase of its heartbeats, and operation without a controller that can fence."""
 
 import random
 
@@ -34,7 +34,7 @@ def build(kafka: str, seed: int, acks: str = "1", **config: int) -> Cluster:
 
 @pytest.mark.parametrize("seed", range(many(6, 12)))
 def test_a_crashed_broker_is_fenced_seven_to_nine_seconds_later_at_any_phase(seed: int) -> None:
-    """Some instants are drawn, the others lie just before and just after a heartbeat of that broker."""
+    """Some times are random, the others lie just before and just after a heartbeat of that broker."""
     draw = random.Random(seed)
     kafka, broker = draw.choice(("3.3", "3.6", "3.9", "4.1")), draw.choice((1, 2, 3))
     beat = 1_000 * MS + broker * 125 * MS + 2 * SECOND * draw.randrange(4)
@@ -77,7 +77,7 @@ def changes(cluster: Cluster) -> list[Event]:
 def test_without_a_quorum_leaders_serve_what_needs_nobody_else(
     kafka: str, acks: str, follower_dies: bool, goes_on: bool
 ) -> None:
-    """acks=1 always, acks=all for as long as the ISR that stands is whole; a dead member cannot be taken out of it."""
+    """acks=1 always, acks=all while the current ISR is complete; a dead member cannot be removed from it."""
     cluster = build(kafka, 5, acks, replica_lag_time_max_ms=2_000)
     cluster.run(5 * SECOND)
     for voter in (1001, 1003):

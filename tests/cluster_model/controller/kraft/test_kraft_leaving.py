@@ -1,4 +1,4 @@
-"""How a broker of a KRaft cluster leaves on SIGTERM, with ``controlled.shutdown.enable`` and without (KIP-631)."""
+"""Shutdown of a KRaft broker on SIGTERM, with ``controlled.shutdown.enable`` and without (KIP-631)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ STOPPED = 5 * SECOND
 
 
 def stopped(kafka: str, *, hands_over: bool) -> tuple[Watched, list[Event]]:
-    """Broker 1, which leads, gets SIGTERM; and what came of it in 15 s."""
+    """Broker 1, a leader, gets SIGTERM; return the result after 15 s."""
     watched = Watched(kafka, config={"controlled.shutdown.enable": hands_over})
     watched.run(5)
     watched.cluster.drain()
@@ -30,7 +30,7 @@ def test_with_controlled_shutdown_others_lead_before_it_ends() -> None:
     _watched, events = stopped("3.9", hands_over=True)
     (elected,), (down,) = times(events, LeaderElected), times(events, NodeDown)
     assert 0 < elected < SECOND
-    # The others say with their next heartbeats that they have heard of it, and it asks again.
+    # The other brokers report with their next heartbeats that they have the metadata, and it asks again.
     assert elected < down < 3 * SECOND
     assert abs(times(events, BrokerFenced)[0] - down) < 50 * MS
 

@@ -1,4 +1,4 @@
-"""A leader's proposal goes to whoever is the controller by then, until it is answered, and counts once (KIP-497)."""
+"""A leader's ISR proposal goes to the current controller, until it is answered, and takes effect once (KIP-497)."""
 
 import pytest
 
@@ -14,7 +14,7 @@ ASKED = f"AlterPartition {P} (1, 2) at 0/0"
 
 
 def asked_to_shrink(kafka: str = "3.9") -> Watched:
-    """The instant at which the old controller hears that broker 3 is to leave: nothing is committed of it."""
+    """Return the time at which the old controller receives the removal of broker 3; nothing is committed of it."""
     watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
     watched.run(5)
     watched.cluster.pause(3)
@@ -25,13 +25,13 @@ def asked_to_shrink(kafka: str = "3.9") -> Watched:
 
 
 def said_to_new(watched: Watched) -> list[str]:
-    """What passed about it between broker 1 and any other controller than the first."""
+    """Messages about it between broker 1 and any later controller."""
     lines = [line for _at, line in watched.messages if "AlterPartition" in line and "broker 1" in line]
     return [line for line in lines if "1001" not in line]
 
 
 def shrinks(watched: Watched) -> list[int]:
-    """Partition epochs that the ISR 1, 2 was committed with."""
+    """Partition epochs in which the ISR 1, 2 was committed."""
     text = [line for _at, line in watched.messages if "isr_changed" in line]
     assert all({"isr=1,2", "previous_isr=1,2,3", "by=leader"} <= set(line.split()) for line in text)
     return [watched.cluster.world.records[P].state.partition_epoch for _line in text]
@@ -97,7 +97,7 @@ def test_a_wrong_broker_epoch_refuses_all_of_it_and_another_one_stands() -> None
 
 
 def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> None:
-    """It would speak of a state that the quorum may never have, and the leader would wait for an epoch of it."""
+    """Its response would describe a state that may never be committed, and the leader would wait for that epoch."""
     watched = Watched()
     watched.run(2)
     cluster = watched.cluster
@@ -106,7 +106,7 @@ def test_an_answer_waits_for_what_the_controller_wrote_of_its_own_accord() -> No
     for other in (1002, 1003):
         cluster.cut(1001, other, 7)
         cluster.cut(other, 1001, 7)
-    assert controller.expire_session(1), "broker 2 leads by now, says who cannot commit it"
+    assert controller.expire_session(1), "broker 2 leads in the isolated controller's image"
     late = AlterPartitionRequest(P, 1, 0, 0, 0, (1, 2), (0, 0), 1)
     NodeContext(cluster.network, ADMIN).send(1001, AlterPartitionBatchRequest(1, 1, 0, (late,)))
     while controller.active:

@@ -1,4 +1,4 @@
-"""Each procedure of KRaft mode as a timeline: which messages pass, in which order, with which epochs.
+"""Timelines of the procedures of KRaft mode: messages, their order and their epochs.
 
 Sources: KIP-595 and KIP-996 (elections of the quorum), KIP-631 (registration, heartbeats, controlled shutdown), KIP-497
 and KIP-903 (AlterPartition), KIP-455 (reassignment), KIP-460 (unclean election), KIP-966 (eligible leader replicas).
@@ -34,7 +34,7 @@ MINIMUM = "min.insync.replicas"
 
 
 def refused(watched: Watched, request: ElectLeadersRequest) -> KafkaError:
-    """What an election on demand is answered."""
+    """Response to a requested election."""
     return KafkaError(watched.ask(request, node=2).partitions[0].error)
 
 
@@ -46,7 +46,7 @@ def set_topic(watched: Watched, key: str, value: str) -> None:
 
 
 def broker_crash(kafka: str) -> Watched:
-    """The leader dies: its session runs out, it leaves the ISR, another leads; it comes back as another incarnation."""
+    """The leader dies: its session expires, it leaves the ISR, another leads; it restarts as another incarnation."""
     watched = Watched(kafka)
     watched.run(5)
     watched.cluster.crash(1)
@@ -65,7 +65,7 @@ def follower_crash(kafka: str) -> Watched:
 
 
 def fast_restart(kafka: str) -> Watched:
-    """A broker is back before its old session has lapsed: it is refused until then."""
+    """A broker restarts before its old session has expired: it is rejected until then."""
     watched = Watched(kafka)
     watched.run(5)
     watched.cluster.crash(1)
@@ -86,7 +86,7 @@ def controller_failover(kafka: str) -> Watched:
 
 
 def pause(kafka: str) -> Watched:
-    """A leader stands still for longer than its session; it goes on with the same broker epoch."""
+    """A leader is paused for longer than its session; it continues with the same broker epoch."""
     watched = Watched(kafka)
     watched.run(5)
     watched.cluster.pause(1)
@@ -107,7 +107,7 @@ def controlled_shutdown(kafka: str) -> Watched:
 
 
 def shrink_and_expand(kafka: str) -> Watched:
-    """A follower stands still for longer than its leader waits, and shorter than its session lasts."""
+    """A follower is paused for longer than its leader waits, and shorter than its session."""
     watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
     watched.run(5)
     watched.cluster.pause(3)
@@ -128,7 +128,7 @@ def topics(kafka: str) -> Watched:
 
 
 def reassignment(kafka: str) -> Watched:
-    """One is cancelled before its new replica has caught up, the next one is let go on."""
+    """One reassignment is cancelled before its new replica has caught up, the next one completes."""
     watched = Watched(kafka, brokers=4)
     watched.run(2)
     watched.cluster.crash(4)
@@ -161,7 +161,7 @@ def unclean_election(kafka: str) -> Watched:
 
 
 def eligible_leaders(kafka: str) -> Watched:
-    """The ISR falls below its minimum: who leaves it stays eligible, until it comes back from an unclean stop."""
+    """The ISR falls below its minimum: a replica that leaves it stays eligible until an unclean shutdown."""
     watched = Watched(kafka, config={"min.insync.replicas": 2})
     watched.run(2)
     watched.cluster.crash(3)
@@ -180,7 +180,7 @@ def eligible_leaders(kafka: str) -> Watched:
 
 
 def minimum_changed(kafka: str) -> Watched:
-    """Another minimum: who was eligible is not any more, and nobody can be elected when the last member goes."""
+    """A changed minimum: no replica remains eligible, and none can be elected when the last member is fenced."""
     watched = Watched(kafka, config={MINIMUM: 2})
     watched.run(2)
     watched.cluster.crash(3)
@@ -194,7 +194,7 @@ def minimum_changed(kafka: str) -> Watched:
 
 
 def preferred_election(kafka: str) -> Watched:
-    """Asked for before the preferred replica is in sync, once it is, and then brought by the timer."""
+    """Requested before the preferred replica is in sync, requested after it is, and then run by the timer."""
     watched = Watched(kafka, config={"leader.imbalance.check.interval.seconds": 30})
     for _round in range(2):
         watched.run(2)
@@ -212,7 +212,7 @@ def preferred_election(kafka: str) -> Watched:
 
 
 def no_hand_over(kafka: str) -> Watched:
-    """SIGTERM with controlled.shutdown.enable=false: nobody is told, and the next life waits for the old session."""
+    """SIGTERM with controlled.shutdown.enable=false: no request is sent, and a restart waits for the old session."""
     watched = Watched(kafka, config={"controlled.shutdown.enable": False})
     watched.run(5)
     watched.cluster.shutdown(1)
@@ -237,7 +237,7 @@ def proposal_at_failover(kafka: str) -> Watched:
 
 
 def quorum_loss(kafka: str) -> Watched:
-    """Without a majority proposals wait and nobody is fenced; with one again sessions begin anew."""
+    """Without a majority proposals wait and no broker is fenced; with one again sessions restart."""
     watched = Watched(kafka, config={"replica.lag.time.max.ms": 2_000}, produce=True)
     watched.run(2)
     for voter in (1001, 1002):
@@ -251,7 +251,7 @@ def quorum_loss(kafka: str) -> Watched:
 
 
 def unclean_timer(kafka: str) -> Watched:
-    """Allowed once nobody leads, the unclean election comes with the timer."""
+    """Allowed once there is no leader, the unclean election is run by the timer."""
     watched = Watched(kafka, placement=((1, 2),), config={"unclean.leader.election.interval.ms": 20_000})
     watched.run(2)
     watched.cluster.crash(2)

@@ -1,4 +1,4 @@
-"""Unclean elections in KRaft mode, allowed only once nobody leads: by the next event, and by a timer since 3.9."""
+"""Unclean elections in KRaft mode, allowed after the leader was lost: by the next event, and by a timer since 3.9."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -13,7 +13,7 @@ P = "orders-0"
 
 
 def leaderless(kafka: str, **config: int | bool) -> Watched:
-    """Broker 2 is back, but only broker 1, which is down, was in sync; nobody leads, at 34 s. Broker 3 has none."""
+    """Broker 2 restarted, but only broker 1, which is down, was in sync; no leader at 34 s. Broker 3 has no replica."""
     named: dict[str, ConfigValue] = {key.replace("_", "."): value for key, value in config.items()}
     watched = Watched(kafka, placement=((1, 2),), brokers=3, config=named)
     for step in (
@@ -38,7 +38,7 @@ def allow_unclean(watched: Watched, type_: str, name: str, value: str = "true") 
 def test_before_3_9_the_next_broker_that_comes_back_brings_the_unclean_election(
     kafka: str, snapshot: SnapshotAssertion
 ) -> None:
-    """Also one that has no replica of the partition."""
+    """Also a broker without a replica of the partition."""
     watched = leaderless(kafka)
     allow_unclean(watched, "topic", "orders")
     watched.cluster.crash(3)

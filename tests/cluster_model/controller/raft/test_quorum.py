@@ -1,4 +1,4 @@
-"""Quorums on a real network: elections in their time, what is committed and when it is heard of, what idling costs."""
+"""Quorums on a real network: duration of elections, commits and their propagation, events while idle."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -11,7 +11,7 @@ from tests.cluster_model.quorums import LATENCY, MS, SECOND, QuorumRig
 from tests.support.breadth import met
 
 RTT = 2 * LATENCY + 600
-"""At most, with the rig's jitter."""
+"""Upper bound, with the rig's jitter."""
 SEEDS = range(8)
 
 
@@ -66,7 +66,7 @@ def test_an_idle_quorum_is_as_calm_under_a_leader_of_its_own_choice() -> None:
 
 @pytest.mark.parametrize("timeout", [200, 400])
 def test_a_fetch_timeout_shorter_than_a_fetch_elects_without_end(timeout: int) -> None:
-    """An answer takes half a second while nothing happens: who cannot wait for it stands again and again."""
+    """A response takes half a second while the quorum is idle: a voter with a shorter timeout stands repeatedly."""
     quick, naive = [
         QuorumRig(3, config={"controller.quorum.fetch.timeout.ms": timeout}, naive=naive) for naive in (False, True)
     ]
@@ -94,7 +94,7 @@ def test_another_leads_about_a_fetch_timeout_and_an_election_later(how: str, vot
         getattr(rig, how)(1001)
         times.append(failover(rig))
         assert {rig.peer(node).leader for node in rig.voters if node != 1001} == {rig.leader()}
-    # The last answer came within half a second before; votes that were split cost another round or two.
+    # The last response came within half a second before; split votes cost another round or two.
     assert min(times) >= 1_400 * MS
     assert max(times) <= 6 * SECOND
 
@@ -267,7 +267,7 @@ def test_everybody_hears_of_a_commit_as_the_leader_does_since_the_hw_is_pushed(k
 
 
 def test_a_fetch_that_names_a_lower_hw_is_answered_at_once() -> None:
-    """The fetch by which the HW rises, too: a quorum of two has nobody else whose answer could bring it."""
+    """Also the fetch by which the HW rises: in a quorum of two no other response could carry it."""
     rig = QuorumRig(2, 0, kafka="4.1", jitter=0, config={"metadata.max.idle.interval.ms": 0})
     rig.run(5 * SECOND + 100 * MS)
     rig.append("x")
@@ -332,7 +332,7 @@ def test_who_was_told_that_it_leads_may_append_and_nobody_else(snapshot: Snapsho
 
 
 def test_split_votes_end() -> None:
-    """Voters that stop hearing of their leader at the same instant stand at the same instant."""
+    """Voters that lose their leader at the same time stand at the same time."""
     rig = QuorumRig(3, jitter=0)
     rig.run(5 * SECOND)
     asked: list[int] = []
@@ -371,7 +371,7 @@ def test_a_table_of_handlers_does_what_receive_does() -> None:
 
 
 def test_only_a_question_asked_the_moment_an_answer_came_is_left_out() -> None:
-    """The fetch timeout counts from the answer: of any other question one cannot tell it by when it was sent."""
+    """The fetch timeout counts from the response, which the send time of any other request does not show."""
     rig = QuorumRig(3)
     fetching = rig.peer(1002)._fetching
     assert not fetching.repeats(1)

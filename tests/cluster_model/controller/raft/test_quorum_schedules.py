@@ -45,7 +45,7 @@ def test_what_is_promised_holds_whatever_happens(voters: int, observers: int, ka
 
 
 def history(rig: QuorumRig) -> Any:
-    """What listeners heard and when, and what every node stands at."""
+    """Everything that listeners received and when, and the state of every node."""
     return [(member.heard, stand(member.peer)) for member in rig.members.values()]
 
 

@@ -1,4 +1,4 @@
-"""A quorum member's rules, message by message: no network, no time but what it is told."""
+"""Rules of a quorum member, message by message: no network, and no time but the given one."""
 
 from typing import Any
 
@@ -62,14 +62,14 @@ def write(member: RaftNode, epoch: int, leader: int, *records: str) -> None:
 
 
 def poll(member: RaftNode, now: int) -> list[tuple[int, Any]]:
-    """What it says when it is looked at."""
+    """Return the messages that it sends when polled."""
     member.poll(now, nobody_calm)
     said, member.out[:] = list(member.out), []
     return said
 
 
 def in_role(role: Role, *, kafka: str = "3.9") -> RaftNode:
-    """A voter in epoch 5 with three records of epoch 4, in that role; where it follows, the leader is A."""
+    """A voter in epoch 5 with three records of epoch 4, in that role; if it follows, the leader is A."""
     made = node(kafka=kafka)
     write(made, 4, A, "x", "y", "z")
     made.epoch = 4
@@ -294,7 +294,7 @@ def test_the_end_of_another_leader_moves_no_clock() -> None:
 
 
 def leader(ends: dict[int, int] | None = None) -> RaftNode:
-    """Leads epoch 5 from offset 3 on: records 0 to 2 are of epoch 4, 3 is its LeaderChange, 4 and 5 are its own."""
+    """Leads epoch 5 from offset 3: records 0 to 2 are of epoch 4, 3 is its LeaderChange, 4 and 5 are its own."""
     made = in_role(Role.LEADER)
     made.append(("p", "q"), 0)
     made.write()

@@ -1,4 +1,4 @@
-"""Where a new topic's replicas go, by Kafka's formulas worked out by hand."""
+"""Placement of a new topic's replicas, by Kafka's formulas worked out by hand."""
 
 import pytest
 from hypothesis import given

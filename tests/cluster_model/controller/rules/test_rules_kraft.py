@@ -1,4 +1,4 @@
-"""How a KRaft controller changes a partition, row by row: elections, epochs, eligible leader replicas, recovery."""
+"""Partition changes of a KRaft controller, row by row: elections, epochs, eligible leader replicas, recovery."""
 
 from typing import Any
 
@@ -31,13 +31,13 @@ def change(
 
 
 def after(state: PartitionState, *active: int, **how: Any) -> tuple[int, tuple[int, ...], int, int]:
-    """Leader, ISR, leader epoch and partition epoch that a change leads to."""
+    """Leader, ISR, leader epoch and partition epoch after a change."""
     made = change(state, *active, **how)
     assert made is not None
     return (made.state.leader, made.state.isr, made.state.leader_epoch, made.state.partition_epoch)
 
 
-# -- who leads --------------------------------------------------------------------------------------------------------
+# -- leader -----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""How a ZooKeeper-mode controller changes a partition, row by row: elections, the ISR's last member, proposals."""
+"""Partition changes of a ZooKeeper-mode controller, row by row: elections, the ISR's last member, proposals."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""A ZooKeeper-mode cluster whose control messages are written down as they are delivered."""
+"""A ZooKeeper-mode cluster whose control messages are recorded as they are delivered."""
 
 from typing import Any
 
@@ -58,7 +58,7 @@ def spec_of(
 
 
 class Asker:
-    """A node that asks the cluster for something, and remembers the answers."""
+    """A node that sends requests to the cluster, and records the responses."""
 
     def __init__(self) -> None:
         self.answers: list[Any] = []
@@ -67,14 +67,14 @@ class Asker:
         self.answers.append(message)
 
     def on_timer(self, _timer: Any) -> None:
-        """None is ever set."""
+        """Does nothing: no timer is ever set."""
 
     def on_disconnect(self, _peer: int) -> None:
-        """It does not ask again."""
+        """Does nothing: it does not retry."""
 
 
 class Watched:
-    """The cluster, and what was said in it."""
+    """A cluster, and the messages sent in it."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
@@ -112,7 +112,7 @@ class Watched:
         process.receive = tapped
 
     def _tell_refusals(self, control: ZooKeeperControl) -> None:
-        """Writes of an ISR that ZooKeeper refused, which nobody but the leader hears of."""
+        """Record rejected ISR writes to ZooKeeper, which only the leader learns of."""
         answered, broker = control.writer._answered, control.controller.work.broker_id
 
         def tapped(response: AlterPartitionResponse) -> Any:
@@ -140,7 +140,7 @@ class Watched:
         self.lines.append(f"# {text}")
 
     def ask(self, broker: int, request: Any) -> Any:
-        """Have a broker asked something, and wait a little for the answer."""
+        """Send a request to a broker, and wait briefly for the response."""
         before = len(self.asker.answers)
         self.cluster.network.processes[broker].receive  # noqa: B018 - the node must exist
         port = self.cluster._port(ADMIN)
@@ -179,7 +179,7 @@ def error_of(number: int) -> str:
 
 
 def said(message: Any) -> str:
-    """One line for a control message, empty for any other."""
+    """Format a control message as one line, empty for any other message."""
     if isinstance(message, LeaderAndIsrRequest):
         states = " ".join(map(said_state, message.partitions))
         return f"LeaderAndIsr epoch={message.controller_epoch} {states}"

@@ -1,4 +1,4 @@
-"""Procedures of a ZooKeeper-mode controller, each as a short story whose messages are written down."""
+"""Procedures of a ZooKeeper-mode controller, each as a short scenario whose messages are recorded."""
 
 from collections.abc import Callable
 
@@ -23,7 +23,7 @@ ONE = ((1, 2, 3),)
 
 
 def broker_crash(kafka: str) -> Watched:
-    """A broker that leads one partition and follows another dies, and comes back."""
+    """A broker that leads one partition and follows another dies, and restarts."""
     rig = Watched.of(kafka)
     rig.run(1)
     rig.note("broker 2 crashes")
@@ -36,16 +36,16 @@ def broker_crash(kafka: str) -> Watched:
 
 
 def bounce(kafka: str) -> Watched:
-    """A broker is gone and back while the controller looks away: seen by its epoch since 2.2, never before."""
+    """A broker restarts while the controller is paused: detected by its epoch since 2.2, never before."""
     rig = Watched.of(kafka, config={"controlled.shutdown.enable": False})
     rig.run(1)
-    rig.note("the controller, broker 1, is paused; broker 3 goes and comes back")
+    rig.note("the controller, broker 1, is paused; broker 3 restarts")
     rig.cluster.pause(1)
     rig.cluster.shutdown(3)
     rig.run(0.1)
     rig.cluster.restart(3)
     rig.run(2.5)
-    rig.note("broker 1 goes on")
+    rig.note("broker 1 resumes")
     rig.cluster.resume(1)
     rig.run(3)
     return rig
@@ -62,27 +62,27 @@ def failover(kafka: str) -> Watched:
 
 
 def zombie(kafka: str) -> Watched:
-    """The controller is paused beyond its session: brokers refuse what it still sends, and it resigns."""
+    """The controller is paused beyond its session: brokers reject its requests, and it resigns."""
     rig = Watched.of(kafka, brokers=4, placement=((4, 2, 3), (3, 2, 4)))
     rig.run(1)
     session = rig.plane.session_us / 1_000_000
-    rig.note("broker 4 crashes; the controller, broker 1, is paused when it has told the first half of it")
+    rig.note("broker 4 crashes; the controller, broker 1, is paused with half of its requests sent")
     rig.cluster.crash(4)
     while "LeaderAndIsr" not in rig.text():
         rig.run(0.001)
     rig.cluster.pause(1)
     rig.run(session + 4)
-    rig.note("broker 1 goes on")
+    rig.note("broker 1 resumes")
     rig.cluster.resume(1)
     rig.run(5)
     return rig
 
 
 def controlled_shutdown(kafka: str) -> Watched:
-    """SIGTERM: leaderships move first, the broker leaves the ISRs, its node goes at once."""
+    """SIGTERM: leaderships move first, the broker leaves the ISRs, its znode is removed at once."""
     rig = Watched.of(kafka)
     rig.run(1)
-    rig.note("broker 2 is asked to stop")
+    rig.note("broker 2 gets SIGTERM")
     rig.cluster.shutdown(2)
     rig.run(2)
     return rig
@@ -98,7 +98,7 @@ def isr_change(kafka: str) -> Watched:
     rig.cluster.pause(3)
     rig.cluster.brokers[1].receive(4_900, write_one())
     rig.run(6)
-    rig.note("broker 3 goes on")
+    rig.note("broker 3 resumes")
     rig.cluster.resume(3)
     rig.run(12)
     return rig
@@ -111,7 +111,7 @@ def write_one() -> object:
 
 
 def topics(kafka: str) -> Watched:
-    """A topic is made, grown and deleted while one of its brokers is down."""
+    """A topic is created, extended and deleted while one of its brokers is down."""
     rig = Watched.of(kafka, placement=ONE)
     rig.run(1)
     rig.note("CreateTopics")
@@ -133,7 +133,7 @@ def topics(kafka: str) -> Watched:
 
 
 def reassignment(kafka: str) -> Watched:
-    """A partition moves to another broker (KIP-455)."""
+    """A partition is reassigned to another broker (KIP-455)."""
     rig = Watched.of(kafka, placement=ONE, brokers=4)
     rig.run(1)
     rig.note("orders-0 is to move from 1, 2, 3 to 4, 2, 3")
@@ -144,7 +144,7 @@ def reassignment(kafka: str) -> Watched:
 
 
 def preferred(kafka: str) -> Watched:
-    """A leadership goes back to the preferred replica on demand."""
+    """A leadership returns to the preferred replica on request."""
     rig = Watched.of(kafka, placement=ONE, config={"auto.leader.rebalance.enable": False})
     rig.cluster.shutdown(1)
     rig.run(3)
@@ -158,7 +158,7 @@ def preferred(kafka: str) -> Watched:
 
 
 def unclean(kafka: str) -> Watched:
-    """The last in-sync replica is gone: nobody leads until unclean elections are allowed."""
+    """The last in-sync replica is gone: no leader until unclean elections are allowed."""
     rig = Watched.of(kafka, placement=((2, 3),), topic={"unclean.leader.election.enable": False})
     rig.run(1)
     rig.cluster.shutdown(3)
@@ -175,25 +175,25 @@ def unclean(kafka: str) -> Watched:
 
 
 def stale_version(kafka: str) -> Watched:
-    """The leader's version is not that of ZooKeeper: its ISR change fails again and again until a decision comes."""
+    """The leader's version is not that of ZooKeeper: its ISR change fails repeatedly until a decision arrives."""
     rig = Watched.of(kafka, placement=ONE, brokers=4, config={"replica.lag.time.max.ms": 2_000})
     rig.run(1)
     path = "/brokers/topics/orders/partitions/0/state"
-    rig.note("somebody else writes the state node")
+    rig.note("an operator writes the state znode")
     rig.control(4).session.ask(kafka_zk_client.put(path, rig.plane.service.tree.nodes[path].data), ("errands", -1))
     rig.run(0.1)
-    rig.note("broker 3 is paused; a record is written; nothing comes of the leader's attempts")
+    rig.note("broker 3 is paused; a record is written; the leader's attempts fail")
     rig.cluster.pause(3)
     rig.cluster.brokers[1].receive(4_900, write_one())
     rig.run(3.5)
-    rig.note("broker 2 is asked to stop: a decision, and with it the version")
+    rig.note("broker 2 gets SIGTERM: a decision brings the current version")
     rig.cluster.shutdown(2)
     rig.run(3.2)
     return rig
 
 
 def rebalance(kafka: str) -> Watched:
-    """Two of ten leaderships of broker 2 are elsewhere when the controller looks: they go back."""
+    """Two of ten leaderships of broker 2 are elsewhere when the controller checks: they return."""
     rig = Watched.of(kafka, placement=((2, 3),) * 10)
     rig.cluster.run(10_000_000)
     rig.cluster.shutdown(2)
@@ -210,7 +210,7 @@ def rebalance(kafka: str) -> Watched:
 
 
 def quorum_loss(kafka: str) -> Watched:
-    """Two of three ZooKeeper servers are gone when a broker dies: nothing is decided until one is back."""
+    """Two of three ZooKeeper servers are down when a broker dies: nothing is decided until one restarts."""
     rig = Watched.of(kafka, config={"replica.lag.time.max.ms": 2_000})
     rig.run(1)
     rig.note("zookeeper 2 and 3 crash, then broker 2")

@@ -1,4 +1,4 @@
-"""What a controller gathers for brokers while it works on an event, and has not sent when the event fails half-way."""
+"""Requests that a controller collects during an event, and has not sent when the event fails half-way."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ from tests.cluster_model.controller.zookeeper.test_sessions import expire
 
 
 def half_way(kafka: str) -> Watched:
-    """The controller takes broker 3, which stops, out of the ISRs: it waits for ZooKeeper with StopReplica unsent."""
+    """The controller removes broker 3, which stops, from ISRs: it waits for ZooKeeper with StopReplica unsent."""
     rig = Watched.of(kafka, placement=((2, 3),), brokers=4)
     rig.run(1)
     rig.cluster.shutdown(3)
@@ -24,13 +24,13 @@ def half_way(kafka: str) -> Watched:
 
 
 def gathered(rig: Watched) -> list[int]:
-    """Brokers that have something coming to them when broker 1 next sends."""
+    """Brokers with collected requests at broker 1."""
     batch = rig.control(1).controller.work.batch
     return list(batch._stop) + list(batch._leader_and_isr) + list(batch._metadata_targets)
 
 
 def moved(rig: Watched) -> None:
-    """Somebody else becomes controller, as the next write finds out."""
+    """Another broker becomes controller, which the next write detects."""
     rig.control(4).session.ask(kafka_zk_client.put("/controller_epoch", (7,)), ("errands", -1))
 
 

@@ -1,4 +1,4 @@
-"""In ZooKeeper mode a leader epoch begins whenever the controller takes a replica out of an ISR, in every version."""
+"""In ZooKeeper mode a new leader epoch begins when the controller removes a replica from an ISR, in every version."""
 
 import pytest
 
@@ -15,7 +15,7 @@ every_version = pytest.mark.parametrize("kafka", [each for each in PROFILE_VERSI
 @every_version
 @pytest.mark.parametrize("leaving", [False, True])
 def test_a_follower_that_goes_raises_the_leader_epoch_in_every_version(kafka: str, leaving: bool) -> None:
-    """Whether it died or stops in order, and whatever KRaft does since 3.6; everybody starts over in the new epoch."""
+    """Whether it died or shut down cleanly, and unlike KRaft since 3.6; every replica restarts in the new epoch."""
     rig = Watched.of(kafka, placement=ONE)
     rig.run(1)
     if leaving:
@@ -44,7 +44,7 @@ def test_a_follower_that_died_without_a_controller_raises_it_at_the_failover(kaf
 
 @every_version
 def test_a_follower_that_only_lags_raises_the_partition_epoch_alone(kafka: str) -> None:
-    """That is its leader's own change, and no decision of the controller's."""
+    """That is a change of the leader, not a decision of the controller."""
     config = {"replica.lag.time.max.ms": 2_000, "zookeeper.session.timeout.ms": 18_000}
     rig = Watched.of(kafka, placement=ONE, config=config)
     rig.run(1)

@@ -1,4 +1,4 @@
-"""What keeps a ZooKeeper-mode controller and its broker from acting twice, too early, or on what they do not know."""
+"""Guards of a ZooKeeper-mode controller and its broker against acting twice, too early, or on missing knowledge."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ from tests.cluster_model.controller.zookeeper.rigs import SECOND, Watched
 
 @pytest.mark.parametrize("kafka", ["2.0", "2.8"])
 def test_a_controller_that_becomes_one_again_looks_at_leaderships_once_a_period(kafka: str) -> None:
-    """The timer of its earlier epoch finds another one, and ends."""
+    """The timer of its earlier epoch finds a later one, and ends."""
     rig = Watched.of(kafka, config={"leader.imbalance.check.interval.seconds": 10})
     looked: list[int] = []
     controller = rig.control(1).controller
@@ -42,7 +42,7 @@ def test_a_controller_that_becomes_one_again_looks_at_leaderships_once_a_period(
 
 
 class Still:
-    """A port that sends nothing, and notes which timers were set."""
+    """A port that sends nothing, and records the timers that were set."""
 
     now = 0
 
@@ -57,9 +57,9 @@ class Still:
     ("made", "owner", "registered"), [(True, 77, True), (False, 77, True), (False, 76, False), (False, 0, False)]
 )
 def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool, owner: int, registered: bool) -> None:
-    """Asked over a broken connection to make the node, ZooKeeper may have done so unheard: the second try finds it.
+    """A create over a broken connection may have been done without a response: the second try finds the node.
 
-    A node of the session before looks just so, but for its owner, and will be gone soon.
+    A node of the previous session looks the same except for its owner, and will be removed soon.
     """
     asked: list[Any] = []
     tokens: list[Any] = []
@@ -82,7 +82,7 @@ def test_a_broker_is_registered_by_the_node_of_its_own_session_alone(made: bool,
 
 
 def test_a_node_that_went_between_two_looks_is_made_again_later() -> None:
-    """The old session ended after the attempt and before the look: nothing is there, nobody is registered."""
+    """The old session ended between the create and the read: no node exists, and the broker is not registered."""
     epochs: list[int] = []
     tokens: list[Any] = []
     port = Still()
@@ -125,7 +125,7 @@ def test_a_topic_with_a_dead_replica_may_not_be_deleted_from_the_start(kafka: st
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_a_broker_that_dies_before_it_has_deleted_its_replica_makes_the_topic_wait(kafka: str) -> None:
-    """``failReplicaDeletion``: what the others have deleted by then stays deleted."""
+    """``failReplicaDeletion``: replicas that other brokers have deleted by then stay deleted."""
     rig = Watched.of(kafka, placement=((1, 2, 3),))
     rig.run(1)
     rig.cluster.pause(3)
@@ -148,7 +148,7 @@ def test_a_broker_that_dies_before_it_has_deleted_its_replica_makes_the_topic_wa
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_a_broker_that_is_back_deletes_its_replica_whoever_else_is_dead(kafka: str) -> None:
-    """``onBrokerStartup`` takes the deletion up again; who is still dead makes the topic ineligible once more."""
+    """``onBrokerStartup`` resumes the deletion; a broker that is still dead makes the topic ineligible again."""
     rig = Watched.of(kafka, placement=((2, 3, 4),), brokers=4)
     rig.run(1)
     rig.cluster.crash(3)
@@ -170,7 +170,7 @@ def test_a_broker_that_is_back_deletes_its_replica_whoever_else_is_dead(kafka: s
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_a_new_controller_begins_no_deletion_while_a_replica_is_dead(kafka: str) -> None:
-    """``fetchTopicDeletionsInProgress``: topics with offline replicas are ineligible from its first moment on."""
+    """``fetchTopicDeletionsInProgress``: topics with offline replicas are ineligible from the start."""
     rig = with_doomed_topic(kafka)
     assert not rig.ask(1, DeleteTopicsRequest(1, ("doomed",))).topics[0].error
     rig.run(1)
@@ -191,7 +191,7 @@ def test_a_new_controller_begins_no_deletion_while_a_replica_is_dead(kafka: str)
 def test_a_new_controller_reads_whether_the_last_isr_member_may_go(
     kafka: str, unclean: bool, left: tuple[int, ...]
 ) -> None:
-    """Up to 1.0 it leaves where unclean elections are allowed, by the topic's own word, read at that very moment."""
+    """Up to 1.0 it leaves where unclean elections are allowed by the topic's own setting, read at that time."""
     topic = {"unclean.leader.election.enable": unclean}
     rig = Watched.of(kafka, placement=((2, 3),), brokers=4, topic=topic)
     rig.run(1)

@@ -1,4 +1,4 @@
-"""A ZooKeeper-mode cluster comes back from a keyframe exactly, in the middle of any procedure; slices leave no mark."""
+"""A ZooKeeper-mode cluster is restored exactly from a snapshot taken in any procedure; slices have no effect."""
 
 from collections.abc import Callable
 
@@ -79,7 +79,7 @@ def sliced(cluster: Cluster, until: int) -> Cluster:
 
 
 def through_twins(cluster: Cluster, until: int) -> Cluster:
-    """In slices, and a twin takes over every now and then, most often right after something was done."""
+    """In slices, and a twin takes over now and then, most often right after an action."""
     start = cluster.now_us
     for step in (3, 9, 17, 31, 1_000, 6_010, 6_017, 18_013):
         if start + step * MS < until:

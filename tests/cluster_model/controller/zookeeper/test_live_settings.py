@@ -1,4 +1,4 @@
-"""Configurations altered while a ZooKeeper-mode cluster runs, as its brokers and its controller take them up."""
+"""Configurations altered in a running ZooKeeper-mode cluster, as brokers and controller apply them."""
 
 from typing import Any
 
@@ -20,14 +20,14 @@ UNCLEAN = "unclean.leader.election.enable"
 
 
 def alter(rig: Watched, name: str, key: str, value: str, operation: int = ConfigOperation.SET) -> KafkaError:
-    """Have the controller's broker alter a broker's configuration, that of all under no name."""
+    """Have the controller's broker alter a broker's configuration, that of all brokers under the empty name."""
     change = AlterConfigsResource("broker", name, (AlterableConfig(key, value, operation),))
     answer = rig.ask(rig.plane.active(), IncrementalAlterConfigsRequest(1, (change,)))
     return KafkaError(answer.resources[0].error)
 
 
 def leaderless(kafka: str, **kind: Any) -> Watched:
-    """orders-0 is on brokers 2 and 3; 3 left its ISR in order and is back, 2 is dead: nobody may lead."""
+    """orders-0 is on brokers 2 and 3; 3 left its ISR cleanly and restarted, 2 is dead: no replica is eligible."""
     rig = Watched.of(kafka, placement=((2, 3),), **kind)
     rig.run(1)
     rig.cluster.shutdown(3)
@@ -43,7 +43,7 @@ def leaderless(kafka: str, **kind: Any) -> Watched:
 @pytest.mark.parametrize("kafka", ["1.1", "2.3", "3.9"])
 @pytest.mark.parametrize("name", ["", "1"])
 def test_unclean_elections_allowed_by_default_at_run_time_are_held_at_once(kafka: str, name: str) -> None:
-    """The controller is broker 1: what is said to all holds for it, and what is said to it alone."""
+    """The controller is broker 1: settings of all brokers apply to it, and settings of it alone."""
     rig = leaderless(kafka)
     assert alter(rig, name, UNCLEAN, "true") is KafkaError.NONE
     rig.run(1)
@@ -148,7 +148,7 @@ def test_a_change_that_waits_behind_other_events_outlives_the_session() -> None:
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.3", "3.9"])
 def test_configurations_are_heard_of_in_every_session(kafka: str) -> None:
-    """The watch is of one session; whoever has another looks for what it has missed, and watches again."""
+    """The watch belongs to one session; a new session reads missed changes, and watches again."""
     rig = Watched.of(kafka)
     rig.run(1)
     rig.cluster.pause(3)
@@ -165,14 +165,14 @@ def test_configurations_are_heard_of_in_every_session(kafka: str) -> None:
 
 
 def minimum(number: int) -> IncrementalAlterConfigsRequest:
-    """The request to alter the topic."""
+    """Request to alter the topic."""
     change = AlterConfigsResource("topic", "orders", (AlterableConfig("min.insync.replicas", str(number)),))
     return IncrementalAlterConfigsRequest(1, (change,))
 
 
 @pytest.mark.parametrize("answers", [0, 1, 2])
 def test_a_session_that_ends_while_a_change_is_being_read_does_not_swallow_it(answers: int) -> None:
-    """The names of the notes, the notes and the configuration are read one after the other."""
+    """The names of the notifications, the notifications and the configuration are read one after the other."""
     rig = Watched.of("2.3")
     rig.run(1)
     lane = rig.control(3).errands.lane

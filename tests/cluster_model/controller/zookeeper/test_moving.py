@@ -1,4 +1,4 @@
-"""Reassignments, topics and configurations in ZooKeeper mode: what is asked, refused, cancelled and taken up again."""
+"""Reassignments, topics and configurations in ZooKeeper mode: requested, rejected, cancelled and resumed."""
 
 from typing import Any
 
@@ -70,7 +70,11 @@ def test_a_leader_that_stays_begins_an_epoch_as_the_move_begins_and_as_it_ends()
         "leader=1 leader_epoch=1 partition_epoch=1", "leader=1 leader_epoch=2 partition_epoch=3",
     ]  # fmt: skip
     state = rig.record("orders-0")
-    assert (state.replicas, state.isr, state.leader_epoch) == ((1, 4), (1, 4), 4)  # one more for each that left the ISR
+    assert (state.replicas, state.isr, state.leader_epoch) == (
+        (1, 4),
+        (1, 4),
+        4,
+    )  # one more for each replica that left the ISR
 
 
 def test_before_2_4_a_reassignment_can_neither_be_changed_nor_cancelled() -> None:
@@ -163,7 +167,7 @@ def test_a_new_topic_is_spread_and_has_only_live_replicas_in_sync() -> None:
     made = CreatableTopic("new", assignment=((4, 2), (1, 3)))
     assert error(rig, CreateTopicsRequest(1, (made, CreatableTopic("spread", 6, 2)))) is KafkaError.NONE
     rig.run(1)
-    # The controller has not noticed yet: to it broker 4 lives.
+    # The controller has not noticed yet: broker 4 is alive to it.
     assert rig.record("new-0").leader == 4
     assert sorted({broker for n in range(6) for broker in rig.record(f"spread-{n}").replicas}) == [1, 2, 3, 4]
     rig.run(20)
@@ -172,7 +176,7 @@ def test_a_new_topic_is_spread_and_has_only_live_replicas_in_sync() -> None:
     assert error(rig, late) is KafkaError.REQUEST_TIMED_OUT
     rig.run(1)
     assert (rig.record("late-0").leader, rig.record("late-0").isr) == (2, (2, 1))
-    assert "late-1" not in rig.cluster.committed.records  # nobody to lead it: still new
+    assert "late-1" not in rig.cluster.committed.records  # no eligible leader: still new
     rig.cluster.restart(4)
     rig.run(5)
     assert rig.record("late-1").leader == 4

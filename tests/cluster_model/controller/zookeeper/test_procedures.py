@@ -1,4 +1,4 @@
-"""What matters in the procedures of a ZooKeeper-mode controller, told apart by version."""
+"""Essential results of the procedures of a ZooKeeper-mode controller, by version."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ def test_a_bounce_between_two_looks_is_seen_since_2_2(kafka: str, seen: bool) ->
     rig = STORIES["bounce"][0](kafka)
     assert (rig.record("orders-0").leader_epoch == 1) is seen
     assert rig.plane.is_live(3)
-    # Unseen, nobody tells the new process anything.
+    # Undetected, the new process gets no requests.
     assert bool(rig.cluster.brokers[3].states) is seen
 
 
@@ -204,12 +204,12 @@ def test_what_is_sent_to_a_paused_broker_comes_in_order_and_one_at_a_time() -> N
     kinds = [text.split()[0] for text in to_three]
     assert kinds[:4] == ["LeaderAndIsr", "UpdateMetadata", "LeaderAndIsr", "UpdateMetadata"]
     times = [float(line.split()[0]) for line in rig.lines[before:] if " 1 > 3 " in line]
-    # The first was delivered during the pause; each other one waits for the answer to the one before.
+    # The first was delivered during the pause; each other one waits for the response to the previous one.
     assert all(later - earlier >= 2 for earlier, later in pairwise(times[1:]))
 
 
 def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None:
-    """KAFKA-2729: the leader's version is not that of ZooKeeper, and nobody tells it."""
+    """KAFKA-2729: the leader's version is not that of ZooKeeper, and the leader is not notified."""
     rig = Watched.of(
         "2.3", placement=ONE, config={"replica.lag.time.max.ms": 2_000, "auto.leader.rebalance.enable": False}
     )
@@ -229,7 +229,7 @@ def test_a_failed_conditional_write_is_repeated_until_a_decision_comes() -> None
     assert rig.record("orders-0").isr == (1, 2, 3) == leadership.isr
     assert leadership.pending is None
     tries = rig.control(1).writer.lane._serial
-    assert tries >= 4  # each of at least two attempts, and the look at what stands there instead
+    assert tries >= 4  # at least two attempts, each with a read of the current node
     rig.cluster.resume(3)
     rig.run(1)
     rig.cluster.shutdown(2)
@@ -246,7 +246,7 @@ def isr_told(rig: Watched, broker: int) -> tuple[int, ...]:
 
 @pytest.mark.parametrize(("kafka", "told_s"), [("0.8.2", 0), ("0.9", 5), ("2.6", 5), ("2.7", 0)])
 def test_how_late_others_hear_of_an_isr_change(kafka: str, told_s: int) -> None:
-    """0.8.2 tells nobody; 0.9 to 2.6 after 5 to 7.5 s of quiet; since 2.7 it goes through the controller."""
+    """0.8.2 never propagates; 0.9 to 2.6 after 5 to 7.5 s of quiet; since 2.7 it goes through the controller."""
     config = {"replica.lag.time.max.ms": 2_000, "zookeeper.session.timeout.ms": 20_000}
     rig = Watched.of(kafka, placement=ONE, config=config)
     rig.run(1)
@@ -267,7 +267,7 @@ def test_how_late_others_hear_of_an_isr_change(kafka: str, told_s: int) -> None:
 
 
 def test_a_proposal_goes_to_the_next_controller() -> None:
-    """AlterPartition: the controller dies with the proposal unanswered; the leader asks on, and asks the new one."""
+    """AlterPartition: the controller dies with the proposal unanswered; the leader retries at the new one."""
     config = {"replica.lag.time.max.ms": 2_000, "zookeeper.session.timeout.ms": 20_000}
     rig = Watched.of("2.8", placement=((2, 3, 4),), brokers=4, config=config)
     rig.run(1)
@@ -303,7 +303,7 @@ def test_leaderships_go_back_by_themselves_only_above_ten_percent(returned: int,
 @pytest.mark.slow
 @pytest.mark.parametrize("kafka", ["1.0", "2.3", "2.8"])
 def test_without_a_quorum_leaders_serve_on_and_nothing_is_decided(kafka: str) -> None:
-    """Elections freeze, and ISR changes too, whoever makes them."""
+    """No elections and no ISR changes, by any broker."""
     config = {"replica.lag.time.max.ms": 2_000}
     producers = (ProducerSpec("p", "orders", 100_000, 1, config={"acks": "all"}),)
     rig = Watched.of(kafka, config=config, producers=producers, placement=((1, 2, 3), (3, 1, 2)))
@@ -339,7 +339,7 @@ def test_views_show_servers_the_controller_and_a_zombie() -> None:
 
 
 def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> None:
-    """KIP-903 is of KRaft: in ZooKeeper mode the epoch in a fetch is not looked at."""
+    """KIP-903 is of KRaft: in ZooKeeper mode the epoch in a fetch is not checked."""
     rig = Watched.of("3.9", placement=ONE)
     leadership = rig.cluster.brokers[1].replicas["orders-0"].leadership
     assert leadership is not None
@@ -350,7 +350,7 @@ def test_a_leader_takes_any_live_broker_into_the_isr_whatever_its_epoch() -> Non
 
 @pytest.mark.parametrize("kafka", ["1.0", "2.8"])
 def test_deleting_the_controllers_node_moves_the_controller(kafka: str) -> None:
-    """What administrators do by hand: the old controller resigns, whoever is first is the next one."""
+    """A manual operation of administrators: the old controller resigns, and the first broker to notice is the next."""
     rig = Watched.of(kafka)
     rig.run(1)
     rig.control(3).session.ask(kafka_zk_client.delete("/controller"), ("errands", -1))
@@ -377,7 +377,7 @@ def test_a_controller_of_the_past_cannot_write_since_2_1(kafka: str, writes: boo
 
 
 def test_a_process_that_starts_does_not_listen_before_it_has_registered() -> None:
-    """Up to 2.1 nothing tells requests for the process before it from its own; its socket is not open yet."""
+    """Up to 2.1 requests for its former process are indistinguishable from its own; its socket is not open yet."""
     rig = Watched.of("2.1", brokers=4, placement=((2, 3, 1), (3, 2, 1)))
     rig.run(1)
     rig.cluster.crash(3)

@@ -1,4 +1,4 @@
-"""What a broker of a ZooKeeper-mode cluster makes of the end of its session, and of the next one."""
+"""A broker's handling of the end of its ZooKeeper session, and of the next one."""
 
 import pytest
 
@@ -12,7 +12,7 @@ from tests.cluster_model.controller.zookeeper.rigs import Watched
 
 
 def expire(rig: Watched, broker: int) -> None:
-    """End a broker's session, and have it told before anything else is."""
+    """End a broker's session, and have it notified before any other event."""
     assert rig.plane.service.expire_session(broker)
     client = rig.control(broker).session.client
     client.receive(client.server, ConnectResponse(client._attempt, 0, 0, 0))
@@ -31,7 +31,7 @@ def test_a_broker_about_to_stop_asks_the_next_session_who_the_controller_is(kafk
 
 
 def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins() -> None:
-    """Nobody will ever answer it: an errand, or the write of an ISR, would hold up all that come after it."""
+    """It is never answered: a task, or the write of an ISR, would block all later ones."""
     rig = Watched.of("2.3", placement=((3, 1, 2),), brokers=4)
     rig.run(1)
     control = rig.control(3)
@@ -56,7 +56,7 @@ def test_what_was_asked_between_two_sessions_is_abandoned_when_the_next_begins()
 
 
 def test_what_was_asked_in_a_session_is_abandoned_with_it() -> None:
-    """The write may have been done all the same; the broker cannot know, and takes it for failed."""
+    """The write may have been done; the broker cannot know, and considers it failed."""
     rig = Watched.of("2.3", placement=((3, 1, 2),), brokers=4)
     rig.run(1)
     control = rig.control(3)

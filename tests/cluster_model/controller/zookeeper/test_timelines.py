@@ -1,6 +1,6 @@
-"""Golden timelines: which messages each procedure of a ZooKeeper-mode controller takes, in which order and epochs.
+"""Golden timelines: messages of each procedure of a ZooKeeper-mode controller, with their order and epochs.
 
-``make goldens`` writes them as the program is now; what matters in each is asserted in test_procedures.
+``make goldens`` renews them; the essential results of each are asserted in test_procedures.
 """
 
 from pathlib import Path

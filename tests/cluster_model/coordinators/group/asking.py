@@ -1,4 +1,4 @@
-"""Requests to a coordinator, and their answers in short."""
+"""Requests to a coordinator, and short forms of their responses."""
 
 from typing import Any
 
@@ -14,13 +14,13 @@ from tests.cluster_model.coordinators.group.members import MS, SECOND, Member, T
 from tests.cluster_model.coordinators.group.tables import RANGE
 
 OWNER = 2
-"""Broker of the group ``g`` while nothing has happened: partition 1 of 3 is its."""
+"""Coordinator of the group ``g`` without faults: the leader of partition 1 of 3."""
 MINUTE = 60 * SECOND
 ERROR = KafkaError
 
 
 def commit(offset: int = 5, *, group: str = "g", partition: str = "orders-0", metadata: str = "", **more: Any) -> Any:
-    """From outside of the group's membership, unless told otherwise."""
+    """A commit, from outside of the group unless given a member."""
     offsets = (CommittedOffset(partition, offset, -1, metadata),)
     return OffsetCommitRequest(0, group, more.pop("generation", NO_GENERATION), more.pop("member", ""), offsets, **more)
 
@@ -48,7 +48,7 @@ def started(kafka: str = "3.9", **more: Any) -> Talk:
 
 
 def with_member(talk: Talk, **more: str) -> Member:
-    """A stable group of one."""
+    """A stable group with one member."""
     member = talk.member("a", **more)
     talk.run(4)
     assert member.assignment is not None
@@ -56,7 +56,7 @@ def with_member(talk: Talk, **more: str) -> Member:
 
 
 def read_until_loading(talk: Talk, broker: int) -> Any:
-    """Go on until a broker has begun to read a partition; returns its registry."""
+    """Run until a broker has started to read a partition; return its registry."""
     registry = talk.cluster.coordinators[broker].registry
     for _ in range(60_000):
         if registry.loading:

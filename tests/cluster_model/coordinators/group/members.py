@@ -1,4 +1,4 @@
-"""A cluster with groups in it: members that follow the protocol by the book, and the text of what passes."""
+"""A cluster with groups: members that follow the protocol strictly, and a record of their messages."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ _REJOIN = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION, Kafk
 
 
 class Hand:
-    """A client that asks what it is told to ask, and notes the answers by number."""
+    """A client that sends the requests of a test, and records the responses by number."""
 
     def __init__(self, port: NodeContext) -> None:
         self.port = port
@@ -46,7 +46,7 @@ class Hand:
         self._number = 0
 
     def ask(self, broker: int, request: Any) -> None:
-        """Send a request, numbered."""
+        """Send a numbered request."""
         self._number += 1
         self.port.send(broker, request._replace(correlation=self._number))
 
@@ -57,11 +57,11 @@ class Hand:
         raise AssertionError(timer)
 
     def on_disconnect(self, peer: int) -> None:
-        """Nothing to lose."""
+        """Does nothing on a broken connection."""
 
 
 class Member(Hand):
-    """Finds its coordinator, joins, syncs, sends heartbeats every 3 s, and joins again when told to.
+    """Member that finds its coordinator, joins, syncs, sends heartbeats every 3 s, and rejoins on request.
 
     The leader gives the topic's partitions out in turn. Whatever breaks, it looks for its coordinator after 100 ms.
     """
@@ -81,7 +81,7 @@ class Member(Hand):
         self._finding = -1
 
     def begin(self) -> None:
-        """Look for the coordinator, at another broker each time."""
+        """Look up the coordinator, at another broker each time."""
         self._asked += 1
         self._finding = 1 + self._asked % 3
         self.ask(self._finding, FindCoordinatorRequest(0, self.group))
@@ -158,7 +158,7 @@ class Member(Hand):
                 self.member_id = ""
             self.join()
         elif error == KafkaError.FENCED_INSTANCE_ID:
-            self.stopped = True  # For good, as a consumer does.
+            self.stopped = True  # permanently, as a consumer does
         return not error
 
     def commit(self, partition: str, offset: int) -> None:
@@ -170,10 +170,10 @@ class Member(Hand):
 
 
 class Talk:
-    """A cluster of three brokers with ``__consumer_offsets`` of three partitions, and what is said about groups."""
+    """A cluster of three brokers with ``__consumer_offsets`` of three partitions, and the messages about groups."""
 
     placement: tuple[tuple[int, ...], ...] = ((1, 2, 3), (2, 3, 1))
-    """Of the topic ``orders``."""
+    """Partitions of the topic ``orders``."""
 
     def __init__(
         self,
@@ -200,7 +200,7 @@ class Talk:
         self.lines: list[tuple[int, str]] = []
         self._nodes: dict[str, Member] = {}
         self._last: dict[str, str] = {}
-        """What each was last told or asked: who repeats it word by word is not written down again."""
+        """Last message to or from each node: an identical repetition is not recorded again."""
         self.hand = Hand(NodeContext(self.cluster.network, FIRST - 1))
         self._add(FIRST - 1, "admin", self.hand)
         for number in self.cluster.brokers:
@@ -225,7 +225,7 @@ class Talk:
         return watched
 
     def member(self, name: str, *, group: str = "g", instance: str = "") -> Member:
-        """A new member, which begins at once."""
+        """Start a new member."""
         node = FIRST + len(self._nodes)
         found = Member(NodeContext(self.cluster.network, node), name, group, instance=instance)
         self._nodes[name] = found
@@ -234,22 +234,22 @@ class Talk:
         return found
 
     def run(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
 
     def ask(self, broker: int, request: Any, seconds: float = 0.1) -> Any:
-        """A request, and the answer if it comes in time."""
+        """Send a request, and return the response if it arrives in time."""
         before = len(self.hand.got)
         self.hand.ask(broker, request)
         self.run(seconds)
         return self.hand.got[-1] if len(self.hand.got) > before else None
 
     def note(self, text: str) -> None:
-        """Something that the conversation does not show."""
+        """Add a remark that the messages do not show."""
         self.lines.append((self.cluster.now_us, f"  ({text})"))
 
     def text(self) -> str:
-        """The conversation."""
+        """Return the recorded messages as text."""
         return "".join(f"{at // SECOND:3}.{at % SECOND:06}  {line}\n" for at, line in self.lines)
 
 
@@ -258,12 +258,12 @@ def _named(error: int) -> str:
 
 
 def _of(member_id: str) -> str:
-    """A member id with the first block of its UUID only."""
+    """Shorten a member id to the first block of its UUID."""
     return "-".join(member_id.split("-")[:-4])
 
 
 def _heartbeat(message: ConsumerGroupHeartbeatRequest) -> str:
-    """A heartbeat that says anything."""
+    """Format a heartbeat that carries any change."""
     words = [
         message.topics is not None and f"reads {message.topics}",
         message.pattern is not None and f"reads all of {message.pattern!r}",
@@ -277,7 +277,7 @@ def _heartbeat(message: ConsumerGroupHeartbeatRequest) -> str:
 
 
 def said(message: Any) -> str:
-    """A message about groups in a few words, empty for any other; heartbeats that say nothing are left out."""
+    """Format a message about groups, empty for any other one; heartbeats without changes are left out."""
     kind = type(message).__name__
     if isinstance(message, FindCoordinatorResponse):
         return f"{kind} {_named(message.error)} {message.node_id}"

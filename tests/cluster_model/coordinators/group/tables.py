@@ -1,4 +1,4 @@
-"""A group without a broker: requests go straight to the rules, and what they want done is done here by hand."""
+"""A group without a broker: requests go straight to the rules, and their effects are executed here."""
 
 from collections.abc import Callable
 from typing import Any
@@ -42,7 +42,7 @@ RANGE = protocols("range")
 
 
 class Table:
-    """One group, and everything that it answered, by the number of the request."""
+    """One group, and its responses by the number of the request."""
 
     def __init__(self, kafka: str = "3.9", *, holds: bool = False, **config: ConfigValue) -> None:
         """``holds``: writes wait for :meth:`wrote`."""
@@ -60,7 +60,7 @@ class Table:
 
     @property
     def state(self) -> GroupState:
-        """The group's."""
+        """State of the group."""
         return self.group.state
 
     def _uuid(self) -> str:
@@ -84,12 +84,12 @@ class Table:
         return result
 
     def wrote(self, error: KafkaError = KafkaError.NONE) -> None:
-        """The oldest write is over."""
+        """Complete the oldest write."""
         purpose = self.writing.pop(0)
         self._do(lambda: self.members.rebalancing.stored(self.group, self.now, purpose, error))
 
     def run(self, duration: int) -> None:
-        """Time passes, and every deadline is kept to the microsecond."""
+        """Let time pass, with every deadline exact to the microsecond."""
         end = self.now + duration
         while 0 <= self.group.wakes <= end:
             self.now, self.group.wakes = max(self.now, self.group.wakes), -1
@@ -108,7 +108,7 @@ class Table:
         rebalance: int = REBALANCE,
         version: int = 9,
     ) -> int:
-        """JoinGroup; returns the request's number."""
+        """Send JoinGroup; return the request's number."""
         self._number += 1
         request = JoinGroupRequest(
             self._number, "billing", client, member_id, session, rebalance, offers, instance, kind, version
@@ -117,20 +117,20 @@ class Table:
         return self._number
 
     def joined(self, number: int) -> JoinGroupResponse:
-        """What a join was answered."""
+        """Return the response to a join."""
         answer = self.answers[number]
         assert isinstance(answer, JoinGroupResponse)
         return answer
 
     def enter(self, client: str = "app", *, offers: tuple[MemberProtocol, ...] = RANGE, **more: Any) -> tuple[str, int]:
-        """A new member in two steps; returns its id and the number of its second request."""
+        """Add a new member in two steps; return its id and the number of its second request."""
         member_id = self.joined(self.join(client=client, offers=offers, **more)).member_id
         return member_id, self.join(member_id, client=client, offers=offers, **more)
 
     def sync(
         self, member_id: str, generation: int = 0, *, gives: dict[str, Assignment] | None = None, **more: str
     ) -> int:
-        """SyncGroup, of the current generation unless another is given; returns the request's number."""
+        """Send SyncGroup, of the current generation unless another is given; return the request's number."""
         self._number += 1
         request = SyncGroupRequest(
             self._number, "billing", generation or self.group.generation, member_id, tuple((gives or {}).items()),
@@ -140,25 +140,25 @@ class Table:
         return self._number
 
     def synced(self, number: int) -> SyncGroupResponse:
-        """What a sync was answered."""
+        """Return the response to a sync."""
         answer = self.answers[number]
         assert isinstance(answer, SyncGroupResponse)
         return answer
 
     def beat(self, member_id: str, generation: int = 0, instance: str = "") -> KafkaError:
-        """Heartbeat."""
+        """Send Heartbeat, and return its error."""
         request = HeartbeatRequest(0, "billing", generation or self.group.generation, member_id, instance)
         error: KafkaError = self._do(lambda: self.members.heartbeat(self.group, self.now, request))
         return error
 
     def leave(self, member_id: str, instance: str = "") -> KafkaError:
-        """LeaveGroup of one."""
+        """Send LeaveGroup of one member."""
         leaving = LeavingMember(member_id, instance)
         error: KafkaError = self._do(lambda: self.members.leave(self.group, self.now, leaving))
         return error
 
     def settled(self, count: int, **more: Any) -> list[str]:
-        """A stable group of so many members, the leader first."""
+        """Form a stable group of so many members, the leader first."""
         entered = [self.enter(f"app{index}", **more) for index in range(count)]
         self.run(10 * SECOND)
         ids = [member_id for member_id, _number in entered]

@@ -1,4 +1,4 @@
-"""What a broker has made when it is asked for a coordinator and lacks the topic: the request, and whole clusters."""
+"""Creation of a missing topic by a broker that is asked for a coordinator: the request, and whole clusters."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +43,7 @@ PLANES = [
 
 
 class Rig:
-    """One broker's maker; what it sends is kept."""
+    """Topic creation of one broker, with the requests that it sends."""
 
     def __init__(self, kafka: str = "3.9", live: int = 3) -> None:
         self.now = 0
@@ -64,7 +64,7 @@ class Rig:
         self.sent.append((target, request))
 
     def look(self, topic: str = OFFSETS) -> int:
-        """How many requests have gone out since the beginning."""
+        """Return the number of requests sent since the start."""
         self.maker.look(topic)
         return len(self.sent)
 
@@ -117,7 +117,7 @@ def test_a_request_that_is_lost_is_made_again() -> None:
     assert rig.look() == 2
     rig.now = 30 * SECOND
     assert rig.look() == 3
-    rig.answer(2)  # Too late to be the answer to the third.
+    rig.answer(2)  # too late to be the response to the third
     assert rig.look() == 3
     rig.maker.stopped()
     assert rig.look() == 4
@@ -128,7 +128,7 @@ def test_nothing_is_asked_for_in_vain() -> None:
     rig.controller = NOBODY
     assert rig.look() == 0
     rig.controller = 2
-    rig.states[f"{OFFSETS}-3"] = None  # The rest is about to be heard of.
+    rig.states[f"{OFFSETS}-3"] = None  # the rest is about to arrive
     assert rig.look() == 0
     assert rig.look(TRANSACTIONS) == 1
     assert Rig("0.10.2").look(TRANSACTIONS) == 0
@@ -148,7 +148,7 @@ def test_what_is_under_way_is_saved() -> None:
 
 
 def build(kafka: str, mode: str, brokers: int = 3, *, clients: bool = True, transactional: bool = True) -> Cluster:
-    """With a group and a producer, a ``transactional`` one where there are such; or without ``clients``."""
+    """A cluster with a group and a producer, ``transactional`` where supported; or without ``clients``."""
     transactional = transactional and clients and Profile.of(kafka, mode).transactions
     ids: dict[str, ConfigValue] = {"transactional.id": "tx"} if transactional else {}
     members: dict[str, ConfigValue] = {"auto.offset.reset": "earliest"}
@@ -167,7 +167,7 @@ def test_a_coordinator_tells_what_becomes_of_the_request(kafka: str, mode: str) 
     coordinator = cluster.coordinators[2]
 
     def asked() -> int:
-        """How many topics are being asked for."""
+        """Return the number of topics being requested."""
         under_way, _correlation = coordinator.save()[-1]
         return len(under_way)
 
@@ -190,13 +190,13 @@ def test_a_coordinator_tells_what_becomes_of_the_request(kafka: str, mode: str) 
 
 
 def replicas(cluster: Cluster, topic: str) -> list[int]:
-    """How many each partition of a topic has."""
+    """Return the replica count of each partition of a topic."""
     found = cluster.committed.records.items()
     return [len(record.state.replicas) for name, record in found if name.rpartition("-")[0] == topic]
 
 
 def operation(cluster: Cluster, name: str, seconds: int = 65, **params: Any) -> tuple[str, str]:
-    """Error and detail of an operation that is begun now."""
+    """Return error and detail of an operation started now."""
     number = FaultBoard(cluster).admin(Action("admin", name, "", params))
     cluster.run(cluster.now_us + seconds * SECOND)
     events: list[Event] = cluster.drain()
@@ -207,7 +207,7 @@ def operation(cluster: Cluster, name: str, seconds: int = 65, **params: Any) -> 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), PLANES)
 def test_clients_work_on_after_their_topics_were_deleted(kafka: str, mode: str) -> None:
-    # A producer whose transactional id is forgotten can go on since 2.5 (KIP-360).
+    # A producer whose transactional id was removed can continue since 2.5 (KIP-360).
     cluster = build(kafka, mode, transactional=Profile.of(kafka, mode).number >= (2, 5, 0))
     cluster.run(6 * SECOND)
     before = sum(consumer.read for consumer in cluster.consumers.values())
@@ -248,7 +248,7 @@ def test_clients_have_the_topics_made_that_a_cluster_was_formed_without(
 def test_an_operation_on_a_group_makes_the_topic_where_there_are_no_groups(kafka: str, mode: str) -> None:
     cluster = build(kafka, mode, clients=False)
     assert operation(cluster, "list_groups", 2)[0] == ""
-    assert replicas(cluster, OFFSETS) == []  # Nobody was looked for.
+    assert replicas(cluster, OFFSETS) == []  # no coordinator was looked up
     assert operation(cluster, "describe_group", 10, group="late")[0] == "GROUP_ID_NOT_FOUND"
     assert replicas(cluster, OFFSETS) == [3] * 4
     assert replicas(cluster, TRANSACTIONS) == []
@@ -270,7 +270,7 @@ def test_an_operation_on_a_group_makes_the_topic_where_there_are_no_groups(kafka
     [("0.10.2", "zookeeper", [2] * 4), ("0.11", "zookeeper", []), ("3.9", "zookeeper", []), ("3.9", "kraft", [3] * 4)],
 )
 def test_with_too_few_live_brokers_it_waits_for_more(kafka: str, mode: str, meanwhile: list[int]) -> None:
-    """Up to 0.10.2 those that live are enough; in KRaft mode those that are registered count."""
+    """Up to 0.10.2 live brokers are enough; in KRaft mode registered brokers count."""
     cluster = build(kafka, mode, clients=False)
     cluster.crash(3)
     cluster.run(50 * SECOND)
@@ -294,7 +294,7 @@ def test_a_cluster_that_is_too_small_never_gets_it(kafka: str, mode: str) -> Non
 
 @pytest.mark.parametrize(("kafka", "mode"), [("2.7", "zookeeper"), ("3.9", "kraft")])
 def test_a_topic_comes_back_with_as_many_partitions_as_coordinators_count(kafka: str, mode: str) -> None:
-    """They know for good how many there are, the spec's own number included."""
+    """Coordinators know the number permanently, including the spec's own."""
     spec = ClusterSpec(
         kafka, mode, tuple(BrokerSpec(each) for each in (1, 2, 3)),
         (TopicSpec("orders", 2, 1), TopicSpec(OFFSETS, 7, 3)),

@@ -1,4 +1,4 @@
-"""What members and coordinators say to each other, as files: after a deliberate change ``make goldens``.
+"""Messages between members and coordinators, as files: after a deliberate change ``make goldens``.
 
 Sources: KIP-134 (initial delay), KIP-345 (static members), KIP-394 (member ids), ``GroupCoordinator``.
 """
@@ -18,7 +18,7 @@ FILES = Path(__file__).parent / "conversations"
 
 
 def join_and_rebalance(kafka: str) -> Talk:
-    """Two begin together, a third comes later and leaves again, and one falls silent."""
+    """Two members start together, a third joins later and leaves again, and one falls silent."""
     talk = Talk(kafka)
     talk.run(2)
     talk.member("a")
@@ -39,7 +39,7 @@ def join_and_rebalance(kafka: str) -> Talk:
 
 
 def coordinator_crash(kafka: str) -> Talk:
-    """The members look for the new coordinator, which has read the group: it goes on as it was, no rebalance."""
+    """The members look up the new coordinator, which has read the group: it continues without a rebalance."""
     talk = Talk(kafka)
     talk.run(2)
     first = talk.member("a")
@@ -50,7 +50,7 @@ def coordinator_crash(kafka: str) -> Talk:
     talk.note("the coordinator dies")
     talk.cluster.crash(first.coordinator)
     talk.run(20)
-    talk.note("it is back, and later leads again")
+    talk.note("it restarts, and later leads again")
     talk.cluster.restart(2)
     talk.run(8)
     talk.cluster.elect_leaders("__consumer_offsets-1", unclean=False)
@@ -63,7 +63,7 @@ def coordinator_crash(kafka: str) -> Talk:
 
 
 def rebalance_lost(kafka: str) -> Talk:
-    """The coordinator dies with a rebalance under way: the new one knows the generation before, and no newcomer."""
+    """The coordinator dies during a rebalance: the new one knows the previous generation, without the new member."""
     talk = Talk(kafka)
     talk.run(2)
     first = talk.member("a")
@@ -78,7 +78,7 @@ def rebalance_lost(kafka: str) -> Talk:
 
 
 def static_restart(kafka: str) -> Talk:
-    """A static member's process is back before its session is over: its place is kept, its former self fenced."""
+    """A static member restarts before its session ends: it keeps its assignment, its former process is fenced."""
     talk = Talk(kafka)
     talk.run(2)
     old = talk.member("a", instance="pod-0")
@@ -93,7 +93,7 @@ def static_restart(kafka: str) -> Talk:
 
 
 def too_few_in_sync(kafka: str) -> Talk:
-    """Without enough replicas of its topic a coordinator can neither take commits nor finish a rebalance."""
+    """Without enough replicas of its topic a coordinator can neither accept commits nor finish a rebalance."""
     talk = Talk(kafka, offsets={"min.insync.replicas": 3})
     talk.run(2)
     first = talk.member("a")

@@ -1,4 +1,4 @@
-"""A coordinator in its broker: whose groups it takes, what it answers about members and offsets."""
+"""A coordinator in its broker: its groups, and its responses about members and offsets."""
 
 import re
 from typing import Any
@@ -51,7 +51,7 @@ def test_a_broker_that_has_not_heard_names_the_old_leader() -> None:
     talk.run(20)
     assert talk.ask(1, FindCoordinatorRequest(0, "g")).node_id == 3
     assert talk.ask(OWNER, FindCoordinatorRequest(0, "g")).node_id == OWNER
-    # It takes itself for the coordinator, but nothing that it writes is replicated.
+    # It considers itself the coordinator, but none of its writes is replicated.
     assert errors(talk.ask(OWNER, commit(), 6)) == [ERROR.REQUEST_TIMED_OUT]
 
 
@@ -91,7 +91,7 @@ def test_another_broker_is_not_the_coordinator(request_: Any) -> None:
 )
 def test_a_group_without_a_name_may_only_keep_offsets(request_: Any, error: KafkaError) -> None:
     talk = started()
-    assert talk.ask(1, request_).error == error  # Partition 0 is broker 1's.
+    assert talk.ask(1, request_).error == error  # partition 0 is led by broker 1
 
 
 def test_members_of_a_group_that_nobody_knows() -> None:

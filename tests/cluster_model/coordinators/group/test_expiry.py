@@ -1,4 +1,4 @@
-"""Which committed offsets go by themselves: a table by the group's state (KIP-211), and what is under way meanwhile."""
+"""Expiry of committed offsets: a table by the group's state (KIP-211), and commits in progress at that time."""
 
 import pytest
 
@@ -19,7 +19,7 @@ def committed_at(at: int, expires: int = -1) -> OffsetAndMetadata:
 def group(
     state: GroupState, protocol_type: str = CONSUMER_PROTOCOL, *, since: int = 0, topics: tuple[str, ...] | None = ()
 ) -> GroupMetadata:
-    """One that has committed long ago and lately, for a topic that members subscribe to and for another."""
+    """A group with an old and a recent commit, for a subscribed topic and for another one."""
     found = GroupMetadata("g", 1, since)
     found.state, found.protocol_type, found.topics = state, protocol_type, topics
     for index, (name, at) in enumerate((("in-0", OLD), ("in-1", NEW), ("out-0", OLD), ("out-1", NEW))):
@@ -33,8 +33,8 @@ AGED = ["in-0", "out-0"]
 TABLE: list[tuple[str, GroupMetadata, list[str]]] = [
     ("empty for long enough: all, however new", group(GroupState.EMPTY, since=50), EVERYTHING),
     ("empty for less", group(GroupState.EMPTY, since=51), []),
-    ("empty, and nobody wrote since when: by the commit", group(GroupState.EMPTY, since=-1), AGED),
-    ("stable: what nobody subscribes to, by the commit", group(GroupState.STABLE, topics=("in",)), ["out-0"]),
+    ("empty since an unknown time: by the commit", group(GroupState.EMPTY, since=-1), AGED),
+    ("stable: topics without a subscriber, by the commit", group(GroupState.STABLE, topics=("in",)), ["out-0"]),
     ("stable, subscriptions unknown", group(GroupState.STABLE, topics=None), []),
     ("stable, not a consumers' group", group(GroupState.STABLE, "connect", topics=("in",)), []),
     ("rebalancing", group(GroupState.PREPARING, topics=("in",)), []),

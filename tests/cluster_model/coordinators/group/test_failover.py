@@ -1,4 +1,4 @@
-"""A coordinator that is one no more, and one that has become one; determinism and keyframes."""
+"""A former coordinator and a new one; determinism and snapshots."""
 
 import pytest
 
@@ -70,7 +70,7 @@ def test_a_new_coordinator_knows_members_assignments_and_offsets() -> None:
     assert after.members[member.member_id].assignment == before.members[member.member_id].assignment
     assert after.offsets.committed == before.offsets.committed
     assert after.topics == ("orders",)
-    # Its session is a fresh one.
+    # Its session has restarted.
     talk.run(9)
     assert list(after.members) == [member.member_id]
     talk.run(2)
@@ -206,7 +206,7 @@ def test_the_same_twice() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("at", [2.0055, 3, 6.0, 7.9, 8.0075, 8.0095, 8.5])
 def test_a_keyframe_at_any_moment_comes_back_exactly(at: float) -> None:
-    """The members are outside of the keyframe, so they fall silent before it: what is left is the brokers' own."""
+    """The members are not in the snapshot, so they are silent before it: only the brokers' state is left."""
     talk = Talk(config={"group.initial.rebalance.delay.ms": 6_000})
     talk.run(2)
     first, second = talk.member("a"), talk.member("b", instance="pod")

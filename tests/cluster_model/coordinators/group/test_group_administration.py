@@ -1,4 +1,4 @@
-"""What administrators may do with groups, and what goes by itself: KIP-211, KIP-229, KIP-496."""
+"""Administration of groups, and automatic expiry: KIP-211, KIP-229, KIP-496."""
 
 import pytest
 
@@ -62,7 +62,7 @@ def test_only_a_group_without_members_is_deleted() -> None:
     assert talk.ask(OWNER, DeleteGroupsRequest(0, ("g",))).groups == (("g", ERROR.NONE),)
     assert talk.ask(OWNER, DeleteGroupsRequest(0, ("g",))).groups == (("g", ERROR.GROUP_ID_NOT_FOUND),)
     assert offsets(talk.ask(OWNER, fetch())) == {}
-    # Neither does a new coordinator find anything.
+    # A new coordinator does not find it either.
     talk.cluster.crash(OWNER)
     registry = read_until_loading(talk, 3)
     talk.run(0.05)
@@ -92,7 +92,7 @@ def test_offsets_of_an_empty_group_expire_with_the_time_since_it_became_empty() 
     member = with_member(talk)
     member.commit("orders-0", 5)
     talk.run(150)
-    assert offsets(talk.ask(OWNER, fetch())) == {"orders-0": 5}  # a subscribed topic's
+    assert offsets(talk.ask(OWNER, fetch())) == {"orders-0": 5}  # of a subscribed topic
     member.stopped = True
     talk.run(100)
     assert offsets(talk.ask(OWNER, fetch())) == {"orders-0": 5}

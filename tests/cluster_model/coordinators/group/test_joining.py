@@ -1,4 +1,4 @@
-"""Joining a group: who is let in, when the phase is over, who leads (``GroupCoordinator``, KIP-134, KIP-394)."""
+"""Joining a group: accepted members, end of the phase, leader (``GroupCoordinator``, KIP-134, KIP-394)."""
 
 import pytest
 
@@ -67,7 +67,7 @@ def test_the_initial_delay_never_gets_longer_than_the_rebalance_timeout() -> Non
         table.run(SECOND)
         table.enter("late", rebalance=7 * SECOND)
         table.run(SECOND)
-    # 3 s, then 3 s more of the 4 left, then the 1 s that is left.
+    # 3 s, then 3 s more of the 4 left, then the remaining 1 s.
     assert table.now == 10 * SECOND
     assert first in table.answers
     again = Table()
@@ -282,7 +282,7 @@ def test_a_full_group_takes_no_more() -> None:
     assert table.state is GroupState.PREPARING
     member_id = table.joined(table.join()).member_id
     table.join(member_id)
-    # The last of the three to join again is the one who is turned away.
+    # The last of the three to rejoin is rejected.
     assert table.joined(table.join(two)).error == KafkaError.GROUP_MAX_SIZE_REACHED
     assert list(table.group.members) == [one, member_id]
 

@@ -1,4 +1,4 @@
-"""Offsets that are committed in a transaction (KIP-98, KIP-447): pending until its marker, and after a failover too."""
+"""Offsets committed in a transaction (KIP-98, KIP-447): pending until its marker, and also after a failover."""
 
 import pytest
 

@@ -1,11 +1,11 @@
-"""Groups under random crashes, pauses and cuts: what must hold whatever happens, and what must come right afterwards.
+"""Groups under random crashes, pauses and partitions: invariants at any time, and recovery afterwards.
 
 - In one generation of a group no partition is given to two members.
 - A commit that was acknowledged is there after any failover, or one that was asked for later.
 - Once everything is whole again, every member has an assignment of the same generation.
 
 A static member may come to its end without a fault of its own: when the coordinator that gave it its newest id died
-before it wrote that down, its successor takes it for somebody else.
+before it wrote that down, its successor does not know that id.
 """
 
 import random
@@ -26,7 +26,7 @@ GROUPS = ("g", "h")
 
 
 class Storm:
-    """A cluster with two groups, and somebody who breaks things by chance."""
+    """A cluster with two groups, and random faults."""
 
     def __init__(self, kafka: str, seed: int) -> None:
         self.dice = random.Random(seed)
@@ -46,7 +46,7 @@ class Storm:
         self.members.append(self.talk.member(f"m{index}", group=group, instance=instance))
 
     def step(self) -> None:
-        """Something happens, then some time passes."""
+        """Run one random action, then let some time pass."""
         cluster, dice = self.talk.cluster, self.dice
         broker = dice.choice((1, 2, 3))
         state = cluster.state_of(broker)
@@ -73,7 +73,7 @@ class Storm:
         self._look()
 
     def _commit(self) -> None:
-        """One member of each group commits, so that what it asks for later also stands later in the log."""
+        """Have one member of each group commit, so that a later request is also later in the log."""
         member = self.dice.choice(self.members[:2])
         if member.coordinator < 0 or member.assignment is None:
             return
@@ -93,7 +93,7 @@ class Storm:
                     cluster.mend(broker, other, 1)
 
     def _look(self) -> None:
-        """No two owners of a partition in one generation, whatever each member believes."""
+        """Check that no partition has two owners in one generation, in the members' own view."""
         for member in self.members:
             if member.assignment is None or not any(isinstance(each, SyncGroupResponse) for each in member.got):
                 continue
@@ -103,7 +103,7 @@ class Storm:
                 assert self.owners.setdefault(key, owner) == owner, key
 
     def acked(self, group: str) -> int:
-        """The newest commit that was acknowledged, counted as the members asked."""
+        """Newest acknowledged commit, in the order of the members' requests."""
         best = 0
         for member in self.members:
             if member.group == group:
@@ -135,5 +135,5 @@ def test_groups_survive_whatever_happens(kafka: str, seed: int) -> None:
         assert sorted(given) == (["orders-0", "orders-1"] if alive else [])
         answer = storm.talk.ask(leader, OffsetFetchRequest(0, group_id, ("orders-0",)))
         assert answer.error == 0
-        # Offsets count up as they are asked for, so an older one would be a lost commit.
+        # Offsets increase in the order of requests, so an older one would be a lost commit.
         assert answer.partitions[0].offset >= (storm.acked(group_id) or -1)

@@ -1,4 +1,4 @@
-"""Records of ``__consumer_offsets`` as text, and what a group's offsets do with commits."""
+"""Records of ``__consumer_offsets`` as text, and the effect of commits on a group's offsets."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion

@@ -1,4 +1,4 @@
-"""Every strategy of ``--reset-offsets`` as a table, and the tool's words."""
+"""Every strategy of ``--reset-offsets`` as a table, and the tool's messages."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -14,10 +14,10 @@ from cluster_model.coordinators.group.consumer_groups_tool import (
 P = "orders-1"
 NOTHING = PartitionOffsets(start=10, end=90)
 BEHIND = PartitionOffsets(5, 10, 90, 40)
-"""What is committed has been deleted."""
+"""The committed offset's records are deleted."""
 INSIDE = PartitionOffsets(50, 10, 90, 40)
 AHEAD = PartitionOffsets(120, 10, 90, -1)
-"""What is committed was truncated, and all records are older than what is asked for."""
+"""The committed offset's records are truncated, and all records are older than the requested time."""
 HOLLOW = PartitionOffsets(7, 30, 30, -1)
 """A log without records."""
 
@@ -29,7 +29,7 @@ TABLE: list[tuple[Strategy, int, PartitionOffsets, int, bool]] = [
     (S.TO_LATEST, 0, HOLLOW, 30, False),
     (S.TO_CURRENT, 0, INSIDE, 50, False),
     (S.TO_CURRENT, 0, NOTHING, 90, False),
-    (S.TO_CURRENT, 0, BEHIND, 5, False),  # Kept as it is, though there is no such record.
+    (S.TO_CURRENT, 0, BEHIND, 5, False),  # kept, though there is no such record
     (S.TO_CURRENT, 0, AHEAD, 120, False),
     (S.TO_CURRENT, 0, PartitionOffsets(0, 10, 90), 0, False),
     (S.TO_OFFSET, 40, INSIDE, 40, False),

@@ -123,7 +123,7 @@ def test_whoever_waits_for_its_assignment_need_not_send_heartbeats() -> None:
     for _ in range(2):
         table.run(SESSION // 2)
         table.beat(one)
-    assert set(table.group.members) == {one}  # Its session began anew with the answer to its sync.
+    assert set(table.group.members) == {one}  # its session restarted with the response to its sync
 
 
 @pytest.mark.parametrize("state", [GroupState.PREPARING, GroupState.COMPLETING, GroupState.STABLE])

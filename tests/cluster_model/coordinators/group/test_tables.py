@@ -1,4 +1,4 @@
-"""The tool's tables: columns, the order of rows, what is missing, what is negative."""
+"""Tables of the tool: columns, order of rows, missing and negative values."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion

@@ -1,4 +1,4 @@
-"""A cluster with a transaction coordinator in it, producers that say what they are told to say, and the text of it."""
+"""A cluster with a transaction coordinator, producers that send the requests of a test, and a record of messages."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -45,7 +45,7 @@ E = KafkaError
 
 
 class Script:
-    """A producer that does what a test tells it, one request at a time."""
+    """A producer that sends the requests of a test, one at a time."""
 
     def __init__(self, talk: "Talk", port: NodeContext, transactional_id: str, node: int) -> None:
         self._talk = talk
@@ -65,15 +65,15 @@ class Script:
         raise AssertionError(timer)
 
     def on_disconnect(self, peer: int) -> None:
-        """Nothing to lose."""
+        """Does nothing on a broken connection."""
 
     def send(self, broker: int, request: Any) -> None:
-        """A request, numbered, and no waiting."""
+        """Send a numbered request without waiting."""
         self._number += 1
         self.port.send(broker, request._replace(correlation=self._number))
 
     def ask(self, broker: int, request: Any, seconds: float = 0.2) -> Any:
-        """A request, and the answer if it comes in time."""
+        """Send a request, and return the response if it arrives in time."""
         self.send(broker, request)
         number = self._number
         end = self._talk.cluster.now_us + int(seconds * SECOND)
@@ -86,11 +86,11 @@ class Script:
 
     @property
     def coordinator(self) -> int:
-        """Who leads the id's partition."""
+        """Return the leader of the id's partition."""
         return self._talk.coordinator_of(self.id)
 
     def init(self, *, expected: bool = False, timeout_ms: int = 60_000, believes: bool = True) -> KafkaError:
-        """InitProducerId, with the id and epoch so far if ``expected``; the answer counts unless not ``believes``."""
+        """Send InitProducerId, with the current id and epoch if ``expected``; apply the response if ``believes``."""
         had = (self.producer_id, self.epoch) if expected else (-1, -1)
         answer = self.ask(self.coordinator, InitProducerIdRequest(0, self.id, timeout_ms * MS, *had))
         assert isinstance(answer, InitProducerIdResponse)
@@ -99,21 +99,21 @@ class Script:
         return KafkaError(answer.error)
 
     def add(self, *partitions: str) -> KafkaError:
-        """AddPartitionsToTxn."""
+        """Send AddPartitionsToTxn, and return the response."""
         request = AddPartitionsToTxnRequest(0, self.id, self.producer_id, self.epoch, partitions)
         answer = self.ask(self.coordinator, request)
         assert isinstance(answer, AddPartitionsToTxnResponse)
         return KafkaError(answer.error)
 
     def add_offsets(self, group: str) -> KafkaError:
-        """AddOffsetsToTxn."""
+        """Send AddOffsetsToTxn, and return the response."""
         request = AddOffsetsToTxnRequest(0, self.id, self.producer_id, self.epoch, group)
         answer = self.ask(self.coordinator, request)
         assert isinstance(answer, AddOffsetsToTxnResponse)
         return KafkaError(answer.error)
 
     def batch(self, partition: str, records: int = 1, version: int = 9) -> ProduceRequest:
-        """The next batch of the transaction."""
+        """Return the next batch of the transaction."""
         sequence = self._sequences.get((self.epoch, partition), 0)
         return ProduceRequest(
             0, partition, ALL, 30 * SECOND, self.id, self.producer_id, sequence, records, 100 * records,
@@ -130,7 +130,7 @@ class Script:
         return KafkaError(answer.error)
 
     def end(self, *, commit: bool, version: int = 4) -> KafkaError:
-        """EndTxn; from version 5 on the answer's id and epoch are the next ones."""
+        """Send EndTxn; from version 5 on the response holds the next id and epoch."""
         request = EndTxnRequest(0, self.id, self.producer_id, self.epoch, commit, version)
         answer = self.ask(self.coordinator, request)
         assert isinstance(answer, EndTxnResponse)
@@ -140,7 +140,7 @@ class Script:
 
 
 class Talk:
-    """Three brokers, ``orders`` of two partitions, ``alone`` of one replica, and what is said about transactions."""
+    """Three brokers, ``orders`` of two partitions, ``alone`` of one replica, and the messages about transactions."""
 
     def __init__(
         self,
@@ -186,7 +186,7 @@ class Talk:
         return watched
 
     def producer(self, transactional_id: str, name: str = "") -> Script:
-        """A producer; ``name`` tells two of one id apart."""
+        """Add a producer; ``name`` distinguishes two producers with one id."""
         node = FIRST + self._nodes
         self._nodes += 1
         found = Script(self, NodeContext(self.cluster.network, node), transactional_id, node)
@@ -196,37 +196,37 @@ class Talk:
         return found
 
     def run(self, seconds: float) -> None:
-        """Time passes."""
+        """Let time pass."""
         self.cluster.run(self.cluster.now_us + int(seconds * SECOND))
 
     def coordinator_of(self, transactional_id: str) -> int:
-        """The broker that leads an id's partition."""
+        """Return the broker that leads an id's partition."""
         return self.cluster.query.leader(f"{TRANSACTIONS}-{coordinator_partition(transactional_id, 3)}")
 
     def transactions(self, broker: int) -> TransactionCoordinator:
-        """A broker's coordinator."""
+        """Return the coordinator of a broker."""
         found = self.cluster.brokers[broker].tenants.of(TRANSACTIONS)
         assert isinstance(found, TransactionCoordinator)
         return found
 
     def state(self, transactional_id: str) -> TxnState:
-        """Of an id, as its coordinator has it."""
+        """Return the state of an id at its coordinator."""
         return self.transactions(self.coordinator_of(transactional_id)).registry.ids[transactional_id].state
 
     def lso(self, partition: str) -> int:
-        """The last stable offset at the leader."""
+        """Return the last stable offset at the leader."""
         return self.cluster.brokers[self.cluster.query.leader(partition)].replicas[partition].lso
 
     def hw(self, partition: str) -> int:
-        """The high watermark at the leader."""
+        """Return the high watermark at the leader."""
         return self.cluster.brokers[self.cluster.query.leader(partition)].replicas[partition].hw
 
     def note(self, text: str) -> None:
-        """Something that the conversation does not show."""
+        """Add a remark that the messages do not show."""
         self.lines.append((self.cluster.now_us, f"  ({text})"))
 
     def text(self) -> str:
-        """The conversation."""
+        """Return the recorded messages as text."""
         return "".join(f"{at // SECOND:3}.{at % SECOND:06}  {line}\n" for at, line in self.lines)
 
 
@@ -235,7 +235,7 @@ def _named(error: int) -> str:
 
 
 def said(message: Any) -> str:
-    """A message about transactions in a few words, empty for any other."""
+    """Format a message about transactions, empty for any other one."""
     kind = type(message).__name__
     if isinstance(message, FindCoordinatorRequest) and message.key_type == TRANSACTION:
         return f"{kind} {message.key}"

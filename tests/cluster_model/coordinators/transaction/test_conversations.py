@@ -1,4 +1,4 @@
-"""What producers, coordinators and leaders say to each other, as files; written anew by ``make goldens``."""
+"""Messages between producers, coordinators and leaders, as files; renewed by ``make goldens``."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +16,7 @@ FILES = Path(__file__).parent / "conversations"
 
 
 def two_transactions(kafka: str) -> Talk:
-    """One is committed and the next one aborted; the second begins before the first one's markers are written."""
+    """One transaction commits and the next one aborts; the second starts before the first one's markers are written."""
     talk = Talk(kafka)
     talk.run(3)
     producer = talk.producer("pay")
@@ -35,7 +35,7 @@ def two_transactions(kafka: str) -> Talk:
 
 
 def version_2(kafka: str) -> Talk:
-    """Writes add their partitions, and every end raises the epoch, which fences what is late (KIP-890)."""
+    """Writes add their partitions, and every end raises the epoch, which fences late batches (KIP-890)."""
     talk = Talk(kafka)
     talk.run(3)
     producer = talk.producer("pay")
@@ -54,7 +54,7 @@ def version_2(kafka: str) -> Talk:
 
 
 def takeover(kafka: str) -> Talk:
-    """A second process begins with the same id while the first one's transaction is open."""
+    """A second process starts with the same id while the first one's transaction is open."""
     talk = Talk(kafka)
     talk.run(3)
     old = talk.producer("pay")
@@ -66,7 +66,7 @@ def takeover(kafka: str) -> Talk:
     new.init()
     talk.run(0.5)
     new.init()
-    talk.note("the zombie goes on")
+    talk.note("the zombie resumes")
     old.write("orders-0")
     old.end(commit=True)
     new.add("orders-0")
@@ -77,7 +77,7 @@ def takeover(kafka: str) -> Talk:
 
 
 def coordinator_crash(kafka: str) -> Talk:
-    """The coordinator dies between its decision and the last marker; its successor finishes what it decided."""
+    """The coordinator dies between its decision and the last marker; its successor completes the transaction."""
     talk = Talk(kafka)
     talk.run(3)
     producer = talk.producer("pay")

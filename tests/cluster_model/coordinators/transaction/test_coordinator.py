@@ -38,7 +38,7 @@ def begun(talk: Talk, name: str = "pay", *partitions: str) -> Script:
 
 
 def states(talk: Talk, name: str = "pay") -> list[str]:
-    """What the topic says of an id, record by record."""
+    """Return the states of an id in the topic, record by record."""
     number = talk.transactions(1).registry.partition_of(name)
     leader = talk.coordinator_of(name)
     records = [decode(text) for _offset, text in talk.cluster.brokers[leader].tenants.read(f"{TRANSACTIONS}-{number}")]
@@ -341,7 +341,7 @@ def test_a_marker_of_an_older_coordinator_is_refused_by_the_leader(talk: Talk) -
 
 
 def _busy(talk: Talk) -> None:
-    """From here on: one transaction is ended, another one begun and taken over while a broker is away."""
+    """Busy cluster: one transaction ends, another one starts and is taken over while a broker is down."""
     producer = talk.producer("pay", f"pay-{talk.cluster.now_us}")
     producer.init()
     producer.add("orders-0", "orders-1")

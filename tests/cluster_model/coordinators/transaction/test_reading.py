@@ -1,4 +1,4 @@
-"""What consumers read of transactions, by isolation level: at the leader, while they wait, and what they filter."""
+"""Transactions as consumers read them, by isolation level: at the leader, while they wait, and their filter."""
 
 import pytest
 
@@ -25,7 +25,7 @@ E = KafkaError
 def fetch(
     writer: Writer, offset: int, isolation: int = READ_COMMITTED, *, wait_us: int = 0, most: int = 1 << 20
 ) -> FetchData | None:
-    """A consumer's fetch; None while it is parked."""
+    """Send a consumer's fetch; None while it is delayed."""
     rig = writer.rig
     before = len(rig.wire.sent)
     asked = FetchPartition(P, offset, rig.replica.leader_epoch, -1)
@@ -50,7 +50,7 @@ def mixed() -> Writer:
 
 
 def read(writer: Writer, offset: int, isolation: int = READ_COMMITTED) -> list[int]:
-    """Offsets that an application sees."""
+    """Return the offsets that an application sees."""
     data = fetch(writer, offset, isolation)
     assert data is not None
     ranges = handed_out(writer.rig.replica.log.lineages, data.records, data.aborted)

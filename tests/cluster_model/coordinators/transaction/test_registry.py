@@ -1,4 +1,4 @@
-"""Transactional ids and their partitions by themselves: how writes end, and what a change of leadership does."""
+"""Transactional ids and their partitions in isolation: results of writes, and changes of leadership."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ VALUE = TxnValue(7, 0, 60_000_000, S.ONGOING, ("t-0",))
 
 
 class Topic:
-    """The one partition of the topic: what was written, and what a reader finds."""
+    """The only partition of the topic: written records, and what a reader finds."""
 
     def __init__(self) -> None:
         self.appends: list[tuple[int, tuple[str, ...]]] = []
@@ -54,7 +54,7 @@ class Rig:
         self.ends.append((write.after.kind, error, metadata is not None))
 
     def write(self, kind: str = "end") -> int:
-        """A decision is being written; its token."""
+        """Start to write a decision; return its token."""
         transit = self.metadata.prepare_end(committed=True, now=1)
         self.registry.write(self.metadata, transit, After(kind))
         token: int = self.topic.appends[-1][0]
@@ -128,7 +128,7 @@ def test_a_partition_is_read_before_it_counts_and_again_in_every_epoch() -> None
     assert rig.registry.status("pay") is E.COORDINATOR_LOAD_IN_PROGRESS
     assert not rig.registry.leads(0, 5)
     _at, timer = rig.wire.timers[-1]
-    assert rig.registry.read(timer[1], timer[2] + 1) == [], "somebody else's timer"
+    assert rig.registry.read(timer[1], timer[2] + 1) == [], "timer of another reading"
     assert [each.id for each in rig.registry.read(timer[1], timer[2])] == ["pay"]
     assert (rig.registry.status("pay"), rig.registry.epoch_of("pay")) == (E.NONE, 5)
     rig.registry.resigned(0)

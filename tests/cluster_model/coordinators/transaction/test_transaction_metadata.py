@@ -1,4 +1,4 @@
-"""A transactional id's states by themselves: legal changes, epochs, fences, and what requests are told."""
+"""States of a transactional id in isolation: valid changes, epochs, fences, and results of requests."""
 
 import pytest
 
@@ -140,7 +140,7 @@ def test_a_transaction_of_version_2_ends_with_a_new_epoch() -> None:
 
 
 ENDS = [
-    # state, verdict, what is told
+    # state, result, response
     (S.ONGOING, True, (E.NONE, False)),
     (S.ONGOING, False, (E.NONE, False)),
     (S.COMPLETE_COMMIT, True, (E.NONE, True)),
@@ -162,7 +162,7 @@ def test_who_may_end_a_transaction(state: TxnState, committed: bool, told: tuple
 
 
 @pytest.mark.parametrize(("state", "committed", "again", "anew"), [
-    # state, verdict, what is told in the epoch before, and in the present one: the table of ``TransactionCoordinator``
+    # state, result, responses in the previous epoch and in the current one: the table of ``TransactionCoordinator``
     (S.EMPTY, False, (E.PRODUCER_FENCED, False), (E.NONE, False)),
     (S.EMPTY, True, (E.PRODUCER_FENCED, False), (E.INVALID_TXN_STATE, False)),
     (S.ONGOING, False, (E.PRODUCER_FENCED, False), (E.NONE, False)),

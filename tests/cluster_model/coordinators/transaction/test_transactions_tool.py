@@ -1,4 +1,4 @@
-"""KIP-664: what brokers tell of transactions, which of them hang, and what ends one."""
+"""KIP-664: descriptions of transactions by brokers, hanging transactions, and their abort."""
 
 import pytest
 

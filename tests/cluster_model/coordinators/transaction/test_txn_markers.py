@@ -1,4 +1,4 @@
-"""The sender of markers by itself: what it asks whom, what it asks again, and what ends it."""
+"""The sender of markers in isolation: requests, retries, and the end of the delivery."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ SECOND = 1_000_000
 
 
 class Known:
-    """What a broker's metadata cache says; broker 1 is the coordinator's own."""
+    """Metadata cache of a broker; broker 1 is the coordinator's own."""
 
     def __init__(self) -> None:
         self.states = {
@@ -24,7 +24,7 @@ class Known:
 
 
 class Rig:
-    """A sender, what it has sent, and what it says is done."""
+    """A sender, its requests, and the ids that it reports as done."""
 
     def __init__(self) -> None:
         self.wire: Any = Wire(1)
@@ -41,13 +41,13 @@ class Rig:
         return [(to, message.marker.partitions) for to, message in self.wire.sent]
 
     def answer(self, index: int, *errors: KafkaError) -> None:
-        """The answer to the request of that number."""
+        """Deliver the response to the request of that number."""
         to, request = self.wire.sent[index]
         verdicts = tuple(zip(request.marker.partitions, errors, strict=True))
         self.sender.answered(to, WriteTxnMarkersResponse(request.correlation, verdicts))
 
     def wait(self, duration: int = RETRY_US) -> None:
-        """Time passes, and the sender's timer rings if it is due."""
+        """Let time pass, and fire the sender's timer if it is due."""
         self.wire.now += duration
         if any(at <= self.wire.now for at, _timer in self.wire.timers):
             self.wire.timers = [each for each in self.wire.timers if each[0] > self.wire.now]
@@ -92,7 +92,7 @@ def test_who_has_no_leader_that_lives_is_waited_for() -> None:
     rig.begin("t-0", "t-2")
     assert rig.asked == [(2, ("t-0",))]
     rig.wait()
-    assert rig.asked == [(2, ("t-0",))], "what is under way is not sent twice"
+    assert rig.asked == [(2, ("t-0",))], "a request in flight is not sent twice"
     rig.known.live[3] = 1
     rig.wait()
     assert rig.asked == [(2, ("t-0",)), (3, ("t-2",))]
@@ -117,7 +117,7 @@ def test_what_was_lost_on_the_way_is_sent_again() -> None:
     rig.wait()
     assert rig.asked[2:] == [(2, ("t-0",))]
     rig.wait(30 * SECOND)
-    assert rig.asked[3:] == [(2, ("t-0",)), (3, ("t-2",))], "nobody answered in time"
+    assert rig.asked[3:] == [(2, ("t-0",)), (3, ("t-2",))], "the request timed out"
 
 
 def test_a_newer_coordinator_or_epoch_ends_it() -> None:

@@ -1,4 +1,4 @@
-"""KIP-890: what a leader looks up before a transaction's first write, hanging transactions before, epochs after."""
+"""KIP-890: verification before a transaction's first write, hanging transactions before 3.6, epochs since 4.0."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def begun(kafka: str, **config: int | str | bool) -> tuple[Talk, Script]:
 
 
 def late(producer: Script, talk: Talk, request: ProduceRequest) -> KafkaError:
-    """A batch that was on its way for a long time arrives."""
+    """A batch that was delayed for a long time arrives."""
     return KafkaError(producer.ask(talk.cluster.query.leader(request.partition), request).error)
 
 

@@ -1,4 +1,4 @@
-"""A cluster with groups by the consumer protocol, whose members are real consumers that come and go."""
+"""A cluster with groups of the consumer protocol, whose members are real consumers that start and stop."""
 
 from collections.abc import Callable
 from typing import Any
@@ -20,7 +20,7 @@ FIRST = 3_601
 
 
 class ModernTalk(Talk):
-    """See the module. A consumer's node is :data:`FIRST` and up, in the order in which they came."""
+    """Cluster of the module; consumers have the nodes from :data:`FIRST` on, in order of creation."""
 
     def __init__(self, kafka: str = "4.0", *, config: dict[str, ConfigValue] | None = None, **more: Any) -> None:
         asked: dict[str, ConfigValue] = {} if kafka >= "4" else {
@@ -29,14 +29,14 @@ class ModernTalk(Talk):
         super().__init__(kafka, config={**asked, **(config or {})}, **more)
         self.consumers: dict[str, Consumer] = {}
         self.listen: Callable[[Event], None] = self.cluster.emit
-        """Told what consumers tell, at that moment."""
+        """Called with every event of a consumer."""
         self.heard: dict[str, int] = {}
-        """Consumer → when it sent the last heartbeat that was answered well."""
+        """Consumer → time of the last heartbeat that was answered without error."""
 
     def consumer(
         self, name: str, *, instance: str = "", pattern: str = "", processing_us: int = 0, **config: ConfigValue
     ) -> Consumer:
-        """A new member of ``g``, which reads ``orders`` from the start."""
+        """Start a new member of ``g``, which reads ``orders`` from the start."""
         cluster = self.cluster
         given: dict[str, ConfigValue] = {"group.protocol": "consumer", "auto.offset.reset": "earliest"}
         given |= {key.replace("_", "."): value for key, value in config.items()}
@@ -72,26 +72,26 @@ class ModernTalk(Talk):
         return hear
 
     def node(self, name: str) -> int:
-        """The node of a consumer."""
+        """Return the node of a consumer."""
         return FIRST + list(self.consumers).index(name)
 
     @property
     def owner(self) -> int:
-        """The broker that is to coordinate the group."""
+        """Return the broker that is to coordinate the group."""
         return self.cluster.query.leader(f"{OFFSETS}-{coordinator_partition('g', 3)}")
 
     @property
     def host(self) -> ModernGroups:
-        """What its coordinator has."""
+        """Return the groups at its coordinator."""
         return self.cluster.coordinators[self.owner].modern
 
     @property
     def group(self) -> ModernGroup:
-        """The group, as its coordinator knows it."""
+        """Return the group at its coordinator."""
         return self.host.groups["g"]
 
     def owned(self) -> dict[str, tuple[str, ...]]:
-        """What each consumer that runs takes for its own."""
+        """Return the partitions that each running consumer owns."""
         return {
             name: consumer.assignment
             for name, consumer in self.consumers.items()
@@ -100,6 +100,6 @@ class ModernTalk(Talk):
 
 
 def member_of(consumer: Consumer) -> ModernCoordination:
-    """Its membership."""
+    """Return the membership of a consumer."""
     assert isinstance(consumer.coordination, ModernCoordination)
     return consumer.coordination

@@ -1,4 +1,4 @@
-"""A group by the consumer protocol without a broker: requests go straight to the rules, records straight back."""
+"""A group of the consumer protocol without a broker: requests go to the rules, records are replayed at once."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ REBALANCE = 60 * SECOND
 
 
 class Desk:
-    """One group, its rules, and members that do at once what they are told."""
+    """One group, its rules, and members that follow responses at once."""
 
     def __init__(
         self,
@@ -49,11 +49,11 @@ class Desk:
         return f"drawn-{self._drawn}"
 
     def grow(self, **sizes: int) -> None:
-        """The broker's metadata changes."""
+        """Change the broker's metadata."""
         self.known = TopicsImage((0, self.known.version[1] + 1), sizes)
 
     def ask(self, request: ConsumerGroupHeartbeatRequest) -> ConsumerGroupHeartbeatResponse:
-        """A request as it is; what it has written is in force, and in ``written``."""
+        """Send a request; its records are applied, and kept in ``written``."""
         invalid = self.rules.invalid(request)
         if invalid:
             return ConsumerGroupHeartbeatResponse(0, invalid)
@@ -68,7 +68,7 @@ class Desk:
         return verdict.response
 
     def join(self, member: str, *topics: str, epoch: int = JOIN, **more: Any) -> ConsumerGroupHeartbeatResponse:
-        """Join with nothing owned; the member takes up what it gets."""
+        """Join with no partitions; the member applies its assignment."""
         given: dict[str, Any] = {"rebalance_timeout_us": REBALANCE, "topics": topics or ("t",), "owned": (), **more}
         response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, epoch, member, **given))
         self._take(member, response)
@@ -81,23 +81,23 @@ class Desk:
                 self.owned[member] = response.assignment
 
     def beat(self, member: str, *, epoch: int | None = None, **more: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat in the member's own epoch; it takes up what it gets."""
+        """Send a heartbeat in the member's own epoch; it applies its assignment."""
         at = self.epochs[member] if epoch is None else epoch
         response = self.ask(ConsumerGroupHeartbeatRequest(0, "g", member, at, **more))
         self._take(member, response)
         return response
 
     def tell(self, member: str, *owned: str, **more: Any) -> ConsumerGroupHeartbeatResponse:
-        """A heartbeat that tells what the member has."""
+        """Send a heartbeat with the member's partitions."""
         return self.beat(member, owned=owned, **more)
 
     def leave(self, member: str, epoch: int = LEAVE, instance: str = "") -> KafkaError:
-        """Leave."""
+        """Send the heartbeat by which a member leaves."""
         request = ConsumerGroupHeartbeatRequest(0, "g", member, epoch, group_instance_id=instance)
         return KafkaError(self.ask(request).error)
 
     def settle(self) -> None:
-        """Everybody does as told until nobody is told anything more."""
+        """Repeat heartbeats until no member gets a new assignment."""
         for _ in range(10):
             before = dict(self.group.current)
             for member in self.group.members:

@@ -1,4 +1,4 @@
-"""What members and coordinators by the consumer protocol say to each other, as files (KIP-848).
+"""Messages between members and coordinators of the consumer protocol, as files (KIP-848).
 
 After a deliberate change: ``make goldens``.
 """
@@ -22,7 +22,7 @@ def begun(kafka: str) -> ModernTalk:
 
 
 def join_and_leave(kafka: str) -> ModernTalk:
-    """One begins, a second comes and gets half of what the first has, then leaves again."""
+    """One member starts, a second gets half of the first one's partitions, then leaves again."""
     talk = begun(kafka)
     talk.consumer("a")
     talk.run(8)
@@ -35,7 +35,7 @@ def join_and_leave(kafka: str) -> ModernTalk:
 
 
 def session_over(kafka: str) -> ModernTalk:
-    """One falls silent for longer than its session, and finds out when it is back."""
+    """A member is silent for longer than its session, and learns of its removal when it resumes."""
     talk = begun(kafka)
     talk.consumer("a")
     talk.consumer("b")
@@ -43,14 +43,14 @@ def session_over(kafka: str) -> ModernTalk:
     talk.note("b is paused")
     talk.cluster.pause(talk.node("b"))
     talk.run(22)
-    talk.note("b goes on")
+    talk.note("b resumes")
     talk.cluster.resume(talk.node("b"))
     talk.run(12)
     return talk
 
 
 def coordinator_crash(kafka: str) -> ModernTalk:
-    """A new coordinator has read the group: it goes on as it was."""
+    """A new coordinator has read the group, which continues unchanged."""
     talk = begun(kafka)
     talk.consumer("a")
     talk.consumer("b")
@@ -62,21 +62,21 @@ def coordinator_crash(kafka: str) -> ModernTalk:
 
 
 def crash_while_moving(kafka: str) -> ModernTalk:
-    """The coordinator dies while a member gives something up: the new one knows where everybody is."""
+    """The coordinator dies while a member revokes partitions: the new one knows the state of every member."""
     talk = begun(kafka)
     talk.consumer("a")
     talk.run(8)
     talk.consumer("b")
     while "b" not in {says.client_id for says in talk.group.members.values()}:
         talk.run(0.001)
-    talk.note("the coordinator dies before anything has moved")
+    talk.note("the coordinator dies before any partition has moved")
     talk.cluster.crash(talk.owner)
     talk.run(30)
     return talk
 
 
 def static_restart(kafka: str) -> ModernTalk:
-    """A static member closes, and another process of its name gets what it had."""
+    """A static member closes, and another process with its instance id gets its partitions."""
     talk = begun(kafka)
     first = talk.consumer("a", instance="pod-0")
     talk.consumer("b", instance="pod-1")

@@ -1,4 +1,4 @@
-"""What a heartbeat does to a group, and what it is answered (``consumerGroupHeartbeat``, KIP-848)."""
+"""Effects of a heartbeat on a group, and its response (``consumerGroupHeartbeat``, KIP-848)."""
 
 from collections.abc import Callable
 from typing import Any
@@ -163,7 +163,7 @@ def test_the_epoch_before_will_do_if_the_answer_may_have_been_lost() -> None:
     desk.beat("a")
     desk.tell("a", "t-0", "t-1")
     assert desk.epochs["a"] == 2
-    # It has given up what it was to give up, but does not know its new epoch.
+    # It has revoked its partitions, but does not know its new epoch.
     assert desk.tell("a", "t-0", "t-1", epoch=1).member_epoch == 2
     assert desk.tell("a", "t-0", "t-3", epoch=1).error == E.FENCED_MEMBER_EPOCH
     assert desk.beat("a", epoch=1).error == E.FENCED_MEMBER_EPOCH
@@ -392,6 +392,6 @@ def test_what_is_read_again_is_what_was_and_what_compaction_leaves_too() -> None
 
 
 def same(group: ModernGroup) -> list[Any]:
-    """What a group is, in whatever order."""
+    """Return a group's state independently of its order."""
     books: list[dict[str, Any]] = [group.members, group.target, group.current, group.owners, group.instances]
     return [group.epoch, group.target_epoch, group.topics, *[sorted(book.items()) for book in books]]

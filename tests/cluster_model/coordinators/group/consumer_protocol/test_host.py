@@ -1,4 +1,4 @@
-"""Groups by the consumer protocol in their broker: whose requests are taken, when they are answered, what lasts."""
+"""Groups of the consumer protocol in their broker: accepted requests, time of responses, durable state."""
 
 from typing import Any
 

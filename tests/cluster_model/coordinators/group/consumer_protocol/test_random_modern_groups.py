@@ -1,8 +1,9 @@
-"""Groups by the consumer protocol under random joins, leaves, pauses, cuts and failovers (KIP-848).
+"""Groups of the consumer protocol under random joins, leaves, pauses, partitions and failovers (KIP-848).
 
-- At no moment do two members take the same partition for their own, except one that has not been heard of for a whole
-  session: it does not know yet.
-- Once everything is whole again, every partition has an owner, and the shares are as even as they can be.
+- At no time do two members own the same partition, except one without contact for a whole session: it does not know
+yet.
+
+- Once all faults are healed, every partition has an owner, and the assignment is as balanced as possible.
 """
 
 import random
@@ -25,13 +26,13 @@ PARTITIONS = 5
 
 
 class WideTalk(ModernTalk):
-    """With more partitions."""
+    """A cluster with more partitions."""
 
     placement = ((1, 2, 3), (2, 3, 1), (3, 1, 2), (1, 3, 2), (2, 1, 3))
 
 
 class Storm:
-    """A cluster with a group, and somebody who breaks things by chance."""
+    """A cluster with a group, and random faults."""
 
     def __init__(self, kafka: str, seed: int, *, naive: bool = False) -> None:
         self.dice = random.Random(seed)
@@ -39,7 +40,7 @@ class Storm:
         self.talk = WideTalk(kafka, config=config, offsets={"min.insync.replicas": 2}, seed=seed, naive=naive)
         self.talk.listen = self._listen
         self.owners: dict[str, dict[str, None]] = {}
-        """Partition → consumers that take it for theirs."""
+        """Partition → consumers that own it in their own view."""
         self.zombies = 0
         self.moves = 0
         self.talk.run(1)
@@ -72,7 +73,7 @@ class Storm:
         ]
 
     def step(self) -> None:
-        """Something happens, then some time passes."""
+        """Run one random action, then let some time pass."""
         cluster, dice = self.talk.cluster, self.dice
         acts = ("crash", "pause", "heal", "heal", "cut", "new", "new", "close", "stall", "stall", "wake", "apart")
         act = dice.choice(acts)
@@ -123,7 +124,7 @@ class Storm:
                 cluster.mend(broker, self.talk.node(name), 1)
 
     def calm(self) -> None:
-        """Everything is whole again, for long enough."""
+        """Heal all faults, and wait for long enough."""
         self.heal()
         for name in self.talk.consumers:
             if self.talk.cluster.state_of(self.talk.node(name)) is ProcessState.PAUSED:

@@ -1,4 +1,4 @@
-"""A member's way to its target (``CurrentAssignmentBuilder``), step by step."""
+"""Reconciliation of a member with its target (``CurrentAssignmentBuilder``), step by step."""
 
 import pytest
 
@@ -57,7 +57,7 @@ def test_a_newer_target_may_take_more_away_in_the_next_epoch() -> None:
 
 
 def test_what_it_never_took_up_need_not_be_given_up() -> None:
-    """Its answer was lost: it owns nothing of that."""
+    """Its response was lost: it owns none of these partitions."""
     found = reconciled(CurrentValue(4, 3, STABLE, (A, B), ()), 5, (A,), (A,), {})
     assert found == CurrentValue(5, 4, STABLE, (A,), ())
 

@@ -1,4 +1,4 @@
-"""A coordinator compiles and matches the regular expressions of members by what its cluster was built with."""
+"""A coordinator compiles and matches the regular expressions of members with the compiler of its cluster."""
 
 import pytest
 
