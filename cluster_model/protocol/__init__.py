@@ -1,14 +1,14 @@
-"""What all parts of the model exchange: messages, events, errors, versions and configurations.
+"""Shared types of the cluster model: messages, events, errors, versions and configurations.
 
 messages, group_messages, transaction_messages, admin_messages: requests and responses of clients and brokers.
-records: batches, compaction holes, damage and slices of a log as a fetch carries them, and compression codecs.
+records: batches, compaction holes, corruption and fetched slices of a log, and compression codecs.
 events: everything that the model reports; it can be imported without the rest of the model.
-errors: Kafka's error codes and the model's exceptions; versions: what each Kafka release does.
-features: the features of a cluster, and their levels by release.
-config_defs: the configuration keys; config_defaults: their defaults by release; configs: values in model units,
-of brokers, topics, clients and their connections, controllers, quorum and ensemble.
+errors: Kafka's error codes and the model's exceptions; versions: the rules of each Kafka release.
+features: feature levels of a cluster by release.
+config_defs: the configuration keys; config_defaults: their defaults by release; configs: typed values in model units,
+for brokers, topics, clients and their connections, KRaft and ZooKeeper controllers.
 
-It builds on util only. The messages between controllers and brokers live beside each control plane.
+It depends on util only. The messages between controllers and brokers are in the package of each control plane.
 """
 
 __all__ = [

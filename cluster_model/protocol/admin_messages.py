@@ -1,9 +1,9 @@
-"""Requests and responses of administrators, by Kafka's names (``Admin``, ``KafkaAdminClient``).
+"""Admin requests and responses, by Kafka's names (``Admin``, ``KafkaAdminClient``).
 
-Every answer has an entry for each thing asked for, in the order asked; its ``error`` is a number of
-:class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` one sentence for a person, or empty.
-In ZooKeeper mode such a request goes to the controller, in KRaft mode to any broker, which hands it on to the active
-controller (KIP-590) and brings the answer back. Whoever is not the controller answers NOT_CONTROLLER.
+Every response has one entry for each requested resource, in the order requested. Its ``error`` is a number of
+:class:`~cluster_model.protocol.errors.KafkaError`, its ``message`` is one sentence for a person, or empty.
+In ZooKeeper mode a request goes to the controller, in KRaft mode to any broker, which forwards it to the active
+controller (KIP-590) and returns the answer. A node that is not the controller answers NOT_CONTROLLER.
 """
 
 import re
@@ -14,20 +14,20 @@ from cluster_model.protocol.config_defs import ConfigValue
 from cluster_model.protocol.group_messages import DescribedGroup, FetchedOffset
 
 DEFAULT: Final = -1
-"""Partitions or replication factor of a new topic: whatever the cluster's defaults say (KIP-464)."""
+"""Partitions or replication factor of a new topic: use the cluster's defaults (KIP-464)."""
 
 
-LEGAL_NAMES: Final = "a topic's name has 1 to 249 letters, digits, '.', '_' and '-', and is neither '.' nor '..'"
+LEGAL_NAMES: Final = "a topic name has 1 to 249 letters, digits, '.', '_' and '-', and is neither '.' nor '..'"
 TOPIC_NAME: Final = r"(?!\.{1,2}$)[A-Za-z0-9._-]{1,249}"
 
 
 def is_legal(topic: str) -> bool:
-    """Whether a topic may have a name (``Topic.isValid``)."""
+    """Return whether a topic name is valid (``Topic.isValid``)."""
     return re.fullmatch(TOPIC_NAME, topic) is not None
 
 
 class AdminError(NamedTuple):
-    """What came of one thing that was asked for: a topic, a partition, a resource, by its ``name``."""
+    """The result for one requested topic, partition or other resource, by its ``name``."""
 
     name: str
     error: int
@@ -35,7 +35,10 @@ class AdminError(NamedTuple):
 
 
 class CreatableTopic(NamedTuple):
-    """A topic to make. ``assignment`` gives each partition's replicas, the preferred leader first; empty: spread."""
+    """A topic to create; ``assignment`` has each partition's replicas, the preferred leader first.
+
+    If it is empty, the controller places the replicas.
+    """
 
     name: str
     partitions: int = DEFAULT
@@ -45,7 +48,7 @@ class CreatableTopic(NamedTuple):
 
 
 class CreateTopicsRequest(NamedTuple):
-    """Make topics; ``validate_only``: say what would come of it, and make none."""
+    """A request to create topics; ``validate_only``: return the result without creating any."""
 
     correlation: int
     topics: tuple[CreatableTopic, ...]
@@ -54,7 +57,7 @@ class CreateTopicsRequest(NamedTuple):
 
 
 class CreatableTopicResult(NamedTuple):
-    """The result for one new topic: how many partitions and replicas it has, -1 where it was refused (KIP-525)."""
+    """The result for one new topic: its number of partitions and replicas, -1 with an error (KIP-525)."""
 
     name: str
     error: int
@@ -62,18 +65,18 @@ class CreatableTopicResult(NamedTuple):
     partitions: int = -1
     replication: int = -1
     config: tuple[tuple[str, ConfigValue], ...] = ()
-    """Its own configurations."""
+    """Configurations set on the topic."""
 
 
 class CreateTopicsResponse(NamedTuple):
-    """An entry per topic."""
+    """The results of a :class:`CreateTopicsRequest`, by topic."""
 
     correlation: int
     topics: tuple[CreatableTopicResult, ...]
 
 
 class DeleteTopicsRequest(NamedTuple):
-    """Delete topics by name."""
+    """A request to delete topics by name."""
 
     correlation: int
     topics: tuple[str, ...]
@@ -81,14 +84,14 @@ class DeleteTopicsRequest(NamedTuple):
 
 
 class DeleteTopicsResponse(NamedTuple):
-    """An entry per topic."""
+    """The results of a :class:`DeleteTopicsRequest`, by topic."""
 
     correlation: int
     topics: tuple[AdminError, ...]
 
 
 class NewPartitions(NamedTuple):
-    """A topic that is to have ``total`` partitions in all; ``assignment`` is that of the new ones, or empty."""
+    """An increase of a topic to ``total`` partitions; ``assignment`` is that of the new ones, or empty."""
 
     topic: str
     total: int
@@ -96,7 +99,7 @@ class NewPartitions(NamedTuple):
 
 
 class CreatePartitionsRequest(NamedTuple):
-    """Give topics more partitions (KIP-195); ``validate_only``: say what would come of it, and give none."""
+    """A request to add partitions to topics (KIP-195); ``validate_only``: return the result without adding any."""
 
     correlation: int
     topics: tuple[NewPartitions, ...]
@@ -105,21 +108,21 @@ class CreatePartitionsRequest(NamedTuple):
 
 
 class CreatePartitionsResponse(NamedTuple):
-    """An entry per topic."""
+    """The results of a :class:`CreatePartitionsRequest`, by topic."""
 
     correlation: int
     topics: tuple[AdminError, ...]
 
 
 class ReassignablePartition(NamedTuple):
-    """Where a partition's replicas are to be; None takes a reassignment under way back."""
+    """The target replicas of a partition; None cancels its ongoing reassignment."""
 
     partition: str
     replicas: tuple[int, ...] | None
 
 
 class AlterPartitionReassignmentsRequest(NamedTuple):
-    """Move replicas, or cancel a move (KIP-455)."""
+    """A request to reassign partitions, or to cancel reassignments (KIP-455)."""
 
     correlation: int
     partitions: tuple[ReassignablePartition, ...]
@@ -127,7 +130,7 @@ class AlterPartitionReassignmentsRequest(NamedTuple):
 
 
 class AlterPartitionReassignmentsResponse(NamedTuple):
-    """``error`` refuses the whole; else an entry per partition."""
+    """The results by partition; ``error`` rejects the whole request."""
 
     correlation: int
     error: int
@@ -135,14 +138,14 @@ class AlterPartitionReassignmentsResponse(NamedTuple):
 
 
 class ListPartitionReassignmentsRequest(NamedTuple):
-    """Ask what is under way; no partitions named: everything."""
+    """A request for the ongoing reassignments of some partitions; empty: of all."""
 
     correlation: int
     partitions: tuple[str, ...] = ()
 
 
 class OngoingReassignment(NamedTuple):
-    """A partition on the move."""
+    """A partition with an ongoing reassignment: its replicas, and those being added and removed."""
 
     partition: str
     replicas: tuple[int, ...]
@@ -151,7 +154,7 @@ class OngoingReassignment(NamedTuple):
 
 
 class ListPartitionReassignmentsResponse(NamedTuple):
-    """Only partitions that are on the move."""
+    """The ongoing reassignments; other partitions are left out."""
 
     correlation: int
     error: int
@@ -159,9 +162,9 @@ class ListPartitionReassignmentsResponse(NamedTuple):
 
 
 class ElectLeadersRequest(NamedTuple):
-    """Have leaders elected (KIP-460): the preferred ones, or anyone alive where nobody leads (``unclean``).
+    """A request to elect leaders (KIP-460): preferred ones, or with ``unclean`` any live replica where none leads.
 
-    No partitions named: all of them, and then only those come back for which there was something to do.
+    Without partitions it applies to all, and only those with an election to run are in the response.
     """
 
     correlation: int
@@ -171,7 +174,7 @@ class ElectLeadersRequest(NamedTuple):
 
 
 class ElectLeadersResponse(NamedTuple):
-    """``error`` refuses the whole; else an entry per partition."""
+    """The results by partition; ``error`` rejects the whole request."""
 
     correlation: int
     error: int
@@ -179,7 +182,7 @@ class ElectLeadersResponse(NamedTuple):
 
 
 class ConfigOperation(IntEnum):
-    """What is to be done with a configuration (``AlterConfigOp.OpType``)."""
+    """Operation on a configuration (``AlterConfigOp.OpType``)."""
 
     SET = 0
     DELETE = 1
@@ -192,7 +195,7 @@ DELETE: Final = ConfigOperation.DELETE
 
 
 class AlterableConfig(NamedTuple):
-    """One configuration; DELETE goes back to the default, and needs no value."""
+    """A change of one configuration; DELETE restores the default and needs no value."""
 
     key: str
     value: str = ""
@@ -200,7 +203,7 @@ class AlterableConfig(NamedTuple):
 
 
 class AlterConfigsResource(NamedTuple):
-    """Configurations of a topic, or of a broker: ``name`` is its id, empty for all brokers."""
+    """Configuration changes of a topic or broker; ``name`` is the topic or the broker id, empty for all brokers."""
 
     type: str
     """``topic`` or ``broker``."""
@@ -209,7 +212,7 @@ class AlterConfigsResource(NamedTuple):
 
 
 class IncrementalAlterConfigsRequest(NamedTuple):
-    """Change configurations live (KIP-339); ``validate_only``: say what would come of it, and change none."""
+    """A request to change configurations (KIP-339); ``validate_only``: return the result without changing any."""
 
     correlation: int
     resources: tuple[AlterConfigsResource, ...]
@@ -217,35 +220,35 @@ class IncrementalAlterConfigsRequest(NamedTuple):
 
 
 class IncrementalAlterConfigsResponse(NamedTuple):
-    """An entry per resource, under its name."""
+    """The results of an :class:`IncrementalAlterConfigsRequest`, by resource name."""
 
     correlation: int
     resources: tuple[AdminError, ...]
 
 
 class DescribeConfigsRequest(NamedTuple):
-    """Read what topics were configured with from ZooKeeper, as a broker in ZooKeeper mode does for each question."""
+    """A broker's read of topic configurations from ZooKeeper, which it does for each request in ZooKeeper mode."""
 
     correlation: int
     topics: tuple[str, ...]
 
 
 class DescribeConfigsResponse(NamedTuple):
-    """The configurations that each topic has of its own, in the order of the request."""
+    """The configurations set on each topic, in the order requested."""
 
     correlation: int
     configs: tuple[tuple[str, tuple[tuple[str, ConfigValue], ...]], ...]
 
 
 class UnregisterBrokerRequest(NamedTuple):
-    """Forget a broker for good; KRaft only (``Admin.unregisterBroker``)."""
+    """A request to remove a broker's registration permanently; KRaft only (``Admin.unregisterBroker``)."""
 
     correlation: int
     broker: int
 
 
 class UnregisterBrokerResponse(NamedTuple):
-    """What came of it."""
+    """The result of an :class:`UnregisterBrokerRequest`."""
 
     correlation: int
     error: int
@@ -253,7 +256,7 @@ class UnregisterBrokerResponse(NamedTuple):
 
 
 class UpgradeType(IntEnum):
-    """In which direction a feature's level may go (``FeatureUpdate.UpgradeType``, KIP-778)."""
+    """Allowed direction of a feature level change (``FeatureUpdate.UpgradeType``, KIP-778)."""
 
     UPGRADE = 1
     SAFE_DOWNGRADE = 2
@@ -261,7 +264,7 @@ class UpgradeType(IntEnum):
 
 
 class FeatureUpdate(NamedTuple):
-    """A level that a feature is to have."""
+    """A requested level of a feature."""
 
     feature: str
     level: int
@@ -269,7 +272,7 @@ class FeatureUpdate(NamedTuple):
 
 
 class UpdateFeaturesRequest(NamedTuple):
-    """Change levels of features (KIP-584); ``validate_only``: answer as for the change, and make none."""
+    """A request to change feature levels (KIP-584); ``validate_only``: return the result without changing any."""
 
     correlation: int
     updates: tuple[FeatureUpdate, ...]
@@ -277,7 +280,7 @@ class UpdateFeaturesRequest(NamedTuple):
 
 
 class UpdateFeaturesResponse(NamedTuple):
-    """``error`` refuses the whole; else an entry per feature."""
+    """The results by feature; ``error`` rejects the whole request."""
 
     correlation: int
     error: int
@@ -286,13 +289,13 @@ class UpdateFeaturesResponse(NamedTuple):
 
 
 class DescribeQuorumRequest(NamedTuple):
-    """Ask the leader of the metadata quorum about its voters and observers; KRaft only (KIP-595)."""
+    """A request to the leader of the metadata quorum for its voters and observers; KRaft only (KIP-595)."""
 
     correlation: int
 
 
 class QuorumReplica(NamedTuple):
-    """A voter or an observer as the leader knows it, -1 for what it does not know (KIP-836)."""
+    """The state that the quorum leader has of a voter or observer, -1 where it is unknown (KIP-836)."""
 
     replica: int
     end: int
@@ -301,7 +304,7 @@ class QuorumReplica(NamedTuple):
 
 
 class DescribeQuorumResponse(NamedTuple):
-    """The quorum, or ``error`` NOT_LEADER_OR_FOLLOWER by a node that does not lead it."""
+    """The state of the quorum, or ``error`` NOT_LEADER_OR_FOLLOWER from a node that does not lead it."""
 
     correlation: int
     error: int
@@ -313,13 +316,16 @@ class DescribeQuorumResponse(NamedTuple):
 
 
 class DescribeClusterRequest(NamedTuple):
-    """Ask a broker who the controller is, and which brokers live (KIP-700)."""
+    """A request to a broker for the controller and the live brokers (KIP-700)."""
 
     correlation: int
 
 
 class DescribeClusterResponse(NamedTuple):
-    """As the broker knows it. In KRaft mode ``controller`` is the broker asked: it hands requests on."""
+    """The controller and live brokers known to the broker.
+
+    In KRaft mode ``controller`` is the broker itself, which forwards requests.
+    """
 
     correlation: int
     controller: int
@@ -327,14 +333,14 @@ class DescribeClusterResponse(NamedTuple):
 
 
 class EnvelopeRequest(NamedTuple):
-    """A broker hands an administrator's request on to the active controller, under a number of its own (KIP-590)."""
+    """An admin request forwarded by a broker to the active controller, with the broker's own correlation (KIP-590)."""
 
     correlation: int
     request: "AdminRequest | DescribeQuorumRequest"
 
 
 class EnvelopeResponse(NamedTuple):
-    """The answer, or ``error`` NOT_CONTROLLER and none."""
+    """The forwarded request's response, or ``error`` NOT_CONTROLLER and no response."""
 
     correlation: int
     error: int
@@ -352,7 +358,7 @@ AdminRequest = (
     | UnregisterBrokerRequest
     | UpdateFeaturesRequest
 )
-"""What only the controller can answer."""
+"""Any request that only the controller can answer."""
 
 AdminResponse = (
     CreateTopicsResponse
@@ -368,7 +374,7 @@ AdminResponse = (
 
 
 def refusal(request: AdminRequest, error: int, message: str = "") -> AdminResponse:
-    """The answer to a request of which nothing was done: the error for everything that it asks for."""
+    """Return the response to a rejected request, with the same error for every requested resource."""
     number = request.correlation
 
     def each(names: tuple[str, ...]) -> tuple[AdminError, ...]:
@@ -395,21 +401,21 @@ def refusal(request: AdminRequest, error: int, message: str = "") -> AdminRespon
     return UnregisterBrokerResponse(number, error, message)
 
 
-# One way to read every answer to an administrator.
+# Uniform access to the results in admin responses.
 
 
 def entries_of(response: Any) -> tuple[int, tuple[AdminError, ...]]:
-    """The error of the whole, and what came of each thing asked for."""
+    """Return the error of the whole response, and the result of each requested resource."""
     error = int(getattr(response, "error", 0))
     for field in ("topics", "resources", "partitions", "groups", "features"):
         entries = getattr(response, field, ())
         if entries:
-            return error, tuple([told for entry in entries if (told := _entry(entry)) is not None])
+            return error, tuple([result for entry in entries if (result := _entry(entry)) is not None])
     return error, ()
 
 
 def _entry(entry: Any) -> AdminError | None:
-    """What came of one thing; None where the answer only tells of it."""
+    """Return the result of one resource; None where the entry is only a description."""
     if isinstance(entry, AdminError):
         return entry
     if isinstance(entry, CreatableTopicResult):

@@ -1,9 +1,9 @@
-"""Defaults of Kafka's configurations by release: one table of brokers, topics, producers, consumers and administrators.
+"""Defaults of Kafka's configurations by release, for brokers, topics, producers, consumers and admin clients.
 
-Each entry says which releases have the configuration, what its default is in each, and which KIP, KAFKA number or class
-that is from. The values were compared with the ``ConfigDef`` of every release line: ``KafkaConfig``, ``LogConfig``,
-``ProducerConfig``, ``ConsumerConfig``, ``AdminClientConfig``. Of 0.8.2, whose broker and consumer have none, they are
-those of its ``KafkaConfig`` and of the consumer in its ``core``.
+Each entry has the releases with the configuration, its default in each, and the KIP, KAFKA number or class that set
+it. The values were compared with the ``ConfigDef`` of every release line: ``KafkaConfig``, ``LogConfig``,
+``ProducerConfig``, ``ConsumerConfig``, ``AdminClientConfig``. Broker and consumer of 0.8.2 have no ``ConfigDef``: its
+values are from its ``KafkaConfig`` and from the consumer in its ``core``.
 """
 
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ OLDEST: Final = PROFILE_VERSIONS[0]
 
 @dataclass(frozen=True, slots=True)
 class ReleaseDefault:
-    """A default from one release line on; None where the configuration is unset."""
+    """A default value from one release line on; None where the configuration is unset."""
 
     since: str
     value: ConfigValue | None
@@ -39,38 +39,38 @@ class ReleaseDefault:
 
 @dataclass(frozen=True, slots=True)
 class ConfigHistory:
-    """One configuration: the releases that have it, and its default in each of them."""
+    """The history of one configuration: the releases that have it, and its default in each of them."""
 
     name: str
     defaults: tuple[ReleaseDefault, ...]
-    """Oldest first; the first is of the release that brought the configuration."""
+    """Oldest first; the first is of the release that introduced the configuration."""
     until: str = ""
-    """The last release line that has it; empty while all later ones do."""
+    """The last release line that has it; empty if all later ones do."""
     gone: str = ""
-    """Why later ones do not."""
+    """Why it was removed: KIP or reason."""
     instead: str = ""
-    """The configuration that stands in its place in the other releases."""
+    """The configuration used in its place by the other releases."""
     without: ConfigValue | None = None
-    """What holds in releases that do not have it; None where nothing does."""
+    """The value in effect in releases that do not have it; None for none."""
 
     @property
     def since(self) -> str:
-        """The release line that brought it."""
+        """The release line that introduced it."""
         return self.defaults[0].since
 
     def exists(self, version: Version) -> bool:
-        """Whether a release has it."""
+        """Return whether a release has it."""
         return parse_version(self.since) <= version and (not self.until or version <= parse_version(self.until))
 
     def default(self, version: Version) -> ConfigValue | None:
-        """Its default in a release; in one that does not have it what holds there instead."""
+        """Return its default in a release; in one that does not have it, the value in effect there (``without``)."""
         if not self.exists(version):
             return self.without
         return [each.value for each in self.defaults if parse_version(each.since) <= version][-1]
 
 
 Change = tuple[str, ConfigValue | None, str]
-"""Since which release, what, and why."""
+"""(release line, new default, KIP or other source)."""
 
 
 def _of(
@@ -84,7 +84,7 @@ def _of(
     instead: str = "",
     without: ConfigValue | None = None,
 ) -> ConfigHistory:
-    """An entry: the first default, the release and the KIP that brought it, and how the default changed."""
+    """Make an entry: the first default, the release and the KIP that introduced it, and the changes of the default."""
     defaults = (ReleaseDefault(since, value, by), *(ReleaseDefault(*change) for change in changes))
     return ConfigHistory(name, defaults, until, gone, instead, without)
 
@@ -107,7 +107,7 @@ _SETUP: Final = (
         by="KIP-601",
     ),
 )  # fmt: skip
-"""Of whatever connects: clients, and brokers and controllers to each other (``CommonClientConfigs``)."""
+"""Defaults of connections: of clients, and between brokers and controllers (``CommonClientConfigs``)."""
 
 _REPLICATION: Final = (
     _of("replica.lag.time.max.ms", 10_000, ("2.5", 30_000, "KIP-537")),
@@ -138,7 +138,7 @@ _REPLICATION: Final = (
     _of("request.timeout.ms", 30_000, since="0.9", by="KIP-19", without=30_000),
     *_SETUP,
 )  # fmt: skip
-"""Of brokers: how replicas follow, and how brokers are known to live."""
+"""Broker defaults of replication, heartbeats and sessions."""
 
 _LOGS: Final = (
     _of("log.flush.interval.messages", LONG_MAX),
@@ -186,7 +186,7 @@ _LOGS: Final = (
     _of("compression.type", "producer", since="0.9", by="KAFKA-1499", without="producer"),
     _of("log.preallocate", False, since="0.9", by="KIP-20", without=False),
 )  # fmt: skip
-"""Of brokers: what their logs are like."""
+"""Broker defaults of logs: segments, retention, flushing and compaction."""
 
 _COORDINATION: Final = (
     _of("offsets.topic.num.partitions", 50),
@@ -232,7 +232,7 @@ _COORDINATION: Final = (
     _of("producer.id.expiration.ms", _DAY_MS, since="3.4", by="KIP-854", instead="transactional.id.expiration.ms"),
     _of(TRANSACTION_FEATURE, 2, since="4.0", by="KIP-890"),
 )  # fmt: skip
-"""Of brokers: coordinators of groups and of transactions, and what is known of producers."""
+"""Broker defaults of group and transaction coordinators, and of producer state."""
 
 _CONTROLLERS: Final = (
     _of("controller.quorum.election.timeout.ms", 1_000, since="2.8", by="KIP-595"),
@@ -257,10 +257,10 @@ _CONTROLLERS: Final = (
     _of("min.insync.replicas", 1),
     _of("unclean.leader.election.enable", True, ("0.11", False, "KIP-106")),
 )  # fmt: skip
-"""Of brokers: controllers and elections."""
+"""Broker defaults of controllers and elections."""
 
 BROKER_DEFAULTS: Final = _table(*_REPLICATION, *_LOGS, *_COORDINATION, *_CONTROLLERS)
-"""``KafkaConfig``; the throttled rates are of ``DynamicConfig.Broker``, the two feature levels of ``Feature``."""
+"""Broker defaults: ``KafkaConfig``; throttled rates from ``DynamicConfig.Broker``, feature levels from ``Feature``."""
 
 TOPIC_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType({
     "cleanup.policy": "log.cleanup.policy",
@@ -288,7 +288,7 @@ TOPIC_SYNONYMS: Final[Mapping[str, str]] = MappingProxyType({
     "segment.ms": "log.roll.ms",
     "unclean.leader.election.enable": "unclean.leader.election.enable",
 })  # fmt: skip
-"""A topic's configuration → that of a broker beneath it (``ServerTopicConfigSynonyms``)."""
+"""Topic configuration → broker configuration that is its default (``ServerTopicConfigSynonyms``)."""
 
 COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
     "log.flush.interval.ms": (("log.flush.scheduler.interval.ms", 1),),
@@ -297,7 +297,7 @@ COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
     "log.roll.jitter.ms": (("log.roll.jitter.hours", _HOUR_MS),),
     "log.roll.ms": (("log.roll.hours", _HOUR_MS),),
 })  # fmt: skip
-"""A broker's configuration → what holds where it is unset, the finest first, each with the milliseconds of its unit.
+"""Broker configuration → fallbacks in coarser units, the finest first, each with the milliseconds of its unit.
 
 ``DynamicBrokerConfig.brokerConfigSynonyms``.
 """
@@ -305,11 +305,11 @@ COARSER: Final[Mapping[str, tuple[tuple[str, int], ...]]] = MappingProxyType({
 _TOPICS_OWN: Final[Mapping[str, ConfigValue]] = MappingProxyType(
     {"flush.ms": LONG_MAX, "retention.ms": _WEEK_MS, "segment.jitter.ms": 0, "segment.ms": _WEEK_MS}
 )
-"""Defaults of topics where the broker's configuration of that name is unset, and a coarser one holds."""
+"""Topic defaults where the broker's configuration of the same unit is unset and a coarser one applies."""
 
 
 def _beneath(name: str, broker: str) -> ConfigHistory:
-    """The entry of a topic's configuration, made from the broker's."""
+    """Derive the entry of a topic configuration from the broker's."""
     entry = BROKER_DEFAULTS[broker]
     own = _TOPICS_OWN.get(name)
     defaults = entry.defaults if own is None else tuple(replace(each, value=own) for each in entry.defaults)
@@ -321,13 +321,13 @@ TOPIC_DEFAULTS: Final = _table(
     _of("leader.replication.throttled.replicas", "", since="0.10.1", by="KIP-73", without=""),
     _of("follower.replication.throttled.replicas", "", since="0.10.1", by="KIP-73", without=""),
 )
-"""``LogConfig``, where neither the topic nor its brokers are configured."""
+"""Topic defaults (``LogConfig``), where neither the topic nor its brokers are configured."""
 
 _CONNECTIONS: Final = (
     _of("reconnect.backoff.max.ms", 1_000, since="0.11", by="KIP-144", instead="reconnect.backoff.ms"),
     *_SETUP,
 )
-"""Of all clients (``CommonClientConfigs``)."""
+"""Connection defaults of all clients (``CommonClientConfigs``)."""
 
 PRODUCER_DEFAULTS: Final = _table(
     *_CONNECTIONS,
@@ -356,7 +356,7 @@ PRODUCER_DEFAULTS: Final = _table(
     _of("transaction.timeout.ms", 60_000, since="0.11", by="KIP-98", without=60_000),
     _of("client.version", None),
 )
-"""``ProducerConfig`` of the Java client; ``client.version`` is no configuration of Kafka's."""
+"""Producer defaults: ``ProducerConfig`` of the Java client; ``client.version`` is not a Kafka configuration."""
 
 CONSUMER_DEFAULTS: Final = _table(
     *_CONNECTIONS,
@@ -397,7 +397,10 @@ CONSUMER_DEFAULTS: Final = _table(
     _of("group.remote.assignor", None, since="3.7", by="KIP-848"),
     _of("client.rack", "", since="2.3", by="KAFKA-8365", without=""),
 )  # fmt: skip
-"""``ConsumerConfig`` of the Java client; of 0.8.2 the values of the consumer in ``core``, by the later names."""
+"""Consumer defaults: ``ConsumerConfig`` of the Java client; 0.8.2 has those of the consumer in ``core``.
+
+The values of 0.8.2 are listed by their later names.
+"""
 
 ADMIN_DEFAULTS: Final = _table(
     *_CONNECTIONS,
@@ -409,7 +412,10 @@ ADMIN_DEFAULTS: Final = _table(
     _of("retries", 5, ("2.5", INT_MAX, "KIP-533"), since="0.11", by="KIP-117", without=INT_MAX),
     _of("retry.backoff.ms", 100, since="0.11", by="KIP-117", without=100),
 )  # fmt: skip
-"""``AdminClientConfig``. Before 0.11 there is no such client: the tools of those releases write to ZooKeeper."""
+"""Admin client defaults: ``AdminClientConfig``.
+
+There is no such client before 0.11: the tools of those releases write to ZooKeeper.
+"""
 
 DEFAULTS: Final[Mapping[DefaultScope, Mapping[str, ConfigHistory]]] = MappingProxyType({
     "broker": BROKER_DEFAULTS,
@@ -422,17 +428,17 @@ DEFAULTS: Final[Mapping[DefaultScope, Mapping[str, ConfigHistory]]] = MappingPro
 
 @cache
 def defaults_of(scope: DefaultScope, version: Version) -> Mapping[str, ConfigValue | None]:
-    """The defaults of all configurations that a release has."""
+    """Return the defaults of all configurations that a release has."""
     return MappingProxyType({
         name: entry.default(version) for name, entry in DEFAULTS[scope].items() if entry.exists(version)
     })  # fmt: skip
 
 
 def check_release(scope: DefaultScope, name: str, version: Version) -> None:
-    """Refuse a configuration that a release does not have.
+    """Reject a configuration that a release does not have.
 
     Raises:
-        ConfigConflictError: the release came before it or after it; which has it, and what is there in its place.
+        ConfigConflictError: the release does not have it; the message names the releases that do, and the replacement.
     """
     entry = DEFAULTS[scope].get(name)
     if entry is None or entry.exists(version):
@@ -440,20 +446,20 @@ def check_release(scope: DefaultScope, name: str, version: Version) -> None:
     early = version < parse_version(entry.since)
     why = entry.defaults[0].source if early else entry.gone
     text = f"{name} exists {'since' if early else 'until'} Kafka {entry.since if early else entry.until}"
-    instead = f"; {entry.instead} stands in its place" if entry.instead else ""
+    instead = f"; use {entry.instead} instead" if entry.instead else ""
     raise ConfigConflictError(
         name, f"{text}{f' ({why})' if why else ''}, this is {line_of(version)}{instead}", code="not_in_version"
     )
 
 
 def line_of(version: Version) -> str:
-    """The release line of a number, as it is written."""
+    """Return the name of the release line of a version number, such as ``3.9``."""
     major, minor, patch = version
     return f"{major}.{minor}.{patch}" if (major, minor) in ((0, 8), (0, 10)) else f"{major}.{minor}"
 
 
 class Configured:
-    """The configuration of one broker or client under one release: what it was given, above the release's defaults."""
+    """The configuration of one broker or client under one release: given values over the release's defaults."""
 
     __slots__ = ("_given", "_scope", "_version")
 
@@ -464,25 +470,25 @@ class Configured:
 
     @property
     def version(self) -> Version:
-        """The release."""
+        """The release whose defaults apply."""
         return self._version
 
     def exists(self, name: str) -> bool:
-        """Whether the release has this configuration."""
+        """Return whether the release has this configuration."""
         return DEFAULTS[self._scope][name].exists(self._version)
 
     def is_given(self, name: str) -> bool:
-        """Whether a configuration that the release has was given a value."""
+        """Return whether a value was given for a configuration that the release has."""
         return name in self._given and self.exists(name)
 
     def value(self, name: str) -> ConfigValue | None:
-        """What is given where the release has the configuration, else its default; None where it is unset."""
+        """Return the given value if the release has the configuration, else its default; None where it is unset."""
         if self.is_given(name):
             return self._given[name]
         return DEFAULTS[self._scope][name].default(self._version)
 
     def number(self, name: str) -> int:
-        """A whole number.
+        """Return a whole number.
 
         Raises:
             LookupError: it is unset.
@@ -493,15 +499,15 @@ class Configured:
         return int(value)
 
     def us(self, name: str) -> int:
-        """Milliseconds, as microseconds; ``Long.MAX_VALUE`` stays what it is."""
+        """Return a duration in milliseconds as microseconds; ``Long.MAX_VALUE`` is unchanged."""
         millis = self.number(name)
         return LONG_MAX if millis > LONG_MAX // 1_000 else millis * 1_000
 
     def text(self, name: str) -> str:
-        """A text, empty where it is unset."""
+        """Return a text, empty where it is unset."""
         value = self.value(name)
         return "" if value is None else str(value)
 
     def truth(self, name: str) -> bool:
-        """Whether it is true."""
+        """Return whether a boolean configuration is true."""
         return self.value(name) is True

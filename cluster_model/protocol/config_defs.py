@@ -1,6 +1,7 @@
-"""Definitions of Kafka's configuration keys that the model honours: types, ranges, and the check of a value.
+"""Definitions of the Kafka configuration keys that the model supports: types, ranges and validation.
 
-Only keys that change something here are listed: an unknown or misspelt key is refused, never ignored.
+As Kafka's ``ConfigDef``. Only keys with an effect in the model are listed: an unknown or misspelt key is an error, and
+never ignored.
 """
 
 import difflib
@@ -16,7 +17,7 @@ from cluster_model.protocol.versions import ELR_FEATURE, PROFILE_VERSIONS, TRANS
 
 ConfigValue = int | str | bool
 Dynamic = Literal["read-only", "per-broker", "cluster-wide"]
-"""Whether a setting may change while the cluster runs, and for whom it is meant to (KIP-226)."""
+"""Update mode of a dynamic setting (KIP-226): not at run time, for one broker, or for the whole cluster too."""
 
 LONG_MAX: Final = 2**63 - 1
 INT_MAX: Final = 2**31 - 1
@@ -24,14 +25,14 @@ INT_MAX: Final = 2**31 - 1
 
 @dataclass(frozen=True, slots=True)
 class ConfigKey:
-    """One configuration: its type, the range of an ``int``, the choices of a ``str``, and what it does.
+    """One configuration key: its type, the range of an ``int``, the choices of a ``str``, and its description ``doc``.
 
-    A ``str`` without choices takes what ``pattern`` matches; ``form`` says in words what that is.
+    A ``str`` without choices takes any text that ``pattern`` matches; ``form`` describes that pattern.
     """
 
     name: str
     type: Literal["int", "bool", "str", "ratio"]
-    """``ratio``: a number from 0 to 1 with at most six decimals, kept as its text."""
+    """``ratio`` is a number from 0 to 1 with at most six decimals, kept as text."""
     doc: str
     low: int = 0
     high: int = INT_MAX
@@ -41,41 +42,41 @@ class ConfigKey:
     dynamic: Dynamic = "read-only"
 
 
-# Configuration keys of groups by the consumer protocol (KIP-848).
+# Configuration keys of the consumer group protocol (KIP-848).
 
 
 COORDINATOR: Final = (
     ConfigKey(
         "group.coordinator.rebalance.protocols",
         "str",
-        "Whether groups may use the consumer protocol (3.7).",
+        "Group protocols the coordinator accepts: classic, and consumer (3.7).",
         pattern="classic( *, *consumer)?|consumer *, *classic",
         form="classic or classic,consumer",
     ),
-    ConfigKey("group.consumer.session.timeout.ms", "int", "Session of members by the consumer protocol.", 1),
-    ConfigKey("group.consumer.heartbeat.interval.ms", "int", "How often such members are to be heard of.", 1),
-    ConfigKey("group.consumer.max.size", "int", "Most members of such a group.", 1),
+    ConfigKey("group.consumer.session.timeout.ms", "int", "Session timeout of consumer protocol members.", 1),
+    ConfigKey("group.consumer.heartbeat.interval.ms", "int", "Heartbeat interval of consumer protocol members.", 1),
+    ConfigKey("group.consumer.max.size", "int", "Maximum members of a consumer protocol group.", 1),
     ConfigKey(
         "group.consumer.assignors",
         "str",
-        "Assignors of the coordinator, the default one first.",
+        "Server-side assignors, the default one first.",
         pattern="(uniform|range)( *, *(uniform|range))*",
         form="uniform and range, separated by commas",
     ),
 )  # fmt: skip
-"""Of brokers."""
+"""Broker keys of the consumer group protocol."""
 
 MEMBER: Final = (
     ConfigKey(
-        "group.protocol", "str", "How members and their coordinator come to terms: classic, or consumer (3.7, KRaft).",
+        "group.protocol", "str", "Group protocol of the members: classic, or consumer (3.7, KRaft).",
         choices=("classic", "consumer"),
     ),
     ConfigKey(
-        "group.remote.assignor", "str", "The coordinator's assignor that a member wants, with group.protocol consumer.",
+        "group.remote.assignor", "str", "Server-side assignor that a member requests, with group.protocol=consumer.",
         choices=("uniform", "range"),
     ),
 )  # fmt: skip
-"""Of consumers."""
+"""Consumer keys of the consumer group protocol."""
 
 
 # Configuration keys of a producer's partitioner.
@@ -94,66 +95,66 @@ PARTITIONERS: Final = tuple(
         ("org.apache.kafka.clients.producer.", "UniformStickyPartitioner"),
     )
 )
-"""By their Java names; the last part is enough."""
+"""Java class names of the partitioners; a configuration may name the class without its package."""
 
 PARTITIONING: Final = (
     ConfigKey(
-        PARTITIONER_CLASS, "str", "Who chooses partitions; the version's default unless given.",
+        PARTITIONER_CLASS, "str", "Partitioner class; the version's default partitioning if unset.",
         choices=(*(name.rpartition(".")[2] for name in PARTITIONERS), *PARTITIONERS),
     ),
-    ConfigKey(IGNORE_KEYS, "bool", "Whether records with keys are spread like those without (3.3)."),
-    ConfigKey(ADAPTIVE, "bool", "Whether partitions with shorter queues get more (3.3)."),
+    ConfigKey(IGNORE_KEYS, "bool", "Whether partitioning ignores record keys (3.3)."),
+    ConfigKey(ADAPTIVE, "bool", "Whether partitions with shorter queues get more records (3.3)."),
     ConfigKey(
-        AVAILABILITY, "int", "Silence of a leader after which its partitions are left out; 0 never (3.3).", 0,
+        AVAILABILITY, "int", "Time a broker cannot take requests until its partitions are skipped; 0 never (3.3).", 0,
         LONG_MAX // 1_000,
     ),
 )  # fmt: skip
 
 
-# Configuration keys of transactions: of their coordinators, and of producers that write in them.
+# Configuration keys of transaction coordinators and transactional producers.
 
 
 TRANSACTION_COORDINATOR: Final = (
     ConfigKey("transaction.state.log.num.partitions", "int", "Partitions of __transaction_state.", 1, 1_000),
     ConfigKey("transaction.state.log.replication.factor", "int", "Replicas of __transaction_state.", 1, 100),
-    ConfigKey("transaction.state.log.min.isr", "int", "In-sync replicas that __transaction_state needs.", 1),
-    ConfigKey("transaction.max.timeout.ms", "int", "Longest timeout that a transaction may ask for.", 1),
-    ConfigKey("transactional.id.expiration.ms", "int", "Silence after which a transactional id is forgotten.", 1),
+    ConfigKey("transaction.state.log.min.isr", "int", "min.insync.replicas of __transaction_state.", 1),
+    ConfigKey("transaction.max.timeout.ms", "int", "Maximum transaction.timeout.ms a producer may request.", 1),
+    ConfigKey("transactional.id.expiration.ms", "int", "Idle time after which a transactional id expires.", 1),
     ConfigKey(
         "transaction.abort.timed.out.transaction.cleanup.interval.ms", "int",
-        "How often transactions are looked for that have been open for too long.", 1,
+        "How often the coordinator aborts transactions that have timed out.", 1,
     ),
     ConfigKey(
         "transaction.remove.expired.transaction.cleanup.interval.ms", "int",
-        "How often transactional ids are looked for that nobody uses.", 1,
+        "How often the coordinator removes expired transactional ids.", 1,
     ),
     ConfigKey(
         "transaction.partition.verification.enable", "bool",
-        "Whether leaders check that a partition is part of a transaction (3.6).",
+        "Whether leaders verify that a partition is part of the transaction (3.6).",
     ),
     ConfigKey(
         TRANSACTION_FEATURE, "int", "Feature level: at 2 every transaction has an epoch (KRaft; default since 4.0).",
         0, 2,
     ),
 )  # fmt: skip
-"""Of brokers."""
+"""Broker keys of transactions."""
 
 TRANSACTIONAL_PRODUCER: Final = (
     ConfigKey(
         "transactional.id",
         "str",
-        "Makes the producer write in transactions, as the only one of that name (0.11).",
+        "Makes the producer transactional; fences other producers with the same id (0.11).",
         pattern="[a-zA-Z0-9._-]{1,200}",
         form="a name",
     ),
-    ConfigKey("transaction.timeout.ms", "int", "How long a transaction may be open (0.11).", 1),
+    ConfigKey("transaction.timeout.ms", "int", "Time a transaction may be open before it is aborted (0.11).", 1),
 )  # fmt: skip
-"""Of producers."""
+"""Producer keys of transactions."""
 
 Scope = Literal["broker", "topic", "producer", "consumer"]
 
 _PER_BROKER: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
-"""``DynamicConfig.Broker``."""
+"""Keys that are dynamic per broker (``DynamicConfig.Broker``)."""
 _CLUSTER_WIDE: Final = (
     "log.flush.interval.messages", "log.flush.interval.ms", "log.segment.bytes", "log.roll.ms", "log.roll.jitter.ms",
     "log.index.interval.bytes", "log.index.size.max.bytes", "log.retention.ms", "log.retention.bytes",
@@ -165,10 +166,13 @@ _CLUSTER_WIDE: Final = (
     "num.io.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers", "min.insync.replicas",
     "unclean.leader.election.enable", "compression.type", "log.preallocate",
 )  # fmt: skip
-"""``DynamicLogConfig``, ``DynamicThreadPool``, ``LogCleaner.ReconfigurableConfigs``: of the ways to write a setting
-only the finest, so ``log.retention.ms`` and not ``log.retention.hours``."""
+"""Keys that are dynamic cluster-wide.
+
+``DynamicLogConfig``, ``DynamicThreadPool``, ``LogCleaner.ReconfigurableConfigs``. Of keys for the same setting in
+several units only the finest is dynamic: ``log.retention.ms``, not ``log.retention.hours``.
+"""
 THREADS: Final = ("num.io.threads", "num.recovery.threads.per.data.dir", "num.replica.fetchers")
-"""``DynamicThreadPool``: at most halved or doubled at a time."""
+"""Thread pool sizes, which a change may at most halve or double (``DynamicThreadPool``)."""
 
 
 def _table(*keys: ConfigKey, dynamic: Dynamic | None = None) -> dict[str, ConfigKey]:
@@ -185,21 +189,21 @@ LISTS: Final = (
     "leader.replication.throttled.replicas",
     "follower.replication.throttled.replicas",
 )
-"""Configurations that are lists: only those take APPEND and SUBTRACT."""
+"""List configurations: only these accept APPEND and SUBTRACT."""
 LIST_DEFAULTS: Final = {"cleanup.policy": "delete", "log.cleanup.policy": "delete"}
-"""Kafka's defaults of lists that are not empty where they are not set; these may be set to an empty list, too."""
+"""Kafka's non-empty defaults of list configurations; these may also be set to an empty list."""
 
 
 def listed(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> str:
-    """A list with entries appended that it lacks, or taken away (KIP-339).
+    """Return a list configuration after APPEND of its missing entries, or after SUBTRACT (KIP-339).
 
-    A list that is not set begins as Kafka's own default (``ConfigurationControlManager.getParts``).
+    An unset list counts as Kafka's own default (``ConfigurationControlManager.getParts``).
 
     Raises:
         ModelError: the configuration is no list.
     """
     if name not in LISTS:
-        raise ModelError(f"{name} is not a list", code="not_a_list")
+        raise ModelError(f"{name} is not a list configuration; lists: {', '.join(LISTS)}", code="not_a_list")
     text = LIST_DEFAULTS.get(name, "") if now is None else str(now)
     entries = [entry for entry in text.split(",") if entry]
     named = [entry for entry in given.split(",") if entry]
@@ -209,17 +213,20 @@ def listed(name: str, now: ConfigValue | None, given: str, *, appends: bool) -> 
 
 
 PRODUCERS_CHOICE: Final = "producer"
-"""The ``compression.type`` of a topic whose batches stay as they come."""
+"""The ``compression.type`` of a topic that keeps the compression of its producers."""
 UNCOMPRESSED: Final = "uncompressed"
 BROKER_COMPRESSION_TYPES: Final = (UNCOMPRESSED, "zstd", "lz4", "snappy", "gzip", PRODUCERS_CHOICE)
-"""``BrokerCompressionType``."""
+"""Values of ``compression.type`` on brokers and topics (``BrokerCompressionType``)."""
 _COMPRESSION: Final = ConfigKey(
-    "compression.type", "str", "How brokers compress batches; producer: as they come.", choices=BROKER_COMPRESSION_TYPES
-)
+    "compression.type", "str", "Compression of stored batches; producer keeps the producer's codec.",
+    choices=BROKER_COMPRESSION_TYPES,
+)  # fmt: skip
 MIN_ISR: Final = "min.insync.replicas"
-_MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all needs.", 1)
+_MIN_ISR: Final = ConfigKey(MIN_ISR, "int", "In-sync replicas that acks=all requires.", 1)
 _POLICIES: Final = ("delete", "compact", "compact,delete", "delete,compact")
-_UNCLEAN: Final = ConfigKey("unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may lead.")
+_UNCLEAN: Final = ConfigKey(
+    "unclean.leader.election.enable", "bool", "Whether a replica outside the ISR may be elected leader."
+)
 
 _THROTTLED: Final = (r"\*|[0-9]+:[0-9]+(,[0-9]+:[0-9]+)*", "* or a list of partition:broker, as in 0:1,0:2")
 
@@ -230,231 +237,258 @@ _SELECTORS: Final = tuple(
 )
 
 _GROUPS: Final = (
-    ConfigKey("offsets.retention.minutes", "int", "How long offsets of an empty group are kept.", 1),
-    ConfigKey("offsets.retention.check.interval.ms", "int", "How often such offsets are looked for.", 1, LONG_MAX),
-    ConfigKey("offsets.commit.timeout.ms", "int", "How long a commit waits for the in-sync replicas.", 1),
-    ConfigKey("offset.metadata.max.bytes", "int", "Longest note beside a committed offset."),
-    ConfigKey("group.initial.rebalance.delay.ms", "int", "Wait for more members of an empty group (0.11)."),
-    ConfigKey("group.min.session.timeout.ms", "int", "Shortest session that a member may ask for."),
-    ConfigKey("group.max.session.timeout.ms", "int", "Longest session that a member may ask for."),
-    ConfigKey("group.max.size", "int", "Most members of a group (2.2).", 1),
+    ConfigKey("offsets.retention.minutes", "int", "Retention of committed offsets of an empty group.", 1),
+    ConfigKey("offsets.retention.check.interval.ms", "int", "How often expired offsets are removed.", 1, LONG_MAX),
+    ConfigKey("offsets.commit.timeout.ms", "int", "How long an offset commit waits for the in-sync replicas.", 1),
+    ConfigKey("offset.metadata.max.bytes", "int", "Maximum size of the metadata of a committed offset."),
+    ConfigKey("group.initial.rebalance.delay.ms", "int", "Wait for more members of a new group (0.11)."),
+    ConfigKey("group.min.session.timeout.ms", "int", "Minimum session timeout that a member may request."),
+    ConfigKey("group.max.session.timeout.ms", "int", "Maximum session timeout that a member may request."),
+    ConfigKey("group.max.size", "int", "Maximum members of a group (2.2).", 1),
     *COORDINATOR,
 )
 
 _BROKER_FETCHING: Final = (
-    ConfigKey("num.io.threads", "int", "Threads that handle requests; a slow disk holds them up.", 1),
-    ConfigKey("num.replica.fetchers", "int", "Threads with which a broker fetches from each other broker.", 1, 255),
-    ConfigKey("replica.selector.class", "str", "Who chooses the replica a consumer reads (2.4).", choices=_SELECTORS),
-    ConfigKey("max.incremental.fetch.session.cache.slots", "int", "Fetch sessions a leader keeps (1.1 and later)."),
+    ConfigKey("num.io.threads", "int", "Request handler threads; a slow disk blocks them.", 1),
+    ConfigKey("num.replica.fetchers", "int", "Fetcher threads of a broker per leader broker.", 1, 255),
     ConfigKey(
-        "leader.replication.throttled.rate", "int", "Bytes a second a leader sends to throttled replicas (0.10.1).",
+        "replica.selector.class", "str", "Selector of the replica that a consumer reads from (2.4).",
+        choices=_SELECTORS,
+    ),
+    ConfigKey("max.incremental.fetch.session.cache.slots", "int", "Fetch sessions that a broker keeps (1.1)."),
+    ConfigKey(
+        "leader.replication.throttled.rate", "int", "Bytes per second a leader sends to throttled replicas (0.10.1).",
         1, LONG_MAX,
     ),
     ConfigKey(
-        "follower.replication.throttled.rate", "int", "Bytes a second that throttled replicas fetch (0.10.1).", 1,
+        "follower.replication.throttled.rate", "int", "Bytes per second that throttled replicas fetch (0.10.1).", 1,
         LONG_MAX,
     ),
 )  # fmt: skip
-"""How replicas are fetched, and by whom."""
+"""Broker keys of replica fetching and replica selection."""
 
 _TOPIC_FETCHING: Final = tuple(
     ConfigKey(
         f"{side}.replication.throttled.replicas", "str", doc, pattern=_THROTTLED[0], form=_THROTTLED[1]
     )
     for side, doc in (
-        ("leader", "Replicas that a throttled leader may hold back (0.10.1)."),
-        ("follower", "Replicas that a throttled follower may leave unfetched (0.10.1)."),
+        ("leader", "Replicas whose replication is throttled on the leader side (0.10.1)."),
+        ("follower", "Replicas whose replication is throttled on the follower side (0.10.1)."),
     )
 )  # fmt: skip
 
 _QUORUM: Final = (
     ConfigKey("controller.quorum.election.timeout.ms", "int", "How long a candidate waits for votes (KRaft).", 1),
-    ConfigKey("controller.quorum.fetch.timeout.ms", "int", "Silence of its leader after which a voter stands.", 1),
-    ConfigKey("controller.quorum.election.backoff.max.ms", "int", "Longest pause of a candidate that failed."),
-    ConfigKey("controller.quorum.request.timeout.ms", "int", "How long a voter waits for an answer (KRaft).", 1),
-    ConfigKey("controller.quorum.retry.backoff.ms", "int", "Pause of a voter before it asks again (KRaft)."),
-    ConfigKey("controller.quorum.append.linger.ms", "int", "How long metadata records wait for company (KRaft)."),
-    ConfigKey("metadata.max.idle.interval.ms", "int", "Pause between NoOp records when nothing happens; 0 none."),
-)
-"""The KRaft quorum; every node of it has the same."""
+    ConfigKey(
+        "controller.quorum.fetch.timeout.ms", "int",
+        "Time without a response from the leader until a voter starts an election (KRaft).", 1,
+    ),
+    ConfigKey("controller.quorum.election.backoff.max.ms", "int", "Maximum backoff after a failed election (KRaft)."),
+    ConfigKey("controller.quorum.request.timeout.ms", "int", "Timeout of requests in the quorum (KRaft).", 1),
+    ConfigKey("controller.quorum.retry.backoff.ms", "int", "Backoff before a quorum request is retried (KRaft)."),
+    ConfigKey("controller.quorum.append.linger.ms", "int", "How long metadata records wait to be batched (KRaft)."),
+    ConfigKey("metadata.max.idle.interval.ms", "int", "Interval of NoOp records in an idle cluster; 0 none (KRaft)."),
+)  # fmt: skip
+"""Keys of the KRaft quorum, the same on every node of it."""
 
 _CONTROLLER: Final = (
-    ConfigKey("auto.leader.rebalance.enable", "bool", "Whether leadership goes back to preferred replicas."),
-    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often that is looked at.", 1),
+    ConfigKey("auto.leader.rebalance.enable", "bool", "Whether the controller elects preferred leaders regularly."),
+    ConfigKey("leader.imbalance.check.interval.seconds", "int", "How often leader imbalance is checked.", 1),
     ConfigKey(
-        "leader.imbalance.per.broker.percentage", "int", "Percentage of a broker's leaderships that may stray.",
+        "leader.imbalance.per.broker.percentage", "int", "Leader imbalance allowed per broker, in percent (ZooKeeper).",
     ),
     ConfigKey("unclean.leader.election.interval.ms", "int", "How often unclean elections are tried (KRaft, 3.9).", 1),
     ConfigKey(ELR_FEATURE, "int", "Feature level: 1 turns KIP-966 on (KRaft, 4.0; default since 4.1).", 0, 1),
-    ConfigKey("num.partitions", "int", "Partitions of a topic that names no number.", 1),
+    ConfigKey("num.partitions", "int", "Default number of partitions of a new topic.", 1),
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
-    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker hands over first."),
-    ConfigKey("controlled.shutdown.max.retries", "int", "How often it asks the controller to (ZooKeeper)."),
-    ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Pause between those (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker first moves its leaderships."),
+    ConfigKey("controlled.shutdown.max.retries", "int", "Retries of a controlled shutdown (ZooKeeper)."),
+    ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Backoff between those retries (ZooKeeper)."),
     ConfigKey(
-        "controller.socket.timeout.ms", "int", "How long controller and brokers wait for each other (ZooKeeper).", 1
+        "controller.socket.timeout.ms", "int", "Timeout of requests between controller and brokers (ZooKeeper).", 1
     ),
 )  # fmt: skip
-"""What controllers go by, and how leaderships are handed over."""
+"""Broker keys of controllers, elections and controlled shutdown."""
 
 RECONNECT: Final = "reconnect.backoff.ms"
 RECONNECT_MAX: Final = "reconnect.backoff.max.ms"
 SETUP_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
 SETUP_TIMEOUT_MAX: Final = "socket.connection.setup.timeout.max.ms"
 _SETUP: Final = (
-    ConfigKey(SETUP_TIMEOUT, "int", "How long a connection attempt may take (2.7).", 1),
-    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Longest such time; it doubles with every failed attempt (2.7).", 1),
+    ConfigKey(SETUP_TIMEOUT, "int", "Timeout of a connection attempt (2.7).", 1),
+    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Maximum of that timeout, which doubles per failed attempt (2.7).", 1),
 )
-"""Of whatever connects: clients, and brokers and controllers to each other."""
+"""Keys of connections: of clients, and between brokers and controllers."""
 
 BROKER: Final = _table(
     ConfigKey("replica.lag.time.max.ms", "int", "How long a follower may be behind before it leaves the ISR.", 1),
     ConfigKey("replica.lag.max.messages", "int", "How many records a follower may be behind (0.8.x only).", 1),
-    ConfigKey("replica.fetch.wait.max.ms", "int", "How long a leader parks a follower's fetch.", 1),
-    ConfigKey("replica.fetch.max.bytes", "int", "Bytes a follower's fetch takes from a partition.", 1),
+    ConfigKey("replica.fetch.wait.max.ms", "int", "Maximum wait of a follower's fetch on the leader.", 1),
+    ConfigKey("replica.fetch.max.bytes", "int", "Bytes per partition in a follower's fetch.", 1),
     ConfigKey("replica.fetch.min.bytes", "int", "Bytes that a follower's fetch waits for."),
-    ConfigKey("replica.fetch.response.max.bytes", "int", "Bytes a follower's fetch takes in all (0.10.1).", 1),
-    ConfigKey("fetch.max.bytes", "int", "Most bytes of an answer to a fetch, whatever it asks for (2.5).", 1_024),
-    ConfigKey("replica.fetch.backoff.ms", "int", "Pause of a follower after a fetch error.", 1),
-    ConfigKey("replica.socket.timeout.ms", "int", "How long a follower waits for a connection or an answer.", 1),
+    ConfigKey("replica.fetch.response.max.bytes", "int", "Bytes of a whole fetch response to a follower (0.10.1).", 1),
+    ConfigKey("fetch.max.bytes", "int", "Maximum bytes of any fetch response, whatever is requested (2.5).", 1_024),
+    ConfigKey("replica.fetch.backoff.ms", "int", "Backoff of a follower after a fetch error.", 1),
+    ConfigKey("replica.socket.timeout.ms", "int", "Timeout of a follower's connections and requests.", 1),
     *_SETUP,
     ConfigKey("replica.high.watermark.checkpoint.interval.ms", "int", "How often the HW is written to disk.", 1),
-    ConfigKey("broker.heartbeat.interval.ms", "int", "How often a broker tells the controller it lives (KRaft).", 1),
-    ConfigKey("broker.session.timeout.ms", "int", "Silence after which the controller fences a broker (KRaft).", 1),
-    ConfigKey("zookeeper.session.timeout.ms", "int", "Silence after which a broker's session expires (ZooKeeper).", 1),
-    ConfigKey("log.flush.interval.messages", "int", "Records appended before the log is forced to disk.", 1, LONG_MAX),
-    ConfigKey("log.segment.bytes", "int", "Bytes after which a new segment begins.", 14),
-    ConfigKey("log.roll.hours", "int", "Age of a segment at which the next append begins a new one.", 1),
-    ConfigKey("log.roll.ms", "int", "The same in milliseconds; it goes before log.roll.hours.", 1, LONG_MAX),
+    ConfigKey("broker.heartbeat.interval.ms", "int", "How often a broker sends a heartbeat (KRaft).", 1),
+    ConfigKey(
+        "broker.session.timeout.ms", "int", "Time without a heartbeat until the controller fences a broker (KRaft).", 1
+    ),
+    ConfigKey(
+        "zookeeper.session.timeout.ms", "int", "Time without contact until a broker's session expires (ZooKeeper).", 1
+    ),
+    ConfigKey("log.flush.interval.messages", "int", "Records appended before a log is flushed to disk.", 1, LONG_MAX),
+    ConfigKey("log.segment.bytes", "int", "Maximum size of a segment.", 14),
+    ConfigKey("log.roll.hours", "int", "Age of a segment at which the next append rolls a new one.", 1),
+    ConfigKey("log.roll.ms", "int", "The same in milliseconds; overrides log.roll.hours.", 1, LONG_MAX),
     ConfigKey("log.index.interval.bytes", "int", "Bytes between two entries of a sparse index."),
-    ConfigKey("log.index.size.max.bytes", "int", "Room of a segment's index; a full one begins a new segment.", 24),
+    ConfigKey("log.index.size.max.bytes", "int", "Maximum size of an index; a full one rolls a new segment.", 24),
     ConfigKey("log.retention.hours", "int", "Age at which segments are deleted; -1 never.", -1),
-    ConfigKey("log.retention.minutes", "int", "The same in minutes; it goes before log.retention.hours.", -1),
-    ConfigKey("log.retention.ms", "int", "The same in milliseconds; it goes before the others.", -1, LONG_MAX),
-    ConfigKey("log.retention.bytes", "int", "Size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey("log.retention.minutes", "int", "The same in minutes; overrides log.retention.hours.", -1),
+    ConfigKey("log.retention.ms", "int", "The same in milliseconds; overrides minutes and hours.", -1, LONG_MAX),
+    ConfigKey("log.retention.bytes", "int", "Log size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey("log.retention.check.interval.ms", "int", "How often retention is checked.", 1, LONG_MAX),
+    ConfigKey("log.initial.task.delay.ms", "int", "Delay of the log's periodic tasks after a start.", 0, LONG_MAX),
+    ConfigKey("log.segment.delete.delay.ms", "int", "How long files of a deleted segment are kept.", 0, LONG_MAX),
+    ConfigKey("log.flush.interval.ms", "int", "Age of unflushed records at which a log is flushed.", 0, LONG_MAX),
     ConfigKey(
-        "log.retention.check.interval.ms", "int", "How often segments to be deleted are looked for.", 1, LONG_MAX
+        "log.flush.scheduler.interval.ms", "int", "How often that age is checked; never by default.", 1, LONG_MAX
     ),
-    ConfigKey("log.initial.task.delay.ms", "int", "First run of the log's periodic tasks after a start.", 0, LONG_MAX),
-    ConfigKey("log.segment.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
-    ConfigKey("log.flush.interval.ms", "int", "Age at which the scheduler forces a log to disk.", 0, LONG_MAX),
-    ConfigKey(
-        "log.flush.scheduler.interval.ms", "int", "How often that age is looked at; never unless given.", 1, LONG_MAX
-    ),
-    ConfigKey("log.roll.jitter.hours", "int", "The most that a segment rolls early by time."),
-    ConfigKey("log.roll.jitter.ms", "int", "The same in milliseconds; it goes before the other.", 0, LONG_MAX),
-    ConfigKey("message.max.bytes", "int", "Largest batch that a leader takes."),
+    ConfigKey("log.roll.jitter.hours", "int", "Maximum jitter subtracted from log.roll.hours."),
+    ConfigKey("log.roll.jitter.ms", "int", "The same in milliseconds; overrides log.roll.jitter.hours.", 0, LONG_MAX),
+    ConfigKey("message.max.bytes", "int", "Maximum size of a batch that a leader accepts."),
     ConfigKey(
         "log.message.timestamp.difference.max.ms",
         "int",
-        "How old a producer's timestamp may be (0.10.0 to 3.9).",
+        "How far a record's timestamp may be before the leader's clock (0.10.0 to 3.9).",
         0,
         LONG_MAX,
     ),
-    ConfigKey("log.message.timestamp.before.max.ms", "int", "The same since 3.6; it goes first.", 0, LONG_MAX),
-    ConfigKey("log.message.timestamp.after.max.ms", "int", "How far ahead it may be, since 3.6.", 0, LONG_MAX),
-    ConfigKey("log.cleanup.policy", "str", "What becomes of old records.", choices=_POLICIES),
+    ConfigKey(
+        "log.message.timestamp.before.max.ms", "int", "The same since 3.6; overrides the difference.", 0, LONG_MAX
+    ),
+    ConfigKey(
+        "log.message.timestamp.after.max.ms", "int",
+        "How far a record's timestamp may be after the leader's clock (3.6).", 0, LONG_MAX,
+    ),
+    ConfigKey("log.cleanup.policy", "str", "Retention policy of old segments.", choices=_POLICIES),
     ConfigKey("log.cleaner.enable", "bool", "Whether compacted topics are cleaned."),
-    ConfigKey("log.cleaner.backoff.ms", "int", "Pause of the cleaner when nothing is worth cleaning.", 0, LONG_MAX),
-    ConfigKey("log.cleaner.dedupe.buffer.size", "int", "Memory of the cleaner: 24 bytes a key.", 1_048_576, LONG_MAX),
-    ConfigKey("log.cleaner.min.cleanable.ratio", "ratio", "Dirty part of a log above which it is cleaned."),
-    ConfigKey("log.cleaner.delete.retention.ms", "int", "How long tombstones are kept once cleaned.", 0, LONG_MAX),
-    ConfigKey("log.cleaner.min.compaction.lag.ms", "int", "Age below which nothing is cleaned.", 0, LONG_MAX),
-    ConfigKey("log.cleaner.max.compaction.lag.ms", "int", "Age at which a log is cleaned at any ratio.", 1, LONG_MAX),
+    ConfigKey("log.cleaner.backoff.ms", "int", "Sleep of the cleaner when no log needs cleaning.", 0, LONG_MAX),
+    ConfigKey(
+        "log.cleaner.dedupe.buffer.size", "int", "Memory of the cleaner, 24 bytes per key.", 1_048_576, LONG_MAX
+    ),
+    ConfigKey("log.cleaner.min.cleanable.ratio", "ratio", "Dirty ratio above which a log is cleaned."),
+    ConfigKey("log.cleaner.delete.retention.ms", "int", "How long cleaned tombstones are kept.", 0, LONG_MAX),
+    ConfigKey("log.cleaner.min.compaction.lag.ms", "int", "Minimum age of records to be compacted.", 0, LONG_MAX),
+    ConfigKey(
+        "log.cleaner.max.compaction.lag.ms", "int", "Age of dirty records at which a log is cleaned at any ratio.", 1,
+        LONG_MAX,
+    ),
     ConfigKey("log.flush.offset.checkpoint.interval.ms", "int", "How often recovery points are written to disk.", 1),
     ConfigKey(
         "log.flush.start.offset.checkpoint.interval.ms", "int", "How often log start offsets are written to disk.", 1
     ),
-    ConfigKey("num.recovery.threads.per.data.dir", "int", "Logs recovered at a time after an unclean stop.", 1),
+    ConfigKey("num.recovery.threads.per.data.dir", "int", "Logs recovered in parallel after an unclean stop.", 1),
     ConfigKey(
-        "log.message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")
+        "log.message.timestamp.type", "str", "Timestamp of records: the producer's or that of the append.",
+        choices=("CreateTime", "LogAppendTime"),
     ),
     _COMPRESSION,
-    ConfigKey("log.preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
+    ConfigKey("log.preallocate", "bool", "Whether files of new segments are preallocated; no effect on the model."),
     ConfigKey("offsets.topic.num.partitions", "int", "Partitions of __consumer_offsets.", 1, 1_000),
     ConfigKey("offsets.topic.replication.factor", "int", "Replicas of __consumer_offsets.", 1, 100),
     *_GROUPS,
     *TRANSACTION_COORDINATOR,
-    ConfigKey("default.replication.factor", "int", "Replicas of a topic that names no number.", 1),
-    ConfigKey("producer.id.expiration.ms", "int", "Silence after which an idempotent producer is forgotten.", 1),
+    ConfigKey("default.replication.factor", "int", "Default replication factor of a new topic.", 1),
+    ConfigKey("producer.id.expiration.ms", "int", "Idle time after which the state of a producer id expires.", 1),
     *_BROKER_FETCHING,
     *_QUORUM,
     *_CONTROLLER,
     _MIN_ISR,
     _UNCLEAN,
-)
-"""Broker configurations; the last two and those of segments and retention are also the default of every topic."""
+)  # fmt: skip
+"""Broker configurations; the last two and those of segments and retention are also the defaults of every topic."""
 
 TOPIC: Final = _table(
     _MIN_ISR,
     _UNCLEAN,
-    ConfigKey("flush.messages", "int", "Records appended before this topic's log is forced to disk.", 1, LONG_MAX),
-    ConfigKey("segment.bytes", "int", "Bytes after which a new segment begins.", 14),
-    ConfigKey("segment.ms", "int", "Age of a segment at which the next append begins a new one.", 1, LONG_MAX),
+    ConfigKey("flush.messages", "int", "Records appended before this topic's log is flushed to disk.", 1, LONG_MAX),
+    ConfigKey("segment.bytes", "int", "Maximum size of a segment.", 14),
+    ConfigKey("segment.ms", "int", "Age of a segment at which the next append rolls a new one.", 1, LONG_MAX),
     ConfigKey("index.interval.bytes", "int", "Bytes between two entries of a sparse index."),
-    ConfigKey("segment.index.bytes", "int", "Room of a segment's index; a full one begins a new segment.", 24),
+    ConfigKey("segment.index.bytes", "int", "Maximum size of an index; a full one rolls a new segment.", 24),
     ConfigKey("retention.ms", "int", "Age at which segments are deleted; -1 never.", -1, LONG_MAX),
-    ConfigKey("retention.bytes", "int", "Size above which old segments are deleted; -1 none.", -1, LONG_MAX),
-    ConfigKey("flush.ms", "int", "Age at which the flush scheduler forces this log to disk.", 0, LONG_MAX),
-    ConfigKey("segment.jitter.ms", "int", "The most that a segment rolls early by time.", 0, LONG_MAX),
-    ConfigKey("max.message.bytes", "int", "Largest batch that a leader takes."),
+    ConfigKey("retention.bytes", "int", "Log size above which old segments are deleted; -1 none.", -1, LONG_MAX),
+    ConfigKey("flush.ms", "int", "Age of unflushed records at which this log is flushed.", 0, LONG_MAX),
+    ConfigKey("segment.jitter.ms", "int", "Maximum jitter subtracted from segment.ms.", 0, LONG_MAX),
+    ConfigKey("max.message.bytes", "int", "Maximum size of a batch that a leader accepts."),
     ConfigKey(
         "message.timestamp.difference.max.ms",
         "int",
-        "How old a producer's timestamp may be (0.10.0 to 3.9).",
+        "How far a record's timestamp may be before the leader's clock (0.10.0 to 3.9).",
         0,
         LONG_MAX,
     ),
-    ConfigKey("message.timestamp.before.max.ms", "int", "The same since 3.6; it goes first.", 0, LONG_MAX),
-    ConfigKey("message.timestamp.after.max.ms", "int", "How far ahead it may be, since 3.6.", 0, LONG_MAX),
-    ConfigKey("cleanup.policy", "str", "What becomes of old records.", choices=_POLICIES),
-    ConfigKey("min.cleanable.dirty.ratio", "ratio", "Dirty part of this log above which it is cleaned."),
-    ConfigKey("delete.retention.ms", "int", "How long tombstones are kept once cleaned.", 0, LONG_MAX),
-    ConfigKey("min.compaction.lag.ms", "int", "Age below which nothing is cleaned.", 0, LONG_MAX),
-    ConfigKey("max.compaction.lag.ms", "int", "Age at which this log is cleaned at any ratio.", 1, LONG_MAX),
-    ConfigKey("file.delete.delay.ms", "int", "How long the files of a deleted segment stay.", 0, LONG_MAX),
-    ConfigKey("message.timestamp.type", "str", "Whose clock stamps records.", choices=("CreateTime", "LogAppendTime")),
+    ConfigKey("message.timestamp.before.max.ms", "int", "The same since 3.6; overrides the difference.", 0, LONG_MAX),
+    ConfigKey(
+        "message.timestamp.after.max.ms", "int", "How far a record's timestamp may be after the leader's clock (3.6).",
+        0, LONG_MAX,
+    ),
+    ConfigKey("cleanup.policy", "str", "Retention policy of old segments.", choices=_POLICIES),
+    ConfigKey("min.cleanable.dirty.ratio", "ratio", "Dirty ratio above which this log is cleaned."),
+    ConfigKey("delete.retention.ms", "int", "How long cleaned tombstones are kept.", 0, LONG_MAX),
+    ConfigKey("min.compaction.lag.ms", "int", "Minimum age of records to be compacted.", 0, LONG_MAX),
+    ConfigKey(
+        "max.compaction.lag.ms", "int", "Age of dirty records at which this log is cleaned at any ratio.", 1, LONG_MAX
+    ),
+    ConfigKey("file.delete.delay.ms", "int", "How long files of a deleted segment are kept.", 0, LONG_MAX),
+    ConfigKey(
+        "message.timestamp.type", "str", "Timestamp of records: the producer's or that of the append.",
+        choices=("CreateTime", "LogAppendTime"),
+    ),
     _COMPRESSION,
-    ConfigKey("preallocate", "bool", "Whether files of new segments are preallocated; nothing else changes."),
+    ConfigKey("preallocate", "bool", "Whether files of new segments are preallocated; no effect on the model."),
     *_TOPIC_FETCHING,
     dynamic="cluster-wide",
-)
+)  # fmt: skip
 """Topic configurations."""
 
 FLAWED_CLIENTS: Final = ("3.0.0", "3.1.0")
-"""Patches whose producers were idempotent only if told to (KAFKA-13598, mended in 3.0.1 and 3.1.1)."""
+"""Patch releases whose producers are idempotent only if configured to be (KAFKA-13598, fixed in 3.0.1 and 3.1.1)."""
 _CLIENT_VERSION: Final = ConfigKey(
-    "client.version", "str", "Release of the client; the cluster's own unless given.",
+    "client.version", "str", "Kafka release of the client library; the cluster's by default.",
     choices=(*PROFILE_VERSIONS, *FLAWED_CLIENTS),
 )  # fmt: skip
-"""No configuration of Kafka's: there it is the library that the application has been built with."""
+"""Not a Kafka configuration: with Kafka it is the version of the library that the application is built with."""
 
 _CONNECTIONS: Final = (
-    ConfigKey(RECONNECT, "int", "Pause before a broker is connected to again."),
-    ConfigKey(RECONNECT_MAX, "int", "Longest such pause; it doubles with every failure (0.11)."),
+    ConfigKey(RECONNECT, "int", "Backoff before reconnecting to a broker."),
+    ConfigKey(RECONNECT_MAX, "int", "Maximum of that backoff, which doubles per failure (0.11)."),
     *_SETUP,
 )
 
 PRODUCER: Final = _table(
-    ConfigKey("acks", "str", "Who must have the record before it counts as sent.", choices=("0", "1", "all")),
-    ConfigKey("retries", "int", "How often a failed request is tried again."),
-    ConfigKey("retry.backoff.ms", "int", "Pause before a retry."),
-    ConfigKey("retry.backoff.max.ms", "int", "Longest pause before a retry, where pauses grow (3.7 and later)."),
-    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
+    ConfigKey("acks", "str", "Replicas that must have a record before it is acknowledged.", choices=("0", "1", "all")),
+    ConfigKey("retries", "int", "Maximum retries of a failed request."),
+    ConfigKey("retry.backoff.ms", "int", "Backoff before a retry."),
+    ConfigKey("retry.backoff.max.ms", "int", "Maximum backoff before a retry, where it grows (3.7)."),
+    ConfigKey("request.timeout.ms", "int", "How long to wait for a response.", 1),
     *_CONNECTIONS,
-    ConfigKey("delivery.timeout.ms", "int", "Time a record has to be acknowledged, retries included.", 1),
-    ConfigKey("max.in.flight.requests.per.connection", "int", "Unanswered requests to one broker.", 1),
-    ConfigKey("linger.ms", "int", "How long a batch waits for company."),
-    ConfigKey("batch.size", "int", "Bytes a batch may grow to."),
+    ConfigKey("delivery.timeout.ms", "int", "Time from send to the result of a record, retries included.", 1),
+    ConfigKey("max.in.flight.requests.per.connection", "int", "Maximum unanswered requests per broker.", 1),
+    ConfigKey("linger.ms", "int", "How long a batch waits for more records."),
+    ConfigKey("batch.size", "int", "Maximum size of a batch in bytes."),
     ConfigKey(
-        "compression.type", "str", "How batches are compressed.", choices=("none", "gzip", "snappy", "lz4", "zstd")
+        "compression.type", "str", "Compression codec of batches.", choices=("none", "gzip", "snappy", "lz4", "zstd")
     ),
-    ConfigKey("enable.idempotence", "bool", "Whether the broker removes duplicates of retried batches."),
-    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("enable.idempotence", "bool", "Whether brokers remove duplicates of retried batches."),
+    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is refreshed.", 1),
     ConfigKey("metadata.max.idle.ms", "int", "Idle time after which a topic's metadata is dropped (2.5).", 5_000),
-    ConfigKey("max.request.size", "int", "Bytes that one request, and so one record, may have."),
-    ConfigKey("buffer.memory", "int", "Bytes for batches that are not settled yet.", 0, LONG_MAX),
-    ConfigKey("max.block.ms", "int", "How long send waits for metadata and memory.", 0, LONG_MAX // 1_000),
+    ConfigKey("max.request.size", "int", "Maximum size of a request, and so of a record."),
+    ConfigKey("buffer.memory", "int", "Memory for batches that are not yet completed.", 0, LONG_MAX),
+    ConfigKey("max.block.ms", "int", "How long send blocks for metadata and memory.", 0, LONG_MAX // 1_000),
     *PARTITIONING,
     *TRANSACTIONAL_PRODUCER,
     _CLIENT_VERSION,
@@ -472,53 +506,54 @@ _STRATEGY: Final = (
 )
 
 _MEMBER: Final = (
-    ConfigKey("session.timeout.ms", "int", "Silence after which a member is out of its group.", 1),
-    ConfigKey("heartbeat.interval.ms", "int", "How often a member tells its coordinator that it lives.", 1),
+    ConfigKey("session.timeout.ms", "int", "Time without a heartbeat until a member is removed from its group.", 1),
+    ConfigKey("heartbeat.interval.ms", "int", "How often a member sends a heartbeat to its coordinator.", 1),
     ConfigKey("max.poll.interval.ms", "int", "Time between two polls after which a member leaves (0.10.1).", 1),
-    ConfigKey("enable.auto.commit", "bool", "Whether polls commit what earlier polls handed out."),
-    ConfigKey("auto.commit.interval.ms", "int", "How often they do."),
-    ConfigKey("default.api.timeout.ms", "int", "How long a commitSync tries."),
+    ConfigKey("enable.auto.commit", "bool", "Whether poll commits the offsets of earlier polls."),
+    ConfigKey("auto.commit.interval.ms", "int", "Interval of automatic commits."),
+    ConfigKey("default.api.timeout.ms", "int", "Timeout of commitSync."),
     ConfigKey(
         "partition.assignment.strategy", "str", "Assignors, the preferred one first.",
         pattern=rf"({_STRATEGY})( *, *({_STRATEGY}))*", form="assignors separated by commas, as in RangeAssignor",
     ),
     ConfigKey(
-        "group.instance.id", "str", "Makes members static ones; each gets its number behind it (2.3).",
+        "group.instance.id", "str", "Makes members static; each appends its number to the id (2.3).",
         pattern="[a-zA-Z0-9._-]{1,200}", form="a name",
     ),
     *MEMBER,
 )  # fmt: skip
-"""Of members of a group that its coordinator shares partitions out to."""
+"""Consumer keys of group members."""
 
 CONSUMER: Final = _table(
     ConfigKey("fetch.min.bytes", "int", "Bytes that a fetch waits for."),
-    ConfigKey("fetch.max.bytes", "int", "Bytes that a fetch takes in all (0.10.1).", 1),
-    ConfigKey("fetch.max.wait.ms", "int", "How long a broker parks an empty fetch.", 1),
-    ConfigKey("max.partition.fetch.bytes", "int", "Bytes a fetch takes from a partition.", 1),
-    ConfigKey("max.poll.records", "int", "Records handed out by one poll.", 1),
+    ConfigKey("fetch.max.bytes", "int", "Maximum bytes of a whole fetch response (0.10.1).", 1),
+    ConfigKey("fetch.max.wait.ms", "int", "Maximum wait of a fetch on the broker.", 1),
+    ConfigKey("max.partition.fetch.bytes", "int", "Maximum bytes per partition in a fetch.", 1),
+    ConfigKey("max.poll.records", "int", "Maximum records returned by one poll.", 1),
     ConfigKey(
         "auto.offset.reset",
         "str",
-        "Where to go without a position, or when it is gone.",
+        "Position to start from without a committed offset, or when the offset is out of range.",
         pattern=_RESET,
         form="earliest, latest, none or by_duration:P1DT2H3M4S",
     ),
     ConfigKey(
         "isolation.level",
         "str",
-        "Whether to read what transactions wrote only once they are committed (0.11).",
+        "Whether to read transactional records before their commit or only after it (0.11).",
         choices=("read_uncommitted", "read_committed"),
     ),
-    ConfigKey("check.crcs", "bool", "Whether to look at the checksums of what was fetched."),
-    ConfigKey("request.timeout.ms", "int", "How long to wait for an answer.", 1),
-    ConfigKey("retry.backoff.ms", "int", "Pause after a fetch error."),
+    ConfigKey("check.crcs", "bool", "Whether to verify the checksums of fetched batches."),
+    ConfigKey("request.timeout.ms", "int", "How long to wait for a response.", 1),
+    ConfigKey("retry.backoff.ms", "int", "Backoff after a fetch error."),
     *_CONNECTIONS,
-    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is asked for again.", 1),
+    ConfigKey("metadata.max.age.ms", "int", "Age at which metadata is refreshed.", 1),
     *_MEMBER,
     ConfigKey(
-        "client.rack", "str", "The rack to read from where there is a choice (2.4).", pattern=".+", form="a name"
+        "client.rack", "str", "Rack of the consumer: it reads from a replica there if possible (2.4).",
+        pattern=".+", form="a name",
     ),
-)
+)  # fmt: skip
 """Consumer configurations."""
 
 SCOPES: Final[dict[Scope, dict[str, ConfigKey]]] = {
@@ -530,17 +565,18 @@ SCOPES: Final[dict[Scope, dict[str, ConfigKey]]] = {
 
 
 def check(scope: Scope, name: str, value: object) -> ConfigValue:
-    """The value of a configuration in its own type.
+    """Validate a configuration value and return it in its own type.
 
     Raises:
-        ModelError: an unknown name (the nearest known one is told), a wrong type, or a value out of range.
+        ModelError: an unknown name (the message suggests the nearest one), a wrong type, or a value out of range.
     """
     table = SCOPES[scope]
     key = table.get(name)
     if key is None:
-        elsewhere = [other for other, names in SCOPES.items() if name in names]
+        other_scopes = [known for known, keys in SCOPES.items() if name in keys]
         near = difflib.get_close_matches(name, table, n=1)
-        hint = f"; it is a {elsewhere[0]} configuration" if elsewhere else f"; did you mean {near[0]}?" if near else ""
+        suggestion = f"; did you mean {near[0]}?" if near else ""
+        hint = f"; it is a {other_scopes[0]} configuration" if other_scopes else suggestion
         raise ModelError(f"unknown {scope} configuration {name!r}{hint}", code="no_config")
     if key.type == "bool":
         return _bool(key, value)

@@ -1,6 +1,7 @@
-"""Settings in model units: a version's defaults beneath Kafka's own configuration keys (``LogConfig`` and others).
+"""Typed settings of brokers, topics, consumers and controllers, in model units, as Kafka's ``LogConfig`` and others.
 
-The keys themselves, with their types and ranges, are in :mod:`cluster_model.protocol.config_defs`.
+Values are those given by Kafka's configuration keys, else the defaults of the release. The keys with their types and
+ranges are in :mod:`cluster_model.protocol.config_defs`. Durations are in microseconds, sizes in bytes.
 """
 
 from collections.abc import Mapping
@@ -28,36 +29,36 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.records import codec_of
 from cluster_model.protocol.versions import ClientProfile, Profile
 
-# Settings of connections of clients, brokers and controllers, in model units.
+# Connection settings of clients, brokers and controllers.
 
 
 BETWEEN_BROKERS_US: Final = 50_000
-"""Pause after a failed connection between brokers, which does not grow (``InterBrokerSendThread``'s clients)."""
+"""Constant backoff after a failed connection between brokers (the clients of ``InterBrokerSendThread``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
-    """How a process connects, in model units."""
+    """Backoffs and timeouts of a process's connections."""
 
     backoff_us: int
-    """The first pause after a connection was lost or refused."""
+    """The first backoff after a connection was lost or refused."""
     backoff_max_us: int
-    """Pauses double up to this and vary by a fifth (KIP-144, 0.11); before, all are as long as the first.
+    """Maximum of the backoff, which doubles and varies by a fifth (KIP-144, 0.11); before, it is constant.
 
-    They are too where ``reconnect.backoff.ms`` is given and ``reconnect.backoff.max.ms`` is not
+    It is constant too where ``reconnect.backoff.ms`` is given and ``reconnect.backoff.max.ms`` is not
     (``CommonClientConfigs.postProcessReconnectBackoffConfigs``).
     """
     setup_us: int
-    """How long the first attempt may take; 0 before KIP-601 (2.7): as long as the operating system tries."""
+    """Timeout of the first connection attempt; 0 before KIP-601 (2.7): that of the operating system."""
     setup_max_us: int
     asks_versions: bool
     """Whether a new connection begins with an ApiVersions request (KIP-97)."""
     capped: bool
-    """Whether a maximum holds behind the random part too, and for the first pause (KIP-580)."""
+    """Whether maximums also apply after the random part was added, and to the first backoff (KIP-580)."""
 
     @staticmethod
     def of(own: Configured) -> "ConnectionSettings":
-        """The settings of a client with that configuration."""
+        """Make the settings of a client from its configuration."""
         backoff_us = own.us(RECONNECT)
         grows = own.exists(RECONNECT_MAX) and (own.is_given(RECONNECT_MAX) or not own.is_given(RECONNECT))
         most_us = own.us(RECONNECT_MAX) if grows else backoff_us
@@ -78,10 +79,10 @@ class ConnectionSettings:
 
     @staticmethod
     def between_brokers(own: Configured) -> "ConnectionSettings":
-        """The settings of a broker or controller with that configuration, for its connections to others.
+        """Make the settings of a broker or controller for its connections to other nodes.
 
-        Its pauses are no configurations. Whether it asks for API versions depends on what it connects for
-        (``discoverBrokerVersions``): not unless the caller says so.
+        Its backoff is not configurable. Whether it requests API versions depends on the purpose of the connection
+        (``discoverBrokerVersions``): the caller enables it where needed.
         """
         setup_us = own.us(SETUP_TIMEOUT) if own.exists(SETUP_TIMEOUT) else 0
         setup_max_us = own.us(SETUP_TIMEOUT_MAX) if own.exists(SETUP_TIMEOUT_MAX) else 0
@@ -93,72 +94,72 @@ class ConnectionSettings:
         )
 
 
-# Log settings: the part of a topic's configuration that its storage uses (``LogConfig``), in model units.
+# Log settings: the part of a topic's configuration that its storage uses (``LogConfig``).
 
 
 NEVER: Final = 2**63 - 1
-"""Kafka's ``Long.MAX_VALUE`` where it stands for "no limit"."""
+"""Kafka's ``Long.MAX_VALUE``, which stands for "no limit"."""
 DAY_US: Final = 86_400_000_000
 WRITEBACK_US: Final = 30_000_000
-"""Age at which the operating system has written a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
+"""Age at which the operating system writes a dirty page back (Linux: dirty_expire_centisecs, 30 s)."""
 PRODUCERS_CODEC: Final = -1
-"""Stands for the codec of a topic whose batches stay as their producers compress them."""
+"""Codec number of a topic that keeps the compression of its producers."""
 
 
 @dataclass(frozen=True, slots=True)
 class LogRules:
-    """Rolling, indexing, flushing, retention and compaction of one topic's logs; the defaults are Kafka's."""
+    """Log settings of one topic: rolling, indexing, flushing, retention and compaction; the defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
     roll_us: int = 7 * DAY_US
     index_bytes: int = 10_485_760
-    """Room of each index file: 8 bytes an offset entry, 12 a time entry."""
+    """Maximum size of each index file: 8 bytes per offset entry, 12 per time entry."""
     index_interval: int = 4_096
     flush_messages: int = NEVER
     retention_us: int = 7 * DAY_US
-    """-1: for ever."""
+    """-1: no limit."""
     retention_bytes: int = -1
     """-1: no limit."""
     delete_delay_us: int = 60_000_000
     by_timestamp: bool = True
-    """Rolling and retention go by record timestamps (KIP-33, 0.10.1); before, by the age and the mtime of files."""
+    """Rolling and retention use record timestamps (KIP-33, 0.10.1); before, the age and the mtime of files."""
     log_append_time: bool = False
-    """``message.timestamp.type`` is LogAppendTime (KIP-32): the leader stamps batches, not the producer."""
+    """``message.timestamp.type`` is LogAppendTime (KIP-32): timestamps are the leader's, not the producer's."""
     oldest_us: int = NEVER
-    """How far behind the leader's clock a producer's timestamp may be."""
+    """How far a record's timestamp may be before the leader's clock."""
     newest_us: int = NEVER
-    """How far ahead of it; looked at once clocks differ, for before that none is."""
+    """How far a record's timestamp may be after the leader's clock; it only matters with clock skew."""
     flush_us: int = NEVER
-    """Age at which the flush scheduler, if there is one, forces the log to disk."""
+    """Age of unflushed records at which the flush scheduler, if enabled, flushes the log."""
     jitter_us: int = 0
-    """The most that a segment rolls early by time, so that not all logs roll at once."""
+    """Maximum jitter by which a segment rolls early, so that not all logs roll at once."""
     max_message: int = 1_048_588
-    """Largest batch that a leader takes; before message format 2 the largest uncompressed message."""
+    """Largest batch that a leader accepts; before message format 2 the largest uncompressed message."""
     delete: bool = True
-    """``cleanup.policy`` names delete: retention by size and time holds."""
+    """``cleanup.policy`` includes delete: retention by size and time applies."""
     compact: bool = False
-    """``cleanup.policy`` names compact."""
+    """``cleanup.policy`` includes compact."""
     writeback_us: int = WRITEBACK_US
-    """Not Kafka's: age at which the disk has what was written to the page cache."""
+    """Age at which the operating system writes a dirty page to disk; not a Kafka setting."""
     min_dirty_ppm: int = 500_000
-    """``min.cleanable.dirty.ratio`` in millionths: above it a log is worth cleaning."""
+    """``min.cleanable.dirty.ratio`` in millionths: above it a log is cleaned."""
     tombstone_us: int = DAY_US
     """``delete.retention.ms``: how long a tombstone stays after the first cleaning that kept it."""
     min_lag_us: int = 0
-    """Age below which no segment is cleaned."""
+    """Minimum age of a segment to be cleaned."""
     max_lag_us: int = NEVER
-    """Age of a dirty record at which its log is cleaned whatever the ratio (KIP-354)."""
+    """Age of a dirty record at which its log is cleaned at any ratio (KIP-354)."""
     codec: int = PRODUCERS_CODEC
-    """Codec that the leader compresses batches with (``compression.type``)."""
+    """Codec with which the leader compresses batches (``compression.type``)."""
     preallocate: bool = False
-    """Whether files are as large as their segment may get; no log here depends on it."""
+    """Whether segment files are preallocated; it has no effect on the model."""
 
 
 DEFAULT_RULES: Final = LogRules()
-"""A log that nobody configured."""
+"""Log settings without any configuration."""
 
 
-# A topic's storage settings (``LogConfig``): its own configuration, else the broker's, else the version's default.
+# A topic's log settings (``LogConfig``): its own configuration, else the broker's, else the version's default.
 
 
 _MS: Final = 1_000
@@ -168,18 +169,18 @@ Config = Mapping[str, ConfigValue]
 
 
 def duration_us(millis: int) -> int:
-    """Milliseconds in model units; ``Long.MAX_VALUE`` stays "never"."""
+    """Convert milliseconds to microseconds; ``Long.MAX_VALUE`` stays :data:`NEVER`."""
     return NEVER if millis > NEVER // _MS else millis * _MS
 
 
 def millionths(ratio: str) -> int:
-    """A ratio as the check of configurations leaves it, such as ``0.5``, in millionths."""
+    """Convert a validated ratio such as ``0.5`` to millionths."""
     whole, _point, fraction = ratio.partition(".")
     return int(whole) * 10**_MILLION_DIGITS + int(fraction.ljust(_MILLION_DIGITS, "0"))
 
 
 def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
-    """Storage settings of a topic; among the broker's, the finer unit goes first.
+    """Return the log settings of a topic; of the broker's settings the one in the finest unit wins.
 
     Raises:
         ModelError: a cleanup policy that the version lacks.
@@ -222,9 +223,9 @@ def log_rules(profile: Profile, broker: Config, topic: Config) -> LogRules:
 
 
 def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, ConfigValue | None]:
-    """Every configuration of a topic: its own, else its broker's, else the release's default.
+    """Return all configurations of a topic: its own values, else its broker's, else the release's defaults.
 
-    Those that the release does not have have the values that hold in their place.
+    Configurations that the release does not have get the values in effect in their place.
     """
     number = profile.number
     own, beneath = Configured("topic", number, topic), Configured("broker", number, broker)
@@ -244,15 +245,15 @@ def topic_values(profile: Profile, broker: Config, topic: Config) -> dict[str, C
 
 
 def _times(count: int, millis: int) -> int:
-    """A number of hours or minutes in milliseconds; none, and what is beyond Kafka's numbers, stays what it is."""
+    """Convert hours or minutes to milliseconds, at most :data:`NEVER`; a negative count (no limit) is unchanged."""
     return count if count < 0 else min(count * millis, NEVER)
 
 
 def _bound_by_difference(found: dict[str, ConfigValue | None]) -> None:
-    """``message.timestamp.difference.max.ms`` holds for a side whose own configuration is without limit (KIP-937).
+    """Apply ``message.timestamp.difference.max.ms`` to each side without a limit of its own (KIP-937).
 
-    ``LogConfig.getMessageTimestampBeforeMaxMs`` and ``getMessageTimestampAfterMaxMs`` of 3.6 to 3.9, and before 3.6
-    there are no configurations of the sides.
+    As ``LogConfig.getMessageTimestampBeforeMaxMs`` and ``getMessageTimestampAfterMaxMs`` of 3.6 to 3.9; before 3.6
+    there is only the difference.
     """
     difference = found["message.timestamp.difference.max.ms"]
     for side in ("before", "after"):
@@ -262,7 +263,7 @@ def _bound_by_difference(found: dict[str, ConfigValue | None]) -> None:
 
 
 def _codec(profile: Profile, name: str) -> int:
-    """``BrokerCompressionType.targetCompression`` as the number of a codec.
+    """Return the codec number of a ``compression.type`` (``BrokerCompressionType.targetCompression``).
 
     Raises:
         ModelError: zstd before 2.1 (KIP-110).
@@ -276,20 +277,21 @@ def _policies(profile: Profile, text: str) -> list[str]:
     policies = text.split(",")
     if len(policies) > 1 and not profile.compact_and_delete:
         raise ModelError(
-            f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}", code="not_in_version"
+            f"cleanup.policy takes one policy before Kafka 0.10.1 (KIP-71), found {text!r}; use compact or delete",
+            code="not_in_version",
         )
     return policies
 
 
 MS: Final = 1_000
-"""Microseconds in the millisecond that Kafka's configurations count in."""
+"""Microseconds per millisecond, the unit of Kafka's configurations."""
 MAP_ENTRY: Final = 24
-"""Bytes of a key in the cleaner's offset map, of which nine tenths are filled (``SkimpyOffsetMap``)."""
+"""Bytes per key in the cleaner's offset map, which is filled to nine tenths (``SkimpyOffsetMap``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokerConfig:
-    """A broker's settings in model units, with the defaults of the version."""
+    """A broker's settings, with the defaults of the version."""
 
     lag_time_us: int
     lag_messages: int
@@ -297,9 +299,9 @@ class BrokerConfig:
     fetch_bytes: int
     fetch_min_bytes: int
     fetch_response_bytes: int
-    """The most that one answer to a follower has, 0 for no limit."""
+    """Maximum size of a fetch response to a follower, 0 for no limit."""
     fetch_max_bytes: int
-    """The most that an answer to any fetch has, whatever it asks for (KIP-541); 0 for no limit."""
+    """Maximum size of any fetch response, whatever is requested (KIP-541); 0 for no limit."""
     fetch_backoff_us: int
     socket_timeout_us: int
     hw_checkpoint_us: int
@@ -307,35 +309,36 @@ class BrokerConfig:
     session_us: int
     shrink_period_us: int
     task_delay_us: int
-    """Until the first run of retention and of the offset checkpoints after a start."""
+    """Delay of the first retention check and offset checkpoint after a start."""
     retention_check_us: int
     recovery_checkpoint_us: int
     start_checkpoint_us: int
     recovery_threads: int
     flush_check_us: int
-    """How often logs are looked at whose ``flush.ms`` may be over; NEVER by default."""
+    """How often ``flush.ms`` of the logs is checked; NEVER by default."""
     cleaner: bool
-    """Whether compacted topics are cleaned at all: not by default in 0.8.2."""
+    """Whether compacted topics are cleaned: not by default in 0.8.2."""
     cleaner_backoff_us: int
     cleaner_keys: int
-    """Keys that one pass of the cleaner can map."""
+    """Maximum keys that one pass of the cleaner can map."""
     fetchers: int
     io_threads: int
-    """Threads that handle requests; there is no telling them apart while no disk is slow."""
+    """Request handler threads; their number only matters while a disk is slow."""
     rack_aware: bool
-    """Whether a leader sends consumers to the nearest replica (``RackAwareReplicaSelector``)."""
+    """Whether a leader directs consumers to a replica in their rack (``RackAwareReplicaSelector``)."""
     session_slots: int
     leader_rate: int
-    """Bytes a second to and from throttled replicas, LONG_MAX for no limit."""
+    """Bytes per second sent to throttled replicas, LONG_MAX for no limit."""
     follower_rate: int
+    """Bytes per second fetched by throttled replicas, LONG_MAX for no limit."""
     producer_expiry_us: int
-    """Silence after which an idempotent producer is forgotten."""
+    """Idle time after which the state of a producer id expires."""
     connections: ConnectionSettings
-    """Of its connections to other brokers and to controllers."""
+    """Settings of its connections to other brokers and to controllers."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "BrokerConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
         own = Configured("broker", profile.number, config)
         number, us = own.number, own.us
         lag_us = us("replica.lag.time.max.ms")
@@ -379,17 +382,17 @@ class BrokerConfig:
 
 
 def producer_expiry(broker: Configured) -> str:
-    """The configuration that says when an idempotent producer is forgotten (KIP-854, 3.4)."""
+    """Return the name of the configuration that sets when producer state expires (KIP-854, 3.4)."""
     name = "producer.id.expiration.ms"
     return name if broker.exists(name) else "transactional.id.expiration.ms"
 
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """A topic's settings, the broker's defaults beneath them."""
+    """A topic's settings, with the broker's as defaults."""
 
     min_isr: int
-    """As configured."""
+    """``min.insync.replicas`` as configured."""
     unclean: bool
     log: LogRules
     leader_throttled: str = ""
@@ -398,7 +401,7 @@ class TopicConfig:
 
     @staticmethod
     def of(profile: Profile, broker: Mapping[str, ConfigValue], topic: Mapping[str, ConfigValue]) -> "TopicConfig":
-        """Settings of a topic: its own, else the broker's, else the version's.
+        """Make the settings of a topic: its own, else the broker's, else the version's defaults.
 
         Raises:
             ModelError: a cleanup policy that the version lacks.
@@ -414,13 +417,13 @@ class TopicConfig:
         )
 
     def effective_min_isr(self, profile: Profile, replicas: int) -> int:
-        """What acks=all needs: since 3.7 at most the number of replicas (``Partition.effectiveMinIsr``)."""
+        """Return the minimum ISR of acks=all: since 3.7 at most the replica count (``Partition.effectiveMinIsr``)."""
         return min(self.min_isr, replicas) if profile.effective_min_isr else self.min_isr
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerConfig:
-    """A consumer's settings in model units."""
+    """A consumer's settings, with the defaults of the version."""
 
     fetch_wait_us: int
     fetch_bytes: int
@@ -438,11 +441,11 @@ class ConsumerConfig:
     committed_only: bool = False
     """``isolation.level`` is read_committed (KIP-98)."""
     check_crcs: bool = True
-    """Whether checksums are looked at."""
+    """Whether checksums are verified."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ConsumerConfig":
-        """Settings for a client of the cluster's own version, Kafka's defaults beneath.
+        """Make the settings of a client of the cluster's own version, with Kafka's defaults.
 
         Raises:
             ConfigConflictError: a configuration that the version does not have.
@@ -467,28 +470,28 @@ class ConsumerConfig:
         )
 
 
-# Settings of KRaft controllers, and of how brokers deal with them, in model units.
+# Settings of KRaft controllers, and of brokers that register with them.
 
 
 @dataclass(frozen=True, slots=True)
 class ControllerSettings:
-    """What an active controller goes by, and a broker that registers, with the defaults of the version."""
+    """Settings of an active KRaft controller and of brokers that register with it, with the version's defaults."""
 
     session_us: int
     """``broker.session.timeout.ms``."""
     rebalance_us: int
     """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
     unclean_us: int
-    """``unclean.leader.election.interval.ms``; 0 before 3.9, when only events brought such elections about."""
+    """``unclean.leader.election.interval.ms``; 0 before 3.9, where such elections have no periodic task."""
 
     registration_us: int
-    """``initial.broker.registration.timeout.ms``, which brokers go by."""
+    """``initial.broker.registration.timeout.ms``, used by brokers."""
     controlled_shutdown: bool
-    """``controlled.shutdown.enable``, of brokers too."""
+    """``controlled.shutdown.enable``, used by brokers too."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControllerSettings":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
         own = Configured("broker", profile.number, config)
         sweep = "unclean.leader.election.interval.ms"
         return ControllerSettings(
@@ -501,21 +504,21 @@ class ControllerSettings:
 
 
 def _rebalance_us(own: Configured) -> int:
-    """How often preferred leaders are looked at, 0 for never."""
+    """Return the interval of the leader imbalance check, 0 for never."""
     interval_us = own.number("leader.imbalance.check.interval.seconds") * 1_000 * MS
     return interval_us if own.truth("auto.leader.rebalance.enable") else 0
 
 
 RECONNECT_US: Final = 50 * MS
-"""First pause after a broken connection; it doubles (``KafkaRaftManager``)."""
+"""First reconnect backoff, which doubles per failure (``KafkaRaftManager``)."""
 RECONNECT_MAX_US: Final = 500 * MS
 FIRST_REBALANCE_US: Final = 5_000 * MS
-"""From a failover to the first look at how leaderships are spread (``KafkaController.onControllerFailover``)."""
+"""Delay of the first leader imbalance check after a failover (``KafkaController.onControllerFailover``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuorumConfig:
-    """``controller.quorum.*`` of every node that takes part, with the defaults of ``QuorumConfig`` in Kafka."""
+    """``controller.quorum.*`` settings of every quorum node, with the defaults of Kafka's ``QuorumConfig``."""
 
     election_timeout_us: int
     fetch_timeout_us: int
@@ -524,27 +527,27 @@ class QuorumConfig:
     retry_backoff_us: int
     linger_us: int
     idle_interval_us: int
-    """``metadata.max.idle.interval.ms``: a leader with nothing to write wakes its followers this often; 0 never."""
+    """``metadata.max.idle.interval.ms``: interval of NoOp records of an idle leader; 0 never."""
     check_quorum: bool
-    """Whether a leader resigns that has not heard from a majority (3.7)."""
+    """Whether a leader without fetches from a majority resigns (3.7)."""
     pre_vote: bool
-    """Whether a voter asks before it raises the epoch (KIP-996, 4.0)."""
+    """Whether a voter requests pre-votes before it raises the epoch (KIP-996, 4.0)."""
     hw_push: bool
-    """Whether a leader answers fetches that wait as its high watermark rises (KIP-1166, 4.1)."""
+    """Whether a leader completes delayed fetches as its high watermark rises (KIP-1166, 4.1)."""
 
     @property
     def check_quorum_us(self) -> int:
-        """Silence of a majority after which a leader resigns (``LeaderState.CHECK_QUORUM_TIMEOUT_FACTOR``)."""
+        """Time without a majority after which a leader resigns (``LeaderState.CHECK_QUORUM_TIMEOUT_FACTOR``)."""
         return self.fetch_timeout_us * 3 // 2
 
     @property
     def patience_us(self) -> int:
-        """The shortest time after which silence has consequences."""
+        """The shortest timeout for a missing response."""
         return min(self.fetch_timeout_us, self.request_timeout_us)
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "QuorumConfig":
-        """Settings for a profile; ``config`` overrides by Kafka's names."""
+        """Make the settings for a profile; ``config`` overrides defaults by Kafka's names."""
         us = Configured("broker", profile.number, config).us
         return QuorumConfig(
             election_timeout_us=us("controller.quorum.election.timeout.ms"),
@@ -560,11 +563,11 @@ class QuorumConfig:
         )
 
 
-# Settings of a ZooKeeper-mode controller, and of brokers that deal with it.
+# Settings of a ZooKeeper-mode controller, and of brokers that communicate with it.
 
 
 class ControlSettings(NamedTuple):
-    """In model units, by Kafka's names and defaults."""
+    """Settings of a ZooKeeper-mode controller and its brokers, with the defaults of the version."""
 
     rebalance_us: int
     """``leader.imbalance.check.interval.seconds``; 0 with ``auto.leader.rebalance.enable`` off."""
@@ -577,11 +580,11 @@ class ControlSettings(NamedTuple):
     shutdown_backoff_us: int
     """``controlled.shutdown.retry.backoff.ms``."""
     socket_timeout_us: int
-    """``controller.socket.timeout.ms``: of requests to and from the controller."""
+    """``controller.socket.timeout.ms``: timeout of requests to and from the controller."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ControlSettings":
-        """Settings for a profile in ZooKeeper mode; ``config`` overrides by Kafka's names."""
+        """Make the settings for a profile in ZooKeeper mode; ``config`` overrides defaults by Kafka's names."""
         own = Configured("broker", profile.number, config)
         return ControlSettings(
             rebalance_us=_rebalance_us(own),
@@ -593,18 +596,21 @@ class ControlSettings(NamedTuple):
         )
 
 
-# Settings of an ensemble, by the names of ``zoo.cfg``.
+# Settings of a ZooKeeper ensemble, by the names of ``zoo.cfg``.
 
 
 class ZkSettings(NamedTuple):
-    """``tickTime`` 2000, ``initLimit`` 10, ``syncLimit`` 5 are those of the ``zoo_sample.cfg`` that ships."""
+    """Settings of a ZooKeeper ensemble; the defaults are those of the ``zoo_sample.cfg`` that ships with it.
+
+    They are ``tickTime`` 2000, ``initLimit`` 10, ``syncLimit`` 5.
+    """
 
     tick_us: int = 2_000 * MS
-    """Leader's pings to its followers, and the grain of session expiry."""
+    """``tickTime``: unit of the other limits, of the leader's pings and of session expiry."""
     init_limit: int = 10
-    """Ticks that followers have to connect to a new leader and to catch up."""
+    """Ticks for followers to connect to a new leader and to catch up."""
     sync_limit: int = 5
-    """Ticks of silence between leader and follower after which they give each other up."""
+    """Ticks without contact after which leader and follower drop their connection."""
     finalize_us: int = 200 * MS
     """``FastLeaderElection.finalizeWait``: how long a majority waits for a better vote."""
 

@@ -1,16 +1,16 @@
-"""Kafka's own error codes by number and name, and the base of the model's exceptions, which have codes as well."""
+"""Kafka's error codes by number and name, and the base classes of the model's exceptions."""
 
 from enum import IntEnum
 from typing import Any, Final
 
-# What errors have in common that say why something cannot be done.
+# Base class of exceptions with a code.
 
 
 class CodedError(Exception):
-    """Something that cannot be done; the message tells a person why, ``code`` tells a program the same.
+    """Base class of errors with a message for people and a ``code`` for programs.
 
-    A code names the reason in a word or two, such as ``no_partition``: the same one wherever the reason is the same,
-    and it stays what it is when the message is put in other words.
+    A code names the reason in a word or two, such as ``no_partition``. The same reason has the same code everywhere,
+    and the code does not change when the message is reworded.
     """
 
     def __init__(self, message: str, *, code: str) -> None:
@@ -18,11 +18,11 @@ class CodedError(Exception):
         self.code = code
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # As it is, without calling __init__ again: that would want the code, which is not among the arguments.
+        # Restore without calling __init__, which needs the code: it is not among the exception's arguments.
         return BaseException.__new__, (type(self), *self.args), self.__dict__
 
 
-# Kafka's error codes by number and name, and the model's own exception.
+# Kafka's error codes by number and name, and the model's own exceptions.
 
 
 class KafkaError(IntEnum):
@@ -141,7 +141,7 @@ RETRIABLE: Final = frozenset(
         KafkaError.CONCURRENT_TRANSACTIONS,
     }
 )
-"""What a client may try again: the subclasses of ``RetriableException`` among the codes above."""
+"""Errors after which a client may retry: the subclasses of ``RetriableException`` among the codes above."""
 
 INVALID_METADATA: Final = frozenset(
     {
@@ -155,7 +155,7 @@ INVALID_METADATA: Final = frozenset(
         KafkaError.INCONSISTENT_TOPIC_ID,
     }
 )
-"""What makes a client ask for new metadata: the subclasses of ``InvalidMetadataException``."""
+"""Errors that make a client refresh its metadata: the subclasses of ``InvalidMetadataException``."""
 
 
 PROVES_NOT_WRITTEN: Final = frozenset(
@@ -175,22 +175,22 @@ PROVES_NOT_WRITTEN: Final = frozenset(
         KafkaError.TRANSACTION_ABORTABLE,
     }
 )
-"""Errors given before anything is appended, whatever the acks."""
+"""Errors returned before anything is appended, whatever ``acks`` is: the records are certainly not written."""
 
 
 WHILE_WAITING_TOO: Final = frozenset({KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.UNKNOWN_TOPIC_OR_PARTITION})
-"""Errors that prove the same unless acks=all: then they may also end the wait of what has been appended."""
+"""Errors that prove it too unless acks=all: with it they may also end the wait for replication after the append."""
 
 
 class ModelError(CodedError):
-    """The caller asked the model for something it cannot do; the message says what and what is possible.
+    """A request that the model cannot carry out; the message says what was found and what is allowed.
 
     ``code`` names the reason in a word or two.
     """
 
 
 class ConfigConflictError(ModelError):
-    """Settings that exclude each other; ``key`` is the one to blame."""
+    """Settings that contradict each other or the release; ``key`` is the setting to change."""
 
     def __init__(self, key: str, message: str, *, code: str) -> None:
         super().__init__(message, code=code)

@@ -1,8 +1,8 @@
-"""Features of a KRaft cluster by release: which levels its nodes support, and which one is finalized (KIP-584).
+"""Supported and finalized feature levels of a KRaft cluster by release (KIP-584).
 
-``MetadataVersion``, ``Feature`` and ``QuorumFeatures.defaultSupportedFeatureMap``. A cluster is formed with the newest
-``metadata.version`` of its release that is for production, and with the levels of other features that go with it; its
-configuration may set other levels of those that change a rule here.
+As Kafka's ``MetadataVersion``, ``Feature`` and ``QuorumFeatures.defaultSupportedFeatureMap``. A cluster is formatted
+with the newest production ``metadata.version`` of its release and the feature levels that belong to it. Its
+configuration may set other levels of the features that change a rule of the model.
 """
 
 from collections.abc import Mapping
@@ -24,11 +24,11 @@ _METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (
 _LOWEST_METADATA_LEVELS: Final[tuple[tuple[Version, int], ...]] = (((3, 3, 0), 1), ((4, 0, 0), 7))
 """Release → ``MINIMUM_KRAFT_VERSION``, from 4.0 on ``MINIMUM_VERSION``."""
 LOWEST_BOOTSTRAP_LEVEL: Final = 4
-"""3.3-IV0, ``MINIMUM_BOOTSTRAP_VERSION``: the first that has records of features."""
+"""3.3-IV0, ``MINIMUM_BOOTSTRAP_VERSION``: the first level with feature level records."""
 CHANGED_METADATA: Final = (1, 3, 5, 6, 7, 8, 11, 13, 14, 15, 17, 23)
-"""Levels of ``metadata.version`` with other records than the one before (``MetadataVersion.didMetadataChange``)."""
+"""Levels of ``metadata.version`` that changed the metadata records (``MetadataVersion.didMetadataChange``)."""
 ELR_NEEDS: Final = 23
-"""The level of ``metadata.version`` that :data:`ELR_FEATURE` depends on (``EligibleLeaderReplicasVersion``)."""
+"""Level of ``metadata.version`` that :data:`ELR_FEATURE` requires (``EligibleLeaderReplicasVersion``)."""
 
 _HIGHEST: Final[tuple[tuple[str, Version, int], ...]] = (
     (ELR_FEATURE, (4, 0, 0), 1),
@@ -37,11 +37,11 @@ _HIGHEST: Final[tuple[tuple[str, Version, int], ...]] = (
     (SHARE_FEATURE, (4, 1, 0), 1),
     (TRANSACTION_FEATURE, (4, 0, 0), 2),
 )
-"""Feature, the release that supports it first, and its highest level for production; the lowest is 0."""
+"""(feature, first release that supports it, highest production level); the lowest level is 0."""
 
 
 class Feature(NamedTuple):
-    """A feature's name, the levels that are supported, and the one that is finalized, 0 for none."""
+    """A feature: its name, the range of supported levels, and the finalized level (0 if not finalized)."""
 
     name: str
     lowest: int
@@ -50,7 +50,7 @@ class Feature(NamedTuple):
 
 
 def features_of(profile: Profile, config: Mapping[str, ConfigValue]) -> tuple[Feature, ...]:
-    """All of a cluster, by name; none in ZooKeeper mode (``BrokerFeatures.createEmpty``)."""
+    """Return the features of a cluster, by name; none in ZooKeeper mode (``BrokerFeatures.createEmpty``)."""
     if not profile.kraft:
         return ()
     levels = {

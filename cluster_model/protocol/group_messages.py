@@ -1,36 +1,36 @@
-"""Requests and responses of the group coordinator, both protocols, by Kafka's names (``GroupCoordinator``).
+"""Requests and responses of the group coordinator, for both group protocols, by Kafka's names (``GroupCoordinator``).
 
-Partitions are named as everywhere, ``orders-0``. ``error`` is a number of
-:class:`~cluster_model.protocol.errors.KafkaError`. An empty ``group_instance_id`` is that of a dynamic member, any
-other that of a static one (KIP-345).
+Partitions have names such as ``orders-0``. ``error`` is a number of
+:class:`~cluster_model.protocol.errors.KafkaError`. ``group_instance_id`` is empty for a dynamic member and set for a
+static one (KIP-345).
 """
 
 from typing import Final, NamedTuple
 
 GROUP: Final = 0
-"""``key_type`` of a FindCoordinator for a group ..."""
+"""``key_type`` of a FindCoordinator request for a group."""
 TRANSACTION: Final = 1
-"""... and for a transactional id."""
+"""``key_type`` of a FindCoordinator request for a transactional id."""
 
 NO_GENERATION: Final = -1
-"""``generation_id`` of who commits without being a member."""
+"""``generation_id`` of a commit without group membership."""
 
 CONSUMER_PROTOCOL: Final = "consumer"
-"""``protocol_type`` of consumers' groups."""
+"""``protocol_type`` of consumer groups."""
 
 CLASSIC: Final = "classic"
-"""``group_type`` of groups whose members join and sync (``Group.GroupType``) ..."""
+"""``group_type`` of groups whose members join and sync (``Group.GroupType``)."""
 CONSUMER: Final = "consumer"
-"""... and of those of KIP-848."""
+"""``group_type`` of groups of the consumer protocol (KIP-848)."""
 
 UNKNOWN_OFFSET: Final = -1
-"""What OffsetFetch answers where nothing is committed."""
+"""``offset`` in an OffsetFetch response where none is committed."""
 
 
 class Subscription(NamedTuple):
     """A member's metadata for one assignor (``ConsumerProtocolSubscription``).
 
-    ``owned`` are the partitions it has, ``generation`` is when it got them (KIP-429, KIP-792), ``rack`` is its own.
+    ``owned`` are its partitions, ``generation`` is when they were assigned (KIP-429, KIP-792), ``rack`` is its own.
     """
 
     topics: tuple[str, ...]
@@ -41,25 +41,25 @@ class Subscription(NamedTuple):
 
 
 class Assignment(NamedTuple):
-    """What a member is given (``ConsumerProtocolAssignment``)."""
+    """The partitions assigned to a member (``ConsumerProtocolAssignment``)."""
 
     partitions: tuple[str, ...] = ()
     user_data: str = ""
 
 
 NOTHING: Final = Assignment()
-"""What a member gets that its leader has forgotten, and every answer with an error."""
+"""Empty assignment, of a member that the leader left out, and of every response with an error."""
 
 
 class MemberProtocol(NamedTuple):
-    """An assignor that a member can go by; its own order of them is that of its preference."""
+    """An assignor that a member supports; it lists them in order of preference."""
 
     name: str
     metadata: Subscription
 
 
 class FindCoordinatorRequest(NamedTuple):
-    """Who coordinates a group, or a transactional id."""
+    """A request for the coordinator of a group or transactional id."""
 
     correlation: int
     key: str
@@ -67,7 +67,7 @@ class FindCoordinatorRequest(NamedTuple):
 
 
 class FindCoordinatorResponse(NamedTuple):
-    """``node_id`` is -1 with an error."""
+    """The coordinator's node id, -1 with an error."""
 
     correlation: int
     error: int
@@ -75,9 +75,9 @@ class FindCoordinatorResponse(NamedTuple):
 
 
 class JoinGroupRequest(NamedTuple):
-    """Become or stay a member. ``version`` is that of the request: 4 knows MEMBER_ID_REQUIRED (KIP-394).
+    """A request to become or stay a member; from ``version`` 4 on it knows MEMBER_ID_REQUIRED (KIP-394).
 
-    ``rebalance_timeout_us`` counts from version 1 (KIP-62); before it is the session's.
+    ``rebalance_timeout_us`` is used from version 1 on (KIP-62); before, the session timeout is used for it.
     """
 
     correlation: int
@@ -93,7 +93,7 @@ class JoinGroupRequest(NamedTuple):
 
 
 class JoinGroupMember(NamedTuple):
-    """A member, as told to the leader."""
+    """A member in the response to the group's leader."""
 
     member_id: str
     group_instance_id: str
@@ -101,9 +101,9 @@ class JoinGroupMember(NamedTuple):
 
 
 class JoinGroupResponse(NamedTuple):
-    """The new generation. ``members`` is empty for all but the leader; with an error the generation is -1.
+    """The new generation, -1 with an error; ``members`` is empty for all but the leader.
 
-    ``skip_assignment``: the leader is static, has come back, and is not to assign anew (KIP-814).
+    ``skip_assignment``: the leader is a returning static member and must not compute an assignment (KIP-814).
     """
 
     correlation: int
@@ -117,7 +117,7 @@ class JoinGroupResponse(NamedTuple):
 
 
 class SyncGroupRequest(NamedTuple):
-    """Ask for one's assignment; the leader brings everybody's, as (member id, assignment)."""
+    """A request for a member's assignment; the leader sends those of all, as (member id, assignment)."""
 
     correlation: int
     group_id: str
@@ -139,7 +139,7 @@ class SyncGroupResponse(NamedTuple):
 
 
 class HeartbeatRequest(NamedTuple):
-    """A member is alive."""
+    """A member's heartbeat in its generation."""
 
     correlation: int
     group_id: str
@@ -149,21 +149,21 @@ class HeartbeatRequest(NamedTuple):
 
 
 class HeartbeatResponse(NamedTuple):
-    """REBALANCE_IN_PROGRESS: join again."""
+    """The answer to a heartbeat; REBALANCE_IN_PROGRESS requests the member to rejoin."""
 
     correlation: int
     error: int
 
 
 class LeavingMember(NamedTuple):
-    """Who leaves; an administrator names a static member by its instance id alone."""
+    """A member that leaves; an administrator names a static member by its instance id alone."""
 
     member_id: str
     group_instance_id: str = ""
 
 
 class LeaveGroupRequest(NamedTuple):
-    """Members leave: one itself, or since 2.4 several at an administrator's word (KIP-345)."""
+    """A request to leave, for the member itself, or since 2.4 for several on behalf of an administrator (KIP-345)."""
 
     correlation: int
     group_id: str
@@ -171,7 +171,7 @@ class LeaveGroupRequest(NamedTuple):
 
 
 class LeaveGroupResponse(NamedTuple):
-    """``error`` is that of the whole; ``members`` has one for each, in the order asked."""
+    """The result: ``error`` of the whole request; ``members`` has one error for each, in the order requested."""
 
     correlation: int
     error: int
@@ -179,7 +179,7 @@ class LeaveGroupResponse(NamedTuple):
 
 
 class CommittedOffset(NamedTuple):
-    """An offset to be committed, or one that is: the next to be read. ``leader_epoch`` -1: untold (KIP-320)."""
+    """A committed offset, or one to commit: the next to read; ``leader_epoch`` is -1 if not given (KIP-320)."""
 
     partition: str
     offset: int
@@ -188,10 +188,10 @@ class CommittedOffset(NamedTuple):
 
 
 class OffsetCommitRequest(NamedTuple):
-    """Commit offsets; ``generation_id`` -1 with no member: from outside of the group's membership.
+    """A request to commit offsets; ``generation_id`` -1 and no member id: without group membership.
 
-    ``retention_us`` -1: as the broker says; asked for by versions 2 to 4 only (0.9 to 2.0). ``version`` is that of the
-    request where a client tells it: members by the consumer protocol have to use 9. 0: the one that fits.
+    ``retention_us`` is sent by versions 2 to 4 only (0.9 to 2.0); -1 uses the broker's setting. ``version`` is that of
+    the request if the client gives it: members of the consumer protocol must use 9. 0: the matching version.
     """
 
     correlation: int
@@ -205,14 +205,14 @@ class OffsetCommitRequest(NamedTuple):
 
 
 class OffsetCommitResponse(NamedTuple):
-    """(partition, error) for each, in the order asked."""
+    """The result of each partition, as (partition, error), in the order requested."""
 
     correlation: int
     partitions: tuple[tuple[str, int], ...]
 
 
 class TxnOffsetCommitRequest(NamedTuple):
-    """Commit offsets as part of a transaction (KIP-98), since KIP-447 (2.5) in a member's name."""
+    """A request to commit offsets in a transaction (KIP-98), since KIP-447 (2.5) with the member's identity."""
 
     correlation: int
     transactional_id: str
@@ -227,17 +227,17 @@ class TxnOffsetCommitRequest(NamedTuple):
 
 
 class TxnOffsetCommitResponse(NamedTuple):
-    """(partition, error) each: they are written, and wait for the transaction's end."""
+    """The result of each partition, as (partition, error): offsets are written, and pending until the end."""
 
     correlation: int
     partitions: tuple[tuple[str, int], ...]
 
 
 class OffsetFetchRequest(NamedTuple):
-    """Ask what is committed; ``partitions`` None: everything the group has (0.10.2).
+    """A request for committed offsets; ``partitions`` None: all offsets of the group (0.10.2).
 
-    ``require_stable``: answer UNSTABLE_OFFSET_COMMIT where a transaction's offset is pending (KIP-447, 2.5).
-    A member by the consumer protocol says who it is (KIP-848).
+    ``require_stable``: answer UNSTABLE_OFFSET_COMMIT where an offset is pending in a transaction (KIP-447, 2.5).
+    A member of the consumer protocol sends its member id and epoch (KIP-848).
     """
 
     correlation: int
@@ -249,7 +249,7 @@ class OffsetFetchRequest(NamedTuple):
 
 
 class FetchedOffset(NamedTuple):
-    """``offset`` -1: none is committed."""
+    """The committed offset of a partition; ``offset`` is -1 if none is committed."""
 
     partition: str
     offset: int
@@ -259,7 +259,7 @@ class FetchedOffset(NamedTuple):
 
 
 class OffsetFetchResponse(NamedTuple):
-    """``error`` is that of the whole group."""
+    """The committed offsets; ``error`` is that of the whole group."""
 
     correlation: int
     error: int
@@ -267,7 +267,7 @@ class OffsetFetchResponse(NamedTuple):
 
 
 class DescribeGroupsRequest(NamedTuple):
-    """Ask for the state of groups; ``classic``: those by the consumer protocol are Dead to it, as to Kafka's own."""
+    """A request for the state of groups; ``classic``: report groups of the consumer protocol as Dead, as Kafka does."""
 
     correlation: int
     groups: tuple[str, ...]
@@ -275,40 +275,40 @@ class DescribeGroupsRequest(NamedTuple):
 
 
 class DescribedMember(NamedTuple):
-    """A member; ``metadata`` and ``assignment`` are told of stable groups only."""
+    """A member of a classic group; ``metadata`` and ``assignment`` are sent for stable groups only."""
 
     member_id: str
     group_instance_id: str
     client_id: str
     host: int
-    """The node that it is on."""
+    """The node that it runs on."""
     metadata: Subscription | None
     assignment: Assignment
 
 
 class DescribedGroup(NamedTuple):
-    """A group as its coordinator knows it; one that nobody knows is Dead."""
+    """The state of a group at its coordinator; an unknown group is Dead."""
 
     group_id: str
     error: int
     state: str
     protocol_type: str = ""
     protocol: str = ""
-    """Told while stable."""
+    """The assignor, set while the group is stable."""
     members: tuple[DescribedMember, ...] = ()
 
 
 class DescribeGroupsResponse(NamedTuple):
-    """An entry for each, in the order asked."""
+    """The state of each group, in the order requested."""
 
     correlation: int
     groups: tuple[DescribedGroup, ...]
 
 
 class ListGroupsRequest(NamedTuple):
-    """Ask a broker which groups it coordinates; ``states`` empty: in whatever state (KIP-518, 2.6).
+    """A request for the groups that a broker coordinates, filtered by ``states`` unless empty (KIP-518, 2.6).
 
-    ``types``: by which protocols, empty: by either (KIP-848, 3.8).
+    ``types`` filters by protocol unless empty (KIP-848, 3.8).
     """
 
     correlation: int
@@ -317,7 +317,7 @@ class ListGroupsRequest(NamedTuple):
 
 
 class ListedGroup(NamedTuple):
-    """A group by its name, and by its protocol: :data:`CLASSIC` or :data:`CONSUMER`."""
+    """A group with its state; ``group_type`` is :data:`CLASSIC` or :data:`CONSUMER`."""
 
     group_id: str
     protocol_type: str
@@ -326,7 +326,7 @@ class ListedGroup(NamedTuple):
 
 
 class ListGroupsResponse(NamedTuple):
-    """COORDINATOR_LOAD_IN_PROGRESS comes with what is known so far."""
+    """The groups; with COORDINATOR_LOAD_IN_PROGRESS those loaded so far."""
 
     correlation: int
     error: int
@@ -334,21 +334,21 @@ class ListGroupsResponse(NamedTuple):
 
 
 class DeleteGroupsRequest(NamedTuple):
-    """Delete groups and what they have committed (KIP-229, 1.1)."""
+    """A request to delete groups with their committed offsets (KIP-229, 1.1)."""
 
     correlation: int
     groups: tuple[str, ...]
 
 
 class DeleteGroupsResponse(NamedTuple):
-    """(group, error) for each, in the order asked."""
+    """The result of each group, as (group, error), in the order requested."""
 
     correlation: int
     groups: tuple[tuple[str, int], ...]
 
 
 class OffsetDeleteRequest(NamedTuple):
-    """Delete what a group has committed for some partitions (KIP-496, 2.4)."""
+    """A request to delete a group's committed offsets of some partitions (KIP-496, 2.4)."""
 
     correlation: int
     group_id: str
@@ -356,7 +356,7 @@ class OffsetDeleteRequest(NamedTuple):
 
 
 class OffsetDeleteResponse(NamedTuple):
-    """``error`` refuses the whole; else (partition, error) for each, in the order asked."""
+    """The result: ``error`` of the whole request, else (partition, error) for each, in the order requested."""
 
     correlation: int
     error: int
@@ -375,7 +375,7 @@ GroupRequest = (
     | DeleteGroupsRequest
     | OffsetDeleteRequest
 )
-"""What a group coordinator answers."""
+"""Any request to a group coordinator of the classic protocol."""
 
 GroupResponse = (
     JoinGroupResponse
@@ -389,24 +389,27 @@ GroupResponse = (
     | DeleteGroupsResponse
     | OffsetDeleteResponse
 )
-"""What it answers."""
+"""Any response of a group coordinator of the classic protocol."""
 
 
-# The one request of members by the consumer protocol (KIP-848, ``ConsumerGroupHeartbeat``), and an administrator's.
+# The consumer protocol (KIP-848): the one request of members, ``ConsumerGroupHeartbeat``, and ConsumerGroupDescribe.
 #
-# A field that is None (or -1) has not changed since the member last told it.
+# A field that is None (or -1) has not changed since the member last sent it.
 
 
 JOIN: Final = 0
-"""``member_epoch`` of who joins, or joins again after it has given everything up ..."""
+"""``member_epoch`` of a member that joins, or rejoins after it has lost its partitions."""
 LEAVE: Final = -1
-"""... of who leaves ..."""
+"""``member_epoch`` of a member that leaves."""
 LEAVE_FOR_NOW: Final = -2
-"""... and of a static member that will be back, whose partitions wait for it until its session is over."""
+"""``member_epoch`` of a static member that leaves temporarily: it keeps its partitions until its session expires."""
 
 
 class ConsumerGroupHeartbeatRequest(NamedTuple):
-    """A member joins, lives, tells what it owns, or leaves. In version 1 (4.0) it brings its own id (KIP-1082)."""
+    """A member's heartbeat: it joins, stays alive, reports its partitions, or leaves.
+
+    From version 1 (4.0) on the member generates its own id (KIP-1082).
+    """
 
     correlation: int
     group_id: str
@@ -417,46 +420,46 @@ class ConsumerGroupHeartbeatRequest(NamedTuple):
     rebalance_timeout_us: int = -1
     topics: tuple[str, ...] | None = None
     pattern: str | None = None
-    """A regular expression that the coordinator goes by (version 1)."""
+    """A regular expression of topics that the coordinator evaluates (version 1)."""
     assignor: str | None = None
     owned: tuple[str, ...] | None = None
-    """Partitions that it has now: what is missing is given up."""
+    """All partitions that it owns now; those not listed are revoked."""
     version: int = 1
 
     @property
     def full(self) -> bool:
-        """Whether it tells everything: then the answer does too."""
-        told = self.topics is not None or self.pattern is not None
-        return told and self.rebalance_timeout_us >= 0 and self.owned is not None
+        """Whether all fields are set: then the response has all fields too."""
+        has_subscription = self.topics is not None or self.pattern is not None
+        return has_subscription and self.rebalance_timeout_us >= 0 and self.owned is not None
 
 
 class ConsumerGroupHeartbeatResponse(NamedTuple):
-    """The member's epoch, and what it is to have if that has changed. With an error nothing but that counts."""
+    """The member's epoch, and its assignment if that changed; with an error the other fields are meaningless."""
 
     correlation: int
     error: int
     member_id: str = ""
     member_epoch: int = 0
     heartbeat_us: int = 0
-    """When it is to be heard of next."""
+    """Heartbeat interval."""
     assignment: tuple[str, ...] | None = None
 
 
 class ConsumerGroupDescribeRequest(NamedTuple):
-    """Ask for the state of groups by this protocol."""
+    """A request for the state of groups of the consumer protocol."""
 
     correlation: int
     groups: tuple[str, ...]
 
 
 class DescribedConsumer(NamedTuple):
-    """A member: what it says, what it has, and what it is to have."""
+    """A member of a consumer protocol group: its subscription, current assignment and target assignment."""
 
     member_id: str
     group_instance_id: str
     client_id: str
     host: int
-    """The node that it is on."""
+    """The node that it runs on."""
     epoch: int
     topics: tuple[str, ...]
     pattern: str
@@ -465,20 +468,20 @@ class DescribedConsumer(NamedTuple):
 
 
 class DescribedConsumerGroup(NamedTuple):
-    """A group as its coordinator knows it; GROUP_ID_NOT_FOUND: there is none by this protocol."""
+    """The state of a consumer protocol group at its coordinator; GROUP_ID_NOT_FOUND if there is none."""
 
     group_id: str
     error: int
     state: str = ""
     epoch: int = 0
     target_epoch: int = 0
-    """The epoch that the target assignment is for."""
+    """Epoch of the target assignment."""
     assignor: str = ""
     members: tuple[DescribedConsumer, ...] = ()
 
 
 class ConsumerGroupDescribeResponse(NamedTuple):
-    """An entry for each, in the order asked."""
+    """The state of each group, in the order requested."""
 
     correlation: int
     groups: tuple[DescribedConsumerGroup, ...]

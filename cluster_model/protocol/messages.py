@@ -1,29 +1,32 @@
-"""Messages between nodes, by Kafka's names, with the fields that the rules use. Frozen: a message is what was sent."""
+"""Requests and responses between clients and brokers, by Kafka's names, with the fields that the model uses.
+
+Messages are immutable: a message is delivered as it was sent.
+"""
 
 from typing import Final, NamedTuple
 
 from cluster_model.protocol.records import EpochEntry, Slice
 
 NOBODY: Final = -1
-"""``leader`` of a partition that has none, or that the one who asks has not been told of."""
+"""``leader`` of a partition that has none, or whose leader is not known."""
 
 CONSUMER: Final = -1
-"""``replica`` of a consumer's fetch."""
+"""``replica`` in the requests of consumers."""
 
 LATEST: Final = -1
-"""``timestamp_us`` of a ListOffsets for the end of what can be read."""
+"""``timestamp_us`` of a ListOffsets request for the latest readable offset."""
 EARLIEST: Final = -2
-"""... for the start of the log."""
+"""``timestamp_us`` of a ListOffsets request for the start of the log."""
 MAX_TIMESTAMP: Final = -3
-"""... for the record with the largest timestamp."""
+"""``timestamp_us`` of a ListOffsets request for the record with the largest timestamp (KIP-734)."""
 
 READ_UNCOMMITTED: Final = 0
-"""``isolation`` of a consumer that reads whatever is replicated ..."""
+"""``isolation`` of a consumer that reads all records below the high watermark."""
 READ_COMMITTED: Final = 1
-"""... and of one that reads nothing behind an open transaction, and nothing aborted."""
+"""``isolation`` of a consumer that reads below the last stable offset, and no aborted records."""
 
 ALL: Final = -1
-"""``acks`` of all in-sync replicas."""
+"""``acks`` of a request that waits for all in-sync replicas."""
 
 
 class PartitionState(NamedTuple):
@@ -31,31 +34,32 @@ class PartitionState(NamedTuple):
 
     partition: str
     leader: int
-    """-1: nobody."""
+    """-1: no leader."""
     leader_epoch: int
     isr: tuple[int, ...]
     partition_epoch: int
     """ZooKeeper mode: the version of the state node."""
     replicas: tuple[int, ...]
-    """During a reassignment (KIP-455) the target's, then those that leave."""
+    """During a reassignment (KIP-455) the target replicas, then those being removed."""
     adding: tuple[int, ...] = ()
     removing: tuple[int, ...] = ()
     elr: tuple[int, ...] = ()
-    """Eligible leader replicas: out of the ISR, but known to hold all that is committed (KIP-966)."""
+    """Eligible leader replicas: outside the ISR, but known to hold all committed records (KIP-966)."""
     last_known: int = NOBODY
-    """Who led last when the ISR became empty (KIP-966)."""
+    """The last leader before the ISR became empty (KIP-966)."""
     recovering: bool = False
-    """Led by the winner of an unclean election that has not reported since (KIP-704)."""
+    """The leader was elected uncleanly and has not reported since (KIP-704)."""
     topic_id: int = 0
-    """Which topic of that name: a topic created again has another (KIP-516). 0: untold."""
+    """Topic id, which distinguishes a recreated topic from the deleted one (KIP-516); 0: not given."""
 
 
 class ProduceRequest(NamedTuple):
-    """One batch for one partition. ``producer_id`` -1: no idempotence. ``sequence`` numbers records from 0.
+    """A produce request with one batch for one partition; ``sequence`` numbers its client's records from 0.
 
-    Kafka's own sequence (baseSequence) is ``sequence - origin``: it begins anew with every ``producer_epoch``.
+    ``producer_id`` is -1 without idempotence. Kafka's own sequence (baseSequence) is ``sequence - origin``: it restarts
+    with every ``producer_epoch``.
 
-    ``timestamp_us`` is when its newest record was made, -1 untold; ``size`` is as compressed with ``codec``.
+    ``timestamp_us`` is that of its newest record, -1 if it has none; ``size`` is after compression with ``codec``.
     """
 
     correlation: int
@@ -73,22 +77,22 @@ class ProduceRequest(NamedTuple):
     producer_epoch: int = -1
     origin: int = 0
     kind: int = 0
-    """Of the batch, see :mod:`cluster_model.log.batch_store`; markers come from coordinators only."""
+    """Kind of the batch, see :mod:`cluster_model.protocol.records`; markers come from coordinators only."""
     coordinator_epoch: int = -1
-    """Of a marker's sender."""
+    """Epoch of the coordinator that sends a marker."""
     transactional_id: str = ""
     version: int = 9
-    """Of the request, where its rules differ (KIP-890)."""
+    """Version of the request, where its rules differ (KIP-890)."""
     payload: bytes = b""
-    """The batch as a client outside of the model wrote it; nobody in the model looks into it."""
+    """The batch as written by a client outside the model; the model does not interpret it."""
     oldest_us: int = -1
-    """When its oldest record was made, where that is known apart from ``timestamp_us``; -1 unknown."""
+    """Timestamp of its oldest record, where it is known apart from ``timestamp_us``; -1 unknown."""
 
 
 class ProduceResponse(NamedTuple):
-    """``log_offset`` and ``leader_epoch`` are -1 with an error.
+    """The answer to a :class:`ProduceRequest`; ``log_offset`` and ``leader_epoch`` are -1 with an error.
 
-    One for a request with acks=0 stands for the broker's closing of the connection (``handleProduceRequest``).
+    A response to a request with acks=0 stands for the broker closing the connection (``handleProduceRequest``).
     """
 
     correlation: int
@@ -97,17 +101,17 @@ class ProduceResponse(NamedTuple):
     log_offset: int
     leader_epoch: int
     lineage: int
-    """Which stint wrote it: identity for the observer, no client looks at it."""
+    """Log branch that the batch was appended to, for observers of the model: clients do not use it."""
     log_start: int = -1
-    """Where the log begins, told with UNKNOWN_PRODUCER_ID; -1 untold."""
+    """Log start offset, sent with UNKNOWN_PRODUCER_ID; -1 otherwise."""
     current: tuple[int, int] | None = None
-    """(leader, epoch) that a broker believes in that does not lead; None untold (KIP-951)."""
+    """(leader, epoch) known to a broker that is not the leader; None if not sent (KIP-951)."""
 
 
 class InitProducerIdRequest(NamedTuple):
-    """A producer wants an id and an epoch (KIP-98): without a transactional id any broker gives a new one.
+    """A producer's request for an id and an epoch (KIP-98); without a transactional id any broker assigns a new one.
 
-    ``producer_id`` and ``producer_epoch`` are those that the producer believes to have, -1 for none (KIP-360).
+    ``producer_id`` and ``producer_epoch`` are the producer's current ones, -1 for none (KIP-360).
     """
 
     correlation: int
@@ -118,7 +122,7 @@ class InitProducerIdRequest(NamedTuple):
 
 
 class InitProducerIdResponse(NamedTuple):
-    """``producer_id`` and ``producer_epoch`` are -1 with an error."""
+    """The assigned producer id and epoch, -1 with an error."""
 
     correlation: int
     error: int
@@ -127,9 +131,9 @@ class InitProducerIdResponse(NamedTuple):
 
 
 class FetchPartition(NamedTuple):
-    """What a fetch asks of one partition; epochs are -1 where the version sends none.
+    """One partition of a fetch request; epochs are -1 where the version sends none.
 
-    ``log_start`` is where the follower's own log begins, -1 from a consumer.
+    ``log_start`` is the follower's own log start offset, -1 from a consumer.
     """
 
     partition: str
@@ -140,13 +144,13 @@ class FetchPartition(NamedTuple):
 
 
 class FetchRequest(NamedTuple):
-    """``replica`` is the follower's broker id, -1 for a consumer. ``broker_epoch`` -1 before KIP-903.
+    """A fetch request of a follower or a consumer; ``replica`` is the follower's broker id, -1 for a consumer.
 
-    ``incremental``: ``partitions`` has only what is asked differently from this fetcher's last fetch. ``rack`` is the
-    consumer's, empty where it has none to tell (KIP-392). ``fetcher`` numbers the follower's threads, each of which has
-    a connection of its own. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0 asks for a new
-    one, -1 for none. It waits for ``min_bytes``; an answer has at most ``response_max_bytes``, 0 for no limit (KIP-74).
-    ``isolation`` is a consumer's (KIP-98).
+    ``broker_epoch`` is -1 before KIP-903. ``incremental``: ``partitions`` has only changes since this fetcher's last
+    fetch. ``rack`` is the consumer's, empty if it has none (KIP-392). ``fetcher`` numbers the follower's fetcher
+    threads, each with its own connection. ``session_epoch`` counts the fetches of session ``session_id`` (KIP-227): 0
+    requests a new session, -1 none. The request waits for ``min_bytes``; a response has at most
+    ``response_max_bytes``, 0 for no limit (KIP-74). ``isolation`` is a consumer's (KIP-98).
     """
 
     correlation: int
@@ -166,15 +170,14 @@ class FetchRequest(NamedTuple):
 
 
 class FetchData(NamedTuple):
-    """The answer for one partition. ``diverging`` is (epoch, end offset) where the logs part (KIP-595).
+    """One partition of a fetch response; ``diverging`` is (epoch, end offset) where the logs diverge (KIP-595).
 
-    ``preferred`` is the follower that a consumer should rather read from, NOBODY for none (KIP-392); it comes without
-    records.
+    ``preferred`` is the preferred read replica of a consumer, NOBODY for none (KIP-392); it comes without records.
     """
 
     partition: str
     offset: int
-    """As asked, so that an answer to an outdated question can be told."""
+    """The requested offset, by which the receiver recognises a response to an outdated request."""
     error: int
     hw: int
     log_start: int
@@ -183,17 +186,18 @@ class FetchData(NamedTuple):
     diverging: EpochEntry | None = None
     preferred: int = NOBODY
     last_stable_offset: int = -1
-    """To consumers; -1 with an error."""
+    """Sent to consumers; -1 with an error."""
     aborted: tuple[tuple[int, int], ...] = ()
-    """(producer id, first offset) of aborted transactions in the records, to who reads committed data only."""
+    """(producer id, first offset) of aborted transactions in the records, sent to read_committed consumers."""
     current: tuple[int, int] | None = None
-    """As of :class:`ProduceResponse`, with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH to consumers."""
+    """As in :class:`ProduceResponse`, with NOT_LEADER_OR_FOLLOWER and FENCED_LEADER_EPOCH to consumers."""
 
 
 class FetchResponse(NamedTuple):
-    """Answers, in the order asked; to a follower only those that may tell it something new.
+    """Partitions in the order requested; to a follower only those with something new.
 
-    ``error`` refuses the session, and then there are no answers; ``session_id`` is the one to go on with, 0 for none.
+    ``error`` rejects the fetch session, and there are no partitions. ``session_id`` is the session to continue with, 0
+    for none.
     """
 
     correlation: int
@@ -203,7 +207,7 @@ class FetchResponse(NamedTuple):
 
 
 class EpochEndRequest(NamedTuple):
-    """OffsetsForLeaderEpoch for several partitions: (partition, epoch asked, current leader epoch or -1).
+    """OffsetsForLeaderEpoch for several partitions: (partition, requested epoch, current leader epoch or -1).
 
     ``replica`` is -1 from a consumer (KIP-320), which is answered on its ordinary connection.
     """
@@ -214,7 +218,7 @@ class EpochEndRequest(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """``epoch`` is -1 where the leader's version does not tell it; ``end`` -1: unknown."""
+    """The end offset of a leader epoch; ``epoch`` is -1 where the version sends none, ``end`` is -1 if unknown."""
 
     partition: str
     asked: int
@@ -224,17 +228,17 @@ class EpochEnd(NamedTuple):
 
 
 class EpochEndResponse(NamedTuple):
-    """Answers to an :class:`EpochEndRequest`."""
+    """The end offsets requested by an :class:`EpochEndRequest`, one for each partition."""
 
     correlation: int
     partitions: tuple[EpochEnd, ...]
 
 
 class ListOffsetsRequest(NamedTuple):
-    """Somebody asks for the offset of the first record that is not older than ``timestamp_us`` (KIP-79).
+    """A request for the offset of the first record with a timestamp of at least ``timestamp_us`` (KIP-79).
 
-    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) stand for other questions. ``replica`` is the
-    follower's broker id, -1 for a consumer: the latest readable offset is another one for each, and by ``isolation``.
+    :data:`LATEST`, :data:`EARLIEST` and :data:`MAX_TIMESTAMP` (KIP-734) request other offsets. ``replica`` is the
+    follower's broker id, -1 for a consumer: the latest readable offset depends on it and on ``isolation``.
     """
 
     correlation: int
@@ -246,9 +250,9 @@ class ListOffsetsRequest(NamedTuple):
 
 
 class ListOffsetsResponse(NamedTuple):
-    """``log_offset`` is -1 with an error, and where no record is as asked. ``timestamp_us`` is its record's.
+    """The offset found: -1 with an error, and where no record matches; ``timestamp_us`` is that of its record.
 
-    ``leader_epoch`` is of the record there, -1 where nobody knows (KIP-320).
+    ``leader_epoch`` is that of the record, -1 if unknown (KIP-320).
     """
 
     correlation: int
@@ -266,22 +270,22 @@ class ApiVersionsRequest(NamedTuple):
 
 
 class ApiVersionsResponse(NamedTuple):
-    """The broker's process has answered: the connection can be used."""
+    """The broker's answer to an :class:`ApiVersionsRequest`: the connection can be used."""
 
     correlation: int
 
 
 class MetadataRequest(NamedTuple):
-    """A client asks a broker who leads what."""
+    """A client's request for the partitions, their leaders and the live brokers."""
 
     correlation: int
 
 
 class MetadataResponse(NamedTuple):
-    """What the broker believes: states of all partitions, and the brokers it takes to be alive.
+    """The metadata cache of the broker: states of all partitions, and the brokers that it considers alive.
 
-    ``controller`` is whom administrators' requests go to, NOBODY while the broker knows none. In KRaft mode that is
-    the broker itself: it hands them on. ``racks`` are the brokers', none where no broker has any.
+    ``controller`` is the node for admin requests, NOBODY if the broker knows none. In KRaft mode it is the broker
+    itself, which forwards them. ``racks`` are those of the brokers, empty if no broker has one.
     """
 
     correlation: int
@@ -292,7 +296,7 @@ class MetadataResponse(NamedTuple):
 
 
 class DeleteRecordsRequest(NamedTuple):
-    """Let a partition begin at an offset from now on; -1 stands for its high watermark (KIP-107)."""
+    """A request to move a partition's log start to ``offset``; -1 stands for its high watermark (KIP-107)."""
 
     correlation: int
     partition: str
@@ -301,7 +305,7 @@ class DeleteRecordsRequest(NamedTuple):
 
 
 class DeleteRecordsResponse(NamedTuple):
-    """``low_watermark`` is the least log start of the live replicas, -1 with an error."""
+    """The result; ``low_watermark`` is the least log start of the live replicas, -1 with an error."""
 
     correlation: int
     partition: str
@@ -310,10 +314,10 @@ class DeleteRecordsResponse(NamedTuple):
 
 
 class AlterPartitionRequest(NamedTuple):
-    """A leader proposes an ISR. ``isr_epochs`` are its members' broker epochs as they fetched, -1 unchecked.
+    """A leader's request for an ISR change; ``isr_epochs`` are its members' broker epochs as fetched, -1 unchecked.
 
-    ``correlation`` tells a leader's proposals apart; the answer repeats it. ``recovering`` is the leader's own word on
-    its recovery (KIP-704): false from the moment it leads.
+    ``correlation`` identifies the request; the response repeats it. ``recovering`` is the leader's recovery state
+    (KIP-704): false as soon as it leads.
     """
 
     partition: str
@@ -328,7 +332,7 @@ class AlterPartitionRequest(NamedTuple):
 
 
 class AlterPartitionResponse(NamedTuple):
-    """The committed state, or why not."""
+    """The committed partition state, or an error."""
 
     partition: str
     error: int
@@ -358,4 +362,4 @@ Message = (
     | AlterPartitionRequest
     | AlterPartitionResponse
 )
-"""Anything that crosses a link."""
+"""Any request or response of this module."""

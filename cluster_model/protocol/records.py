@@ -1,7 +1,7 @@
-"""Batches, slices of a log, compaction holes, damaged batches and compression codecs.
+"""Record batches, slices of a log, compaction holes, corrupt batches and compression codecs.
 
-Batches are shared by all replicas, and each cleans by itself, so what it removed is a list of offset ranges of its
-own. Offsets stay as they were: a log has holes, and its end, its high watermark and its epochs do not move.
+All replicas share the batches. Each replica compacts its log by itself, so the removed records are a list of offset
+ranges per replica. Compaction keeps offsets: a log gets holes, but its end, high watermark and epochs do not move.
 """
 
 from bisect import bisect_left, bisect_right
@@ -11,7 +11,7 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 from cluster_model.util.ranges import Range
 
-# A batch of records as a leader wrote it, with the kinds of batches (Kafka's RecordBatch).
+# A batch of records as appended by a leader, and the kinds of batches (Kafka's RecordBatch).
 
 
 PLAIN: Final = 0
@@ -29,17 +29,17 @@ one offset each."""
 
 
 UNTOLD: Final = -1
-"""``timestamp_us`` of a batch that says none. Any other is one, from before the session began if negative."""
+"""``timestamp_us`` of a batch without timestamps; other negative values are times before the session began."""
 
 
 class Batch(NamedTuple):
-    """Records written together. ``sequence`` numbers the client's records in this partition, from 0.
+    """Records appended together; ``sequence`` numbers the client's records in this partition, from 0.
 
-    ``producer_id`` is -1 without idempotence. ``name`` labels the records of a hand-stepped trace. ``timestamp_us`` is
-    that of its newest record, by the producer's clock (CreateTime, KIP-32) or the leader's (LogAppendTime); -1 in the
-    formats before. ``size`` is as compressed with ``codec`` (bits 0 to 2 of a batch's attributes). Kafka's
-    own sequence is ``sequence - origin``: it begins anew with every ``producer_epoch``. ``coordinator_epoch`` is a
-    marker's, -1 of any other ``kind``.
+    ``producer_id`` is -1 without idempotence. ``name`` labels the records of a manually stepped trace.
+    ``timestamp_us`` is that of its newest record, by the producer's clock (CreateTime, KIP-32) or the leader's
+    (LogAppendTime); -1 in older formats. ``size`` is after compression with ``codec`` (bits 0 to 2 of a batch's
+    attributes). Kafka's own sequence is ``sequence - origin``: it restarts with every ``producer_epoch``.
+    ``coordinator_epoch`` is that of a marker, -1 for any other ``kind``.
     """
 
     base: int
@@ -60,7 +60,7 @@ class Batch(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Offset behind the last record."""
+        """Offset after the last record."""
         return self.base + self.records
 
 
@@ -69,10 +69,11 @@ EpochEntry = tuple[int, int]
 
 
 class Cleaned(NamedTuple):
-    """``holes``: removed offsets, disjoint and ascending.
+    """Overlay of a compacted log: the removed offsets and the delete horizons of its batches.
 
-    ``horizons``: (base of a batch, virtual µs from which its tombstones may go), ascending; written into the batch's
-    header by the first cleaning that keeps them (KIP-534), so it travels with the batch.
+    ``holes``: removed offsets, disjoint and ascending. ``horizons``: (base of a batch, virtual µs from which its
+    tombstones may be removed), ascending; the first cleaning that keeps them writes it into the batch's header
+    (KIP-534), so it is replicated with the batch.
     """
 
     holes: tuple[Range, ...] = ()
@@ -80,27 +81,27 @@ class Cleaned(NamedTuple):
 
     @property
     def end(self) -> int:
-        """Behind all that the overlay says: from here on a log is as it was written."""
+        """Offset from which on the log is unchanged since it was written: after all holes and horizons."""
         hole = self.holes[-1][1] if self.holes else 0
         return max(hole, self.horizons[-1][0] + 1) if self.horizons else hole
 
     def within(self, start: int, end: int) -> tuple[Range, ...]:
-        """The holes in ``[start, end)``, cut to it."""
+        """Return the holes in ``[start, end)``, clipped to it."""
         holes = self.holes
         first = bisect_right(holes, start, key=lambda hole: hole[1])
         last = bisect_left(holes, end, key=lambda hole: hole[0])
         return tuple((max(start, low), min(end, high)) for low, high in holes[first:last])
 
     def covers(self, offset: int) -> bool:
-        """Whether the record at ``offset`` was removed."""
+        """Return whether the record at ``offset`` was removed."""
         return bool(self.within(offset, offset + 1))
 
     def removed(self, start: int, end: int) -> int:
-        """How many offsets of ``[start, end)`` were."""
+        """Return how many offsets of ``[start, end)`` were removed."""
         return sum(high - low for low, high in self.within(start, end))
 
     def left(self, start: int, end: int) -> list[Range]:
-        """The ranges of ``[start, end)`` that are still there."""
+        """Return the ranges of ``[start, end)`` that are still there."""
         found: list[Range] = []
         at = start
         for low, high in self.within(start, end):
@@ -112,9 +113,9 @@ class Cleaned(NamedTuple):
         return found
 
     def take(self, start: int, end: int, most: int) -> tuple[int, int, int]:
-        """Up to ``most`` records of ``[start, end)``: (where to go on, how many, the last one's offset or -1).
+        """Take up to ``most`` records of ``[start, end)``: (next position, count, offset of the last one or -1).
 
-        With fewer than that left, whoever reads goes on at ``end``.
+        With fewer records left, the next position is ``end``.
         """
         count, last = 0, -1
         for low, high in self.left(start, end):
@@ -124,30 +125,30 @@ class Cleaned(NamedTuple):
         return end, count, last
 
     def gone(self, batch: Batch) -> bool:
-        """Whether nothing is left of a batch."""
+        """Return whether all records of a batch were removed."""
         return self.removed(batch.base, batch.end) == batch.records
 
     def size_of(self, batch: Batch) -> int:
-        """Bytes that a batch takes without the records that were removed, 0 without any left."""
+        """Return the size of a batch in bytes without its removed records, 0 if none is left."""
         left = batch.records - self.removed(batch.base, batch.end)
         return -(-batch.size * left // batch.records)
 
     def clip(self, start: int, end: int) -> "Cleaned | None":
-        """The part that concerns ``[start, end)``; None if nothing does."""
+        """Return the part of the overlay in ``[start, end)``; None if it is empty."""
         holes = self.within(start, end)
         horizons = tuple(entry for entry in self.horizons if start <= entry[0] < end)
         return Cleaned(holes, horizons) if holes or horizons else None
 
 
 class Swept(NamedTuple):
-    """A log as a pass of the cleaner found it: the overlay, and (base, last modified) of the files that it read."""
+    """A log as read by a pass of the cleaner: its overlay, and (base, last modified) of the segment files read."""
 
     before: Cleaned
     files: tuple[tuple[int, int], ...]
 
 
 def joined(one: Cleaned | None, other: Cleaned | None) -> Cleaned | None:
-    """Two overlays, the second one's offsets behind the first one's."""
+    """Concatenate two overlays; the offsets of the second are after those of the first."""
     if one is None or other is None:
         return one or other
     holes = one.holes
@@ -157,14 +158,17 @@ def joined(one: Cleaned | None, other: Cleaned | None) -> Cleaned | None:
     return Cleaned(holes + other.holes, one.horizons + other.horizons)
 
 
-# Compression codecs as sizes and CPU time (``CompressionType``): what a batch shrinks to, and what that costs.
+# Compression codecs with their compression ratio and CPU time (``CompressionType``).
 #
 # The figures are the model's own, for records of a few hundred bytes of JSON on one present-day core; real ones
-# depend on the data. A ratio is what is left, in thousandths. A batch's own header is not counted.
+# depend on the data. The ratio is compressed to uncompressed size in thousandths, without the batch header.
 
 
 class Codec(NamedTuple):
-    """``code`` is what a batch's attributes hold; ``nanos_per_byte`` is the producer's CPU time per raw byte."""
+    """A compression codec; ``code`` is its number in a batch's attributes.
+
+    ``left_per_mille`` is the compressed size in thousandths, ``nanos_per_byte`` the CPU time per uncompressed byte.
+    """
 
     name: str
     code: int
@@ -172,11 +176,11 @@ class Codec(NamedTuple):
     nanos_per_byte: int
 
     def size(self, raw: int) -> int:
-        """Bytes of ``raw`` bytes of records once compressed."""
+        """Return the compressed size of ``raw`` bytes of records."""
         return raw if self.code == 0 else max(1, raw * self.left_per_mille // 1_000)
 
     def cost_us(self, raw: int) -> int:
-        """CPU time of compressing ``raw`` bytes."""
+        """Return the CPU time of compressing ``raw`` bytes, in microseconds."""
         return raw * self.nanos_per_byte // 1_000
 
 
@@ -190,11 +194,11 @@ CODECS: Final = {
         Codec("zstd", 4, 270, 5),
     )
 }
-"""By the name that ``compression.type`` takes."""
+"""Codecs by their name in ``compression.type``."""
 
 
 def codec_of(profile: Profile, name: str) -> Codec:
-    """The codec of a producer, or of a topic.
+    """Return the codec of a producer or topic by name.
 
     Raises:
         ModelError: zstd before 2.1 (KIP-110).
@@ -210,29 +214,29 @@ _BY_CODE: Final = {codec.code: codec for codec in CODECS.values()}
 
 
 def recompressed_size(size: int, codec: int, wanted: int) -> int:
-    """Bytes of a batch of ``size`` bytes, compressed with ``codec``, once it is compressed with another one."""
+    """Return the size of a batch of ``size`` bytes compressed with ``codec`` after compression with ``wanted``."""
     raw = size * 1_000 // _BY_CODE[codec].left_per_mille
     return _BY_CODE[wanted].size(raw)
 
 
-# Damaged batches of one replica's log: bits flipped on the disk, or in the page cache.
+# Corrupt batches of one replica's log: bits flipped on the disk, or in the page cache.
 #
-# The checksum of such a batch no longer matches, and nobody knows until somebody reckons it: a follower before it
-# appends, a consumer before it hands out, a start that recovers. A leader sends what it has as it stands (zero copy).
+# The checksum of such a batch no longer matches. It is detected only where it is verified: by a follower before an
+# append, by a consumer before it returns records, by log recovery. A leader sends stored bytes unchecked (zero copy).
 
 
 VALUE: Final = "value"
-"""In a record's value: nothing but the checksum tells."""
+"""Corruption in a record's value: only the checksum reveals it."""
 LENGTH: Final = "length"
-"""In a record's length: whoever takes the batch apart fails, with or without a look at the checksum."""
+"""Corruption in a record's length: parsing the batch fails, even without checksum validation."""
 KINDS: Final = (VALUE, LENGTH)
 
 CORRUPT_BATCH: Final = "corrupt batch"
-"""Rule of a truncation at the first batch that a recovery found damaged."""
+"""``rule`` of a truncation at the first corrupt batch found by log recovery."""
 
 
 class Damage(NamedTuple):
-    """The damaged batch over the offsets ``[start, end)``, as far as the log holds them."""
+    """A corrupt batch over the offsets ``[start, end)``, as far as the log holds them."""
 
     start: int
     end: int
@@ -240,11 +244,11 @@ class Damage(NamedTuple):
 
 
 Damages = tuple[Damage, ...]
-"""Disjoint, ascending."""
+"""Corrupt batches of a log, disjoint and ascending."""
 
 
 def with_damage(damages: Damages, fresh: Damage) -> Damages:
-    """Another one; a batch that is damaged already gets no better, and one whose length is wrong stays that."""
+    """Add a corrupt batch; for a batch that is already corrupt, a wrong length outweighs a wrong value."""
     known = next((each for each in damages if each.start == fresh.start), None)
     if known is not None and LENGTH in (known.kind, fresh.kind):
         fresh = fresh._replace(kind=LENGTH)
@@ -252,39 +256,39 @@ def with_damage(damages: Damages, fresh: Damage) -> Damages:
 
 
 def up_to(damages: Damages, end: int) -> Damages:
-    """What is left of them in a log that ends at ``end``: a log is cut between batches."""
+    """Return the corrupt batches left in a log truncated to ``end``; truncation is between batches."""
     return tuple(each for each in damages if each.end <= end)
 
 
-# Records as a read of a log found them.
+# Records as read from a log.
 
 
 Extent = tuple[int, int]
-"""(first offset, lineage id); it ends where the next begins."""
+"""(first offset, id of the log branch); an extent ends where the next begins."""
 
 
 class Slice(NamedTuple):
-    """Records as a read found them: extents over ``[start, end)``, frozen when the fetch was served."""
+    """Records read from a log: extents over ``[start, end)``, fixed when the fetch was served."""
 
     start: int
     end: int
     extents: tuple[Extent, ...]
     cleaned: Cleaned | None = None
-    """Which of them compaction had removed."""
+    """Those removed by compaction."""
     damages: Damages = ()
-    """Which batches of them were not what had been written."""
+    """Those in corrupt batches."""
 
 
 def as_stored(records: Slice, damages: Damages) -> Slice:
-    """The same with the damage that the log they were read from has."""
+    """Return the records with the corrupt batches of the log that they were read from."""
     found = tuple(each for each in damages if each.start < records.end and each.end > records.start)
     return records._replace(damages=found) if found else records
 
 
 def readable(records: Slice, *, checks: bool) -> Slice:
-    """The records up to the first batch that cannot be read; ``checks``: checksums are looked at.
+    """Return the records before the first unreadable batch; ``checks``: checksums are verified.
 
-    What it leaves of the damage is that which nobody will notice.
+    Any corruption left in the result is undetected.
     """
     bad = next((each.start for each in records.damages if checks or each.kind == LENGTH), records.end)
     end = max(bad, records.start)

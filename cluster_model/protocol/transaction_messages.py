@@ -1,23 +1,24 @@
-"""Requests and responses of the transaction coordinator and of partition leaders, by Kafka's names.
+"""Requests and responses of transactions, between clients, transaction coordinators and leaders, by Kafka's names.
 
-InitProducerId is among the ordinary messages: without a transactional id any broker answers it. Partitions are named
-as everywhere, ``orders-0``. ``error`` is a number of :class:`~cluster_model.protocol.errors.KafkaError`.
+InitProducerId is in :mod:`cluster_model.protocol.messages`: without a transactional id any broker answers it.
+Partitions have names such as ``orders-0``. ``error`` is a number of
+:class:`~cluster_model.protocol.errors.KafkaError`.
 """
 
 from typing import Final, NamedTuple
 
 FIRST_VERIFIED: Final = 11
-"""``version`` of Produce from which a client knows TRANSACTION_ABORTABLE (KIP-890)."""
+"""First ``version`` of Produce whose clients know TRANSACTION_ABORTABLE (KIP-890)."""
 FIRST_IMPLICIT: Final = 12
-"""... and from which a partition is added to the transaction by the first write to it (KIP-890, part 2)."""
+"""First ``version`` of Produce where a write adds its partition to the transaction (KIP-890, part 2)."""
 FIRST_BUMPING: Final = 5
-"""``version`` of EndTxn, and of TxnOffsetCommit, from which the epoch rises with every transaction."""
+"""First ``version`` of EndTxn, and of TxnOffsetCommit, where the epoch rises with every transaction."""
 
 
 class AddPartitionsToTxnRequest(NamedTuple):
-    """Let partitions be part of the open transaction, or begin one.
+    """A request to add partitions to the open transaction, beginning one if there is none.
 
-    ``verify_only`` is a partition leader's question whether they are (KIP-890): nothing changes.
+    With ``verify_only`` a leader only verifies that they are part of it (KIP-890).
     """
 
     correlation: int
@@ -29,7 +30,7 @@ class AddPartitionsToTxnRequest(NamedTuple):
 
 
 class AddPartitionsToTxnResponse(NamedTuple):
-    """One verdict for all partitions; to a question the partitions that are missing."""
+    """One result for all partitions; with ``verify_only`` also the partitions that are not part of the transaction."""
 
     correlation: int
     error: int
@@ -37,7 +38,7 @@ class AddPartitionsToTxnResponse(NamedTuple):
 
 
 class AddOffsetsToTxnRequest(NamedTuple):
-    """Let a group's partition of ``__consumer_offsets`` be part of the transaction."""
+    """A request to add a group's partition of ``__consumer_offsets`` to the transaction."""
 
     correlation: int
     transactional_id: str
@@ -47,14 +48,14 @@ class AddOffsetsToTxnRequest(NamedTuple):
 
 
 class AddOffsetsToTxnResponse(NamedTuple):
-    """Whether it is."""
+    """The result of an :class:`AddOffsetsToTxnRequest`."""
 
     correlation: int
     error: int
 
 
 class EndTxnRequest(NamedTuple):
-    """Commit the open transaction, or abort it."""
+    """A request to commit the open transaction, or to abort it."""
 
     correlation: int
     transactional_id: str
@@ -65,7 +66,10 @@ class EndTxnRequest(NamedTuple):
 
 
 class EndTxnResponse(NamedTuple):
-    """It is decided, which is before any marker is written. Id and epoch to go on with, -1 before version 5."""
+    """The result: the decision is persisted, but no marker is written yet.
+
+    ``producer_id`` and ``producer_epoch`` are those for the next transaction, -1 before version 5.
+    """
 
     correlation: int
     error: int
@@ -74,7 +78,7 @@ class EndTxnResponse(NamedTuple):
 
 
 class TxnMarker(NamedTuple):
-    """The end of one producer's transaction, for the partitions that a broker leads."""
+    """A commit or abort marker of one producer's transaction, for the partitions led by one broker."""
 
     producer_id: int
     producer_epoch: int
@@ -84,35 +88,35 @@ class TxnMarker(NamedTuple):
 
 
 class WriteTxnMarkersRequest(NamedTuple):
-    """A coordinator asks a broker to write a marker to partitions that it leads."""
+    """A coordinator's request to write a marker to partitions led by the broker."""
 
     correlation: int
     marker: TxnMarker
 
 
 class WriteTxnMarkersResponse(NamedTuple):
-    """(partition, error) each."""
+    """The result of each partition, as (partition, error)."""
 
     correlation: int
     partitions: tuple[tuple[str, int], ...]
 
 
-# Requests of administrators about transactions and producers, and their responses (KIP-664).
+# Admin requests about transactions and producers, and their responses (KIP-664).
 
 
 NOTHING: Final = -1
-"""No sequence, no coordinator's epoch, no open transaction."""
+"""Stands for no sequence, no coordinator epoch and no open transaction."""
 
 
 class ListTransactionsRequest(NamedTuple):
-    """Ask a broker for the transactional ids that it coordinates; ``producer_ids`` empty: of whatever producer."""
+    """A request for the transactional ids that a broker coordinates, filtered by ``producer_ids`` unless empty."""
 
     correlation: int
     producer_ids: tuple[int, ...] = ()
 
 
 class ListedTransaction(NamedTuple):
-    """A transactional id."""
+    """A transactional id with its producer id and state."""
 
     transactional_id: str
     producer_id: int
@@ -120,7 +124,7 @@ class ListedTransaction(NamedTuple):
 
 
 class ListTransactionsResponse(NamedTuple):
-    """In the order in which the coordinator came to know them; ``broker`` is who answers."""
+    """The transactional ids of a coordinator in the order of their creation; ``broker`` is the one that answers."""
 
     correlation: int
     error: int
@@ -129,14 +133,14 @@ class ListTransactionsResponse(NamedTuple):
 
 
 class DescribeTransactionsRequest(NamedTuple):
-    """Ask a coordinator about one of its ids."""
+    """A request for the state of one transactional id."""
 
     correlation: int
     transactional_id: str
 
 
 class DescribeTransactionsResponse(NamedTuple):
-    """``partitions`` are those to which a marker is yet to be written."""
+    """The state of a transactional id; ``partitions`` are those without a marker yet."""
 
     correlation: int
     error: int
@@ -150,28 +154,28 @@ class DescribeTransactionsResponse(NamedTuple):
 
 
 class DescribeProducersRequest(NamedTuple):
-    """Ask a partition's leader who has written to it."""
+    """A request to a partition's leader for its active producers."""
 
     correlation: int
     partition: str
 
 
 class ActiveProducer(NamedTuple):
-    """A producer as a leader knows it (``ProducerState``); -1 stands for what there is none of."""
+    """The state that a leader has of a producer (``ProducerState``); -1 stands for none."""
 
     producer_id: int
     producer_epoch: int
     last_sequence: int
     last_us: int
-    """When it wrote last, or had a marker."""
+    """Time of its last append or marker."""
     coordinator_epoch: int
-    """Of the coordinator whose marker was its last."""
+    """Coordinator epoch of its last marker."""
     start_offset: int
-    """Where its open transaction begins."""
+    """First offset of its open transaction."""
 
 
 class DescribeProducersResponse(NamedTuple):
-    """Producers in the order in which the leader came to know them."""
+    """The active producers of a partition, in the order of their first append."""
 
     correlation: int
     error: int

@@ -1,8 +1,9 @@
-"""Kafka versions as sets of rules: which protocol generation a cluster runs.
+"""Kafka releases and the protocol rules that each of them follows.
 
-One implementation behind these flags reproduces every generation. A flag holds from the release line whose code first
-has it (``since``) until the last one that has it (``until``); the inter-broker protocol is taken to be the release.
-There are two tables: brokers follow the one by the release of the cluster, clients the other by their own.
+One implementation reproduces every release, switched by flags. A flag holds from the first release line whose code has
+the rule (``since``) to the last one that has it (``until``); the inter-broker protocol version is that of the release.
+There are two tables: :data:`FLAGS` applies to brokers and controllers by the release of the cluster,
+:data:`CLIENT_FLAGS` to clients and tools by their own release.
 """
 
 import difflib
@@ -18,7 +19,7 @@ Version = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    """A rule of the protocol and the releases that follow it (both ends included; ``until`` None: still)."""
+    """A protocol rule and the releases that follow it: ``since`` to ``until``, inclusive (None: every later one)."""
 
     name: str
     meaning: str
@@ -26,19 +27,23 @@ class Flag:
     until: Version | None = None
 
     def holds(self, version: Version) -> bool:
-        """Whether ``version`` follows this rule."""
+        """Return whether release ``version`` follows this rule."""
         return self.since <= version and (self.until is None or version <= self.until)
 
 
 FLAGS: Final = (
     Flag("lag_messages", "ISR also shrinks by replica.lag.max.messages (dropped by KIP-16)", (0, 8, 2), (0, 8, 2)),
     Flag("shrink_half", "the ISR shrink task runs every replica.lag.time.max.ms / 2", (0, 10, 2)),
-    Flag("caught_up_previous", "having reached the LEO of the previous fetch counts as caught up", (0, 10, 2)),
+    Flag(
+        "caught_up_previous",
+        "a follower that reached the leader's LEO of the previous fetch counts as caught up",
+        (0, 10, 2),
+    ),
     Flag("hw_waits_caught_up", "the HW also waits for caught-up replicas outside the ISR", (0, 10, 2)),
-    Flag("throttles", "replication of chosen replicas can be held below a rate (KIP-73)", (0, 10, 1)),
+    Flag("throttles", "replication of chosen replicas can be throttled to a rate (KIP-73)", (0, 10, 1)),
     Flag(
         "exits_out_of_range",
-        "a broker exits rather than cut its log where unclean election is off",
+        "a broker exits instead of truncating an out-of-range log where unclean election is off",
         (0, 8, 2),
         (1, 0, 0),
     ),
@@ -50,59 +55,97 @@ FLAGS: Final = (
     ),
     Flag(
         "epoch_on_elect",
-        "a new leader enters (epoch, LEO) into its epoch cache at once (KAFKA-7415: 2.0.1, and 1.1 after 1.1.1)",
+        "a new leader adds (epoch, LEO) to its epoch cache when elected (KAFKA-7415: 2.0.1, and 1.1 after 1.1.1)",
         (1, 1, 0),
     ),
-    Flag("fetch_sessions", "fetches tell only what changed, in sessions that the leader keeps (KIP-227)", (1, 1, 0)),
-    Flag("kip_279", "the leader answers with the epoch found, and the follower repeats (KIP-279)", (2, 0, 0)),
+    Flag("fetch_sessions", "incremental fetch sessions: fetches carry only what changed (KIP-227)", (1, 1, 0)),
+    Flag(
+        "kip_279",
+        "OffsetsForLeaderEpoch returns the epoch found, and the follower repeats the request (KIP-279)",
+        (2, 0, 0),
+    ),
     Flag("kip_320", "requests carry the current leader epoch and are fenced by it (KIP-320)", (2, 1, 0)),
-    Flag("bounce_detected", "the controller sees a broker that bounced by its broker epoch (KIP-380)", (2, 2, 0)),
+    Flag("bounce_detected", "the controller detects a quick broker restart by its broker epoch (KIP-380)", (2, 2, 0)),
     Flag("leo_is_in_sync", "a follower at the leader's LEO is in sync however long ago it fetched", (2, 4, 0)),
-    Flag("hw_push", "a parked follower fetch is answered when the HW moves", (2, 4, 0), (2, 5, 0)),
+    Flag("hw_push", "a follower's delayed fetch is completed when the HW moves", (2, 4, 0), (2, 5, 0)),
     Flag("reads_from_followers", "consumers may read from followers (KIP-392)", (2, 4, 0)),
-    Flag("diverging_fetch", "Fetch carries the last fetched epoch and answers a divergence (KIP-595)", (2, 7, 0)),
-    Flag("alter_partition", "ISR changes go to the controller and count as maximal ISR meanwhile (KIP-497)", (2, 7, 0)),
-    Flag("recovery_state", "an unclean leader counts as recovering until it reports (KIP-704)", (3, 2, 0)),
-    Flag("eligible_isr", "fenced or stopping replicas may not join the ISR (KIP-841)", (3, 3, 0)),
-    Flag("leo_max_at_fetch", "a fetch never lowers the remembered leader LEO of the one before", (3, 3, 0)),
+    Flag(
+        "diverging_fetch",
+        "Fetch carries the last fetched epoch, and the response reports a divergence (KIP-595)",
+        (2, 7, 0),
+    ),
+    Flag(
+        "alter_partition",
+        "leaders send ISR changes to the controller and use the maximal ISR until it answers (KIP-497)",
+        (2, 7, 0),
+    ),
+    Flag("recovery_state", "an uncleanly elected leader counts as recovering until it reports (KIP-704)", (3, 2, 0)),
+    Flag("eligible_isr", "fenced brokers and brokers in shutdown may not join the ISR (KIP-841)", (3, 3, 0)),
+    Flag("leo_max_at_fetch", "a fetch never lowers the leader LEO remembered from the previous fetch", (3, 3, 0)),
     Flag("caught_up_at_leo", "a replica at the leader's LEO counts as caught up for the HW", (3, 3, 0)),
     Flag("fetch_broker_epoch", "Fetch and AlterPartition carry broker epochs (KIP-903)", (3, 5, 0)),
-    Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink leaves the leader epoch alone", (3, 6, 0)),
-    Flag("hw_needs_min_isr", "the HW stands still while the ISR is below min.insync.replicas", (3, 7, 0)),
+    Flag("no_bump_on_shrink", "in KRaft mode an ISR shrink does not raise the leader epoch", (3, 6, 0)),
+    Flag("hw_needs_min_isr", "the HW does not advance while the ISR is below min.insync.replicas", (3, 7, 0)),
     Flag("effective_min_isr", "min.insync.replicas counts as at most the replication factor", (3, 7, 0)),
-    Flag("elr", "replicas that left an ISR below its minimum stay eligible to lead (KIP-966)", (4, 1, 0)),
-    Flag("offset_not_available", "no latest offset while the HW is below its epoch's start (KIP-207)", (2, 2, 0)),
-    Flag("delete_horizon", "tombstones go by the time of the first cleaning that kept them (KIP-534)", (3, 1, 0)),
-    Flag("check_quorum", "a KRaft leader resigns that has not heard from a majority of the quorum", (3, 7, 0)),
-    Flag("pre_vote", "a KRaft voter asks whether it would be elected before it raises the epoch (KIP-996)", (4, 0, 0)),
-    Flag("quorum_hw_push", "a quorum leader answers waiting fetches as its high watermark rises (KIP-1166)", (4, 1, 0)),
-    Flag("quits_waiting", "a fetcher that has nothing left to fetch waits for no answer (KAFKA-6051)", (1, 1, 0)),
-    Flag("dynamic_config", "some of a broker's settings may change while it runs (KIP-226)", (1, 1, 0)),
-    Flag("topic_ids", "a topic created again under its old name is told from the former one (KIP-516)", (2, 8, 0)),
-    Flag("group_membership", "groups have members, whom the coordinator joins and syncs", (0, 9, 0)),
-    Flag("rebalance_timeout", "a member names how long it may take to join again (KIP-62)", (0, 10, 1)),
+    Flag("elr", "replicas that left an ISR below min.insync.replicas stay eligible to lead (KIP-966)", (4, 1, 0)),
+    Flag("offset_not_available", "no latest offset while the HW is below the start of its epoch (KIP-207)", (2, 2, 0)),
+    Flag(
+        "delete_horizon",
+        "delete.retention.ms of a tombstone counts from the first cleaning that kept it (KIP-534)",
+        (3, 1, 0),
+    ),
+    Flag("check_quorum", "a KRaft leader without fetches from a majority of the quorum resigns", (3, 7, 0)),
+    Flag("pre_vote", "a KRaft voter requests pre-votes before it raises the epoch (KIP-996)", (4, 0, 0)),
+    Flag(
+        "quorum_hw_push", "a quorum leader completes delayed fetches as its high watermark rises (KIP-1166)", (4, 1, 0)
+    ),
+    Flag(
+        "quits_waiting",
+        "a fetcher with no partition left to fetch does not wait for its response (KAFKA-6051)",
+        (1, 1, 0),
+    ),
+    Flag("dynamic_config", "some broker settings may change while the broker runs (KIP-226)", (1, 1, 0)),
+    Flag("topic_ids", "topic ids distinguish a recreated topic from the deleted one (KIP-516)", (2, 8, 0)),
+    Flag("group_membership", "consumer groups have members, which join and sync with the coordinator", (0, 9, 0)),
+    Flag("rebalance_timeout", "a member has a rebalance timeout apart from its session timeout (KIP-62)", (0, 10, 1)),
     Flag("delete_groups", "an administrator may delete groups (KIP-229)", (1, 1, 0)),
-    Flag("group_retention", "offsets expire by their group's state, not by commit alone (KIP-211)", (2, 1, 0)),
-    Flag("member_id_required", "a new member is first given an id, and joins with that (KIP-394)", (2, 2, 0)),
+    Flag(
+        "group_retention",
+        "offsets expire by the state of their group, not only by the age of the commit (KIP-211)",
+        (2, 1, 0),
+    ),
+    Flag("member_id_required", "a new member first receives an id, then joins with it (KIP-394)", (2, 2, 0)),
     Flag("static_members", "members may have instance ids that outlive their process (KIP-345)", (2, 3, 0)),
-    Flag("offset_delete", "an administrator may delete offsets, and remove several members", (2, 4, 0)),
-    Flag("stable_offsets", "OffsetFetch may ask for offsets that no transaction has pending (KIP-447)", (2, 5, 0)),
+    Flag("offset_delete", "an administrator may delete offsets, and remove several members at once", (2, 4, 0)),
+    Flag(
+        "stable_offsets", "OffsetFetch may require stable offsets: none pending in a transaction (KIP-447)", (2, 5, 0)
+    ),
     Flag("sync_timeout", "members that joined and do not sync within the rebalance timeout are removed", (3, 0, 0)),
-    Flag("skip_assignment", "a static leader that comes back is told not to assign anew (KIP-814)", (3, 2, 0)),
-    Flag("consumer_protocol", "groups of the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
-    Flag("server_patterns", "... whose coordinator matches patterns, and whose members bring their ids", (4, 0, 0)),
-    Flag("transactions", "producers may write to several partitions at once, or not at all (KIP-98)", (0, 11, 0)),
-    Flag("verifies_transactions", "leaders ask whether a partition is part of a transaction (KIP-890)", (3, 6, 0)),
-    Flag("transactions_v2", "every transaction has an epoch, and adds what it writes to (KIP-890)", (4, 0, 0)),
+    Flag("skip_assignment", "a returning static leader is answered to skip the assignment (KIP-814)", (3, 2, 0)),
+    Flag("consumer_protocol", "groups may use the consumer protocol, in KRaft mode (KIP-848)", (3, 7, 0)),
+    Flag(
+        "server_patterns",
+        "consumer protocol: the coordinator matches topic patterns, and members generate their own ids",
+        (4, 0, 0),
+    ),
+    Flag("transactions", "producers may write to several partitions atomically (KIP-98)", (0, 11, 0)),
+    Flag("verifies_transactions", "leaders verify that a partition is part of the transaction (KIP-890)", (3, 6, 0)),
+    Flag(
+        "transactions_v2",
+        "each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890)",
+        (4, 0, 0),
+    ),
     Flag("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
-    Flag("leader_hints", "who refuses to be leader says who is, and in which epoch (KIP-951)", (3, 7, 0)),
-    Flag("late_port", "a broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)),
+    Flag("leader_hints", "NOT_LEADER_OR_FOLLOWER responses name the current leader and epoch (KIP-951)", (3, 7, 0)),
+    Flag(
+        "late_port", "a starting broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)
+    ),
     Flag("keeps_last_isr", "the last member of an ISR always stays in it", (1, 1, 0)),
-    Flag("timestamps", "batches have timestamps, their own or those of the append (KIP-32)", (0, 10, 0)),
+    Flag("timestamps", "batches have timestamps: of their creation or of the append (KIP-32)", (0, 10, 0)),
     Flag("time_index", "segments roll and expire by the timestamps of their records (KIP-33)", (0, 10, 1)),
     Flag(
         "offsets_for_times",
-        "ListOffsets goes by the timestamps of records, not by the age of segments (KIP-79)",
+        "ListOffsets uses record timestamps, not the age of segments (KIP-79)",
         (0, 10, 1),
     ),
     Flag("max_timestamp", "ListOffsets finds the record with the largest timestamp (KIP-734)", (3, 0, 0)),
@@ -112,162 +155,162 @@ FLAGS: Final = (
         (3, 8, 0),
     ),
     Flag("compact_and_delete", "cleanup.policy may name compact and delete together (KIP-71)", (0, 10, 1)),
-    Flag("compaction_needs_keys", "a compacted topic refuses records without a key (KAFKA-1755)", (0, 9, 0)),
-    Flag("invalid_record", "an invalid record is INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)),
+    Flag("compaction_needs_keys", "a compacted topic rejects records without a key (KAFKA-1755)", (0, 9, 0)),
+    Flag("invalid_record", "an invalid record fails with INVALID_RECORD, not CORRUPT_MESSAGE (KIP-467)", (2, 4, 0)),
     Flag("zstd", "batches may be compressed with zstd (KIP-110)", (2, 1, 0)),
     Flag(
         "uncleanable_partitions",
-        "the cleaner leaves a log alone that it cannot clean, and does not end (KIP-346)",
+        "the cleaner skips a log that it cannot clean, and its thread does not exit (KIP-346)",
         (2, 1, 0),
     ),
     Flag(
         "log_dir_failure",
-        "a broker may answer KAFKA_STORAGE_ERROR before it ends for a failed log directory (KIP-112)",
+        "a broker may answer KAFKA_STORAGE_ERROR before it exits for a failed log directory (KIP-112)",
         (1, 0, 0),
     ),
     Flag(
         "delete_records",
-        "administrators may delete records, and followers take up the leader's log start (KIP-107)",
+        "administrators may delete records, and followers adopt the leader's log start (KIP-107)",
         (0, 11, 0),
     ),
     Flag(
         "refetches_corrupt",
-        "a fetcher asks again for a batch with a wrong checksum, and does not end (KAFKA-4384)",
+        "a fetcher refetches a batch with a wrong checksum, and its thread does not exit (KAFKA-4384)",
         (0, 10, 2),
     ),
     Flag(
         "restarts_by_epoch",
-        "a follower starts over if the leader epoch is new, and only then (Partition.makeFollower)",
+        "a follower restarts fetching only if the leader epoch is new (Partition.makeFollower)",
         (3, 3, 0),
     ),
     Flag(
         "hw_waits_eligible",
-        "of replicas outside the ISR the HW waits only for those that may join (KAFKA-15021)",
+        "outside the ISR, the HW waits only for replicas that may join it (KAFKA-15021)",
         (3, 6, 0),
     ),
     Flag(
         "idempotence",
-        "leaders remember producers by id and refuse batches that are out of sequence (KIP-98)",
+        "leaders keep producer state by id and reject batches out of sequence (KIP-98)",
         (0, 11, 0),
     ),
     Flag(
         "unknown_producer_id",
-        "a producer that the leader does not know must begin with sequence 0 (dropped by KIP-360)",
+        "a producer unknown to the leader must begin with sequence 0 (dropped by KIP-360)",
         (1, 0, 0),
         (2, 4, 0),
     ),
     Flag(
         "duplicate_sequence",
-        "a batch older than all that are remembered is DUPLICATE_SEQUENCE_NUMBER (ProducerAppendInfo)",
+        "a batch older than all cached ones fails with DUPLICATE_SEQUENCE_NUMBER (ProducerAppendInfo)",
         (1, 0, 0),
         (1, 0, 0),
     ),
-    Flag("producer_epoch_bump", "InitProducerId raises the epoch of a producer that names its id (KIP-360)", (2, 5, 0)),
-    Flag("producer_fenced", "PRODUCER_FENCED tells a fenced producer from INVALID_PRODUCER_EPOCH (KIP-588)", (2, 7, 0)),
+    Flag("producer_epoch_bump", "InitProducerId raises the epoch of a producer that sends its id (KIP-360)", (2, 5, 0)),
     Flag(
-        "transaction_abortable", "requests of transactions may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)
+        "producer_fenced",
+        "coordinators answer a fenced producer PRODUCER_FENCED, not INVALID_PRODUCER_EPOCH (KIP-588)",
+        (2, 7, 0),
     ),
+    Flag("transaction_abortable", "transactional requests may be answered TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
     Flag("transaction_version", "clusters have the feature transaction.version (KIP-890)", (4, 0, 0)),
     Flag("elr_version", "clusters have the feature eligible.leader.replicas.version (KIP-966)", (4, 0, 0)),
     Flag(
         "atomic_feature_updates",
-        "the first refusal of a feature refuses the whole UpdateFeatures request (KIP-1022)",
+        "one rejected feature rejects the whole UpdateFeatures request (KIP-1022)",
         (4, 0, 0),
     ),
-    Flag("describe_producers", "leaders describe the producers that they know (KIP-664)", (2, 8, 0)),
+    Flag("describe_producers", "leaders describe their active producers (KIP-664)", (2, 8, 0)),
     Flag(
         "offsets_topic_replication",
-        "__consumer_offsets never has fewer replicas than are configured for it (KIP-115)",
+        "__consumer_offsets is never created with fewer replicas than configured (KIP-115)",
         (0, 11, 0),
     ),
     Flag(
         "fetch_all_offsets",
-        "OffsetFetch may ask for all offsets of a group without naming partitions (KIP-88)",
+        "OffsetFetch may request all offsets of a group without naming partitions (KIP-88)",
         (0, 10, 2),
     ),
-    Flag("list_groups_by_state", "ListGroups may name the states of the groups to list (KIP-518)", (2, 6, 0)),
+    Flag("list_groups_by_state", "ListGroups may filter groups by state (KIP-518)", (2, 6, 0)),
     Flag(
         "group_configs",
-        "groups have configurations, and operations to describe and alter them (KAFKA-14510)",
+        "groups have configurations that administrators can describe and alter (KAFKA-14510)",
         (4, 0, 0),
     ),
     Flag(
         "waits_for_own_session",
-        "a broker that finds its old node in ZooKeeper tries again after a session timeout (KAFKA-1387)",
+        "a broker that finds its old node in ZooKeeper retries after a session timeout (KAFKA-1387)",
         (0, 8, 2),
         (0, 8, 2),
     ),
     Flag("isr_change_notification", "leaders notify the ZooKeeper controller of ISR changes (KAFKA-2406)", (0, 9, 0)),
-    Flag("async_zookeeper", "the controller sends its requests to ZooKeeper all at once (KAFKA-5642)", (1, 1, 0)),
+    Flag("async_zookeeper", "the controller pipelines its requests to ZooKeeper (KAFKA-5642)", (1, 1, 0)),
     Flag(
         "zk_controller_epoch",
-        "ZooKeeper refuses the writes of a controller whose epoch is not the newest (KAFKA-6082)",
+        "ZooKeeper rejects the writes of a controller with an outdated epoch (KAFKA-6082)",
         (2, 1, 0),
     ),
     Flag(
         "topic_unclean_election",
-        "the controller elects uncleanly as soon as a topic's settings allow it (KAFKA-6526)",
+        "the controller runs an unclean election as soon as a topic's settings allow it (KAFKA-6526)",
         (2, 0, 0),
     ),
     Flag("stop_replica_epoch", "StopReplica carries leader epochs (KIP-570)", (2, 6, 0)),
     Flag(
         "alter_reassignments", "a reassignment may be changed or cancelled while it is in progress (KIP-455)", (2, 4, 0)
     ),
-    Flag("unclean_on_demand", "ElectLeaders may ask for unclean elections (KIP-460)", (2, 4, 0)),
+    Flag("unclean_on_demand", "ElectLeaders may request unclean elections (KIP-460)", (2, 4, 0)),
     Flag(
         "controller_api_versions",
-        "brokers first ask a controller for its API versions (BrokerToControllerChannelManager)",
+        "brokers begin a connection to the controller with ApiVersions (BrokerToControllerChannelManager)",
         (2, 8, 0),
     ),
 )
-"""Every rule of brokers and controllers, and of what they and clients say to each other."""
+"""Rules of brokers and controllers, and of the protocol between them and clients, by the release of the cluster."""
 
 CLIENT_FLAGS: Final = (
+    Flag("asks_api_versions", "a client begins each new connection with an ApiVersions request (KIP-97)", (0, 10, 2)),
+    Flag("caps_backoff", "no backoff exceeds its maximum, its random part included (KIP-580)", (3, 7, 0)),
+    Flag("learns_leaders", "a producer takes the new leader from a broker's error response (KIP-951)", (3, 7, 0)),
     Flag(
-        "asks_api_versions", "a client first asks a new connection's broker for its API versions (KIP-97)", (0, 10, 2)
-    ),
-    Flag("caps_backoff", "no pause is longer than its maximum, its random part included (KIP-580)", (3, 7, 0)),
-    Flag("learns_leaders", "a producer takes the new leader from a broker's refusal (KIP-951)", (3, 7, 0)),
-    Flag(
-        "skips_backoff", "a batch whose partition has a new leader epoch is sent again at once (KAFKA-15415)", (3, 7, 0)
+        "skips_backoff",
+        "a batch whose partition has a new leader epoch is retried without backoff (KAFKA-15415)",
+        (3, 7, 0),
     ),
     Flag(
         "fails_oldest_first",
-        "requests of a broken connection fail in the order of sending (InFlightRequests.clearAll)",
+        "in-flight requests of a broken connection fail in the order of sending (InFlightRequests.clearAll)",
         (2, 0, 0),
     ),
-    Flag("expires_batches", "request.timeout.ms bounds the time that a batch waits in the queue (KIP-19)", (0, 9, 0)),
-    Flag("delivery_timeout", "delivery.timeout.ms bounds the time of a batch from send to outcome (KIP-91)", (2, 1, 0)),
+    Flag("expires_batches", "request.timeout.ms limits how long a batch waits in the queue (KIP-19)", (0, 9, 0)),
+    Flag("delivery_timeout", "delivery.timeout.ms limits the time of a batch from send to result (KIP-91)", (2, 1, 0)),
     Flag("splits_batches", "a producer splits a batch that is too large for the broker (KIP-126)", (0, 11, 0)),
     Flag("five_in_flight", "an idempotent producer may have five requests in flight, not one (KAFKA-5494)", (1, 0, 0)),
     Flag(
         "strict_in_flight",
-        "more than five requests in flight are an error even if idempotence is only the default (KIP-1030)",
+        "more than five requests in flight are an error even where idempotence is only the default (KIP-1030)",
         (4, 0, 0),
     ),
-    Flag(
-        "bumps_epoch", "a producer raises its epoch after a gap in its sequence, and keeps its id (KIP-360)", (2, 5, 0)
-    ),
-    Flag(
-        "consumer_group_metadata", "a transaction commits offsets with the generation of the group (KIP-447)", (2, 5, 0)
-    ),
+    Flag("bumps_epoch", "a producer raises its epoch after a sequence gap, and keeps its id (KIP-360)", (2, 5, 0)),
+    Flag("consumer_group_metadata", "a transaction commits offsets with the group's generation (KIP-447)", (2, 5, 0)),
     Flag(
         "aborts_when_fenced",
-        "a leader's INVALID_PRODUCER_EPOCH aborts a transaction and is not fatal (KIP-588)",
+        "INVALID_PRODUCER_EPOCH from a leader aborts the transaction and is not fatal (KIP-588)",
         (2, 7, 0),
     ),
     Flag("knows_abortable", "a producer knows the error TRANSACTION_ABORTABLE (KIP-890)", (3, 8, 0)),
-    Flag("epoch_per_transaction", "a producer takes a new epoch for each transaction (KIP-890)", (4, 0, 0)),
+    Flag("epoch_per_transaction", "a producer gets a new epoch for each transaction (KIP-890)", (4, 0, 0)),
     Flag(
-        "sticky_partitioner", "records without a key stay with a partition until its batch is done (KIP-480)", (2, 4, 0)
+        "sticky_partitioner",
+        "records without a key stick to one partition until its batch is complete (KIP-480)",
+        (2, 4, 0),
     ),
     Flag("round_robin_partitioner", "partitioner.class may name RoundRobinPartitioner (KIP-369)", (2, 4, 0)),
     Flag(
-        "built_in_partitioner", "records without a key stay with a partition for batch.size bytes (KIP-794)", (3, 3, 0)
+        "built_in_partitioner", "records without a key stick to one partition for batch.size bytes (KIP-794)", (3, 3, 0)
     ),
     Flag(
         "on_new_batch",
-        "partitioners are asked again for a record that begins a batch (Partitioner.onNewBatch)",
+        "partitioners are called again for a record that begins a new batch (Partitioner.onNewBatch)",
         (2, 4, 0),
         (3, 9, 0),
     ),
@@ -285,31 +328,35 @@ CLIENT_FLAGS: Final = (
     ),
     Flag("sticky_assignor", "consumers have the StickyAssignor (KIP-54)", (0, 11, 0)),
     Flag("cooperative_assignor", "consumers have the CooperativeStickyAssignor (KIP-429)", (2, 4, 0)),
-    Flag("on_partitions_lost", "a listener is called for lost partitions apart from revoked ones (KIP-429)", (2, 4, 0)),
-    Flag("member_racks", "members name their racks, and assignors look at them (KIP-881)", (3, 5, 0)),
+    Flag(
+        "on_partitions_lost",
+        "rebalance listeners have onPartitionsLost apart from onPartitionsRevoked (KIP-429)",
+        (2, 4, 0),
+    ),
+    Flag("member_racks", "members send their racks, and assignors use them (KIP-881)", (3, 5, 0)),
     Flag(
         "detects_truncation",
-        "a consumer checks its position against the end of its leader epoch (KAFKA-7747)",
+        "a consumer validates its position against the end of its leader epoch (KAFKA-7747)",
         (2, 3, 0),
     ),
-    Flag("keeps_paused", "a consumer keeps what it has fetched of a paused partition (KAFKA-7548)", (2, 4, 0)),
+    Flag("keeps_paused", "a consumer keeps the fetched records of a paused partition (KAFKA-7548)", (2, 4, 0)),
     Flag("reset_by_duration", "auto.offset.reset may name a duration (KIP-1106)", (4, 0, 0)),
-    Flag("group_tables", "kafka-consumer-groups.sh shows tables of members and of the state (KIP-175)", (1, 1, 0)),
+    Flag("group_tables", "kafka-consumer-groups.sh prints tables of members and state (KIP-175)", (1, 1, 0)),
 )
-"""Every rule of Kafka's own clients and tools, by their own release, which is the cluster's unless one is given.
+"""Rules of Kafka's own clients and tools, by their own release, which is the cluster's unless one is given.
 
-A producer may have another one (``client.version``). Brokers connect to each other by the clients' library of their own
-release.
+A producer may have another release (``client.version``). Brokers connect to each other with the client library of
+their own release.
 """
 
 FLAG_BY_NAME: Final = {flag.name: flag for flag in (*FLAGS, *CLIENT_FLAGS)}
-"""Name → flag of either table."""
+"""Flags of both tables by name."""
 
 PROFILE_VERSIONS: Final = (
     "0.8.2", "0.9", "0.10.0", "0.10.1", "0.10.2", "0.11", "1.0", "1.1", "2.0", "2.1", "2.2", "2.3", "2.4", "2.5",
     "2.6", "2.7", "2.8", "3.0", "3.1", "3.2", "3.3", "3.4", "3.5", "3.6", "3.7", "3.8", "3.9", "4.0", "4.1",
 )  # fmt: skip
-"""Release lines that can be run, oldest first."""
+"""Supported release lines, oldest first."""
 
 _FIRST_KRAFT: Final[Version] = (3, 3, 0)
 _LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
@@ -317,13 +364,13 @@ _LAST_ZOOKEEPER: Final[Version] = (3, 9, 0)
 
 @cache
 def parse_version(version: str) -> Version:
-    """The numbers of a release; a line without a patch counts as patch 0."""
+    """Parse a release into (major, minor, patch); a release line without a patch counts as patch 0."""
     numbers = [int(part) for part in version.split(".")]
     return (numbers[0], numbers[1], numbers[2] if len(numbers) > 2 else 0)
 
 
 def modes_of(version: str) -> tuple[Mode, ...]:
-    """The controller modes of a release line, its usual one first. KRaft counts from its first production release."""
+    """Return the controller modes of a release line, the default first; KRaft from its first production release on."""
     parsed = parse_version(version)
     modes: list[Mode] = []
     if parsed >= _FIRST_KRAFT:
@@ -372,7 +419,7 @@ class ClientProfile:
     @staticmethod
     @cache
     def of(version: str) -> "ClientProfile":
-        """The profile of a release line of clients, or of one of its patches."""
+        """Return the profile of a client release line, or of one of its patches."""
         number = parse_version(version)
         return ClientProfile(version, number, **{flag.name: flag.holds(number) for flag in CLIENT_FLAGS})
 
@@ -385,7 +432,7 @@ class Profile:
     mode: Mode
     number: Version
     kraft: bool
-    """Whether a KRaft quorum, not ZooKeeper, is the controller."""
+    """KRaft mode; False is ZooKeeper mode."""
     lag_messages: bool
     shrink_half: bool
     caught_up_previous: bool
@@ -481,28 +528,28 @@ class Profile:
 
     @property
     def name(self) -> str:
-        """Version and mode, as results name it: ``3.9-kraft``."""
+        """Version and mode as printed in results, such as ``3.9-kraft``."""
         return f"{self.version}-{self.mode}"
 
     @property
     def client(self) -> ClientProfile:
-        """The rules of clients and tools of the same release."""
+        """Profile of the clients and tools of the same release."""
         return ClientProfile.of(self.version)
 
     @staticmethod
     @cache
     def of(version: str, mode: str | None = None) -> "Profile":
-        """The profile of a release line; ``mode`` None takes the usual one.
+        """Return the profile of a release line; ``mode`` None takes its default mode.
 
         Raises:
-            ModelError: an unknown release line, or a mode that it does not have.
+            ModelError: the release line is unknown, or does not have this mode.
         """
         if version not in PROFILE_VERSIONS:
             lines = [known for known in PROFILE_VERSIONS if version.startswith(f"{known}.")]
             near = lines or difflib.get_close_matches(version, PROFILE_VERSIONS, n=1, cutoff=0.3)
             hint = f"; did you mean {near[0]!r}?" if near else ""
             raise ModelError(
-                f"no Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}", code="no_version"
+                f"unknown Kafka version {version!r}; known: {', '.join(PROFILE_VERSIONS)}{hint}", code="no_version"
             )
         modes = modes_of(version)
         chosen = modes[0] if mode is None else next((known for known in modes if known == mode), None)
@@ -514,14 +561,14 @@ class Profile:
 
 
 ELR_FEATURE: Final = "eligible.leader.replicas.version"
-"""A feature level that a cluster is formed with: 1 turns KIP-966 on, 0 off; on by default since 4.1."""
+"""Feature level set when a cluster is formatted: 1 turns KIP-966 on, 0 off; on by default since 4.1."""
 
 
 def with_elr(profile: Profile, level: int) -> Profile:
-    """A profile with another level of :data:`ELR_FEATURE` than its release line begins with.
+    """Return the profile with another level of :data:`ELR_FEATURE` than the default of its release line.
 
     Raises:
-        ModelError: the release line, or its mode, does not know that level.
+        ModelError: the release line, or its mode, does not support that level.
     """
     if level and not (profile.kraft and profile.elr_version):
         raise ModelError(
@@ -531,14 +578,14 @@ def with_elr(profile: Profile, level: int) -> Profile:
 
 
 TRANSACTION_FEATURE: Final = "transaction.version"
-"""A feature level that a cluster is formed with: at 2 every transaction has an epoch (KIP-890, part 2)."""
+"""Feature level set when a cluster is formatted: at 2 every transaction has its own epoch (KIP-890, part 2)."""
 
 
 def with_transactions(profile: Profile, level: int) -> Profile:
-    """A profile with another level of :data:`TRANSACTION_FEATURE` than its release line begins with.
+    """Return the profile with another level of :data:`TRANSACTION_FEATURE` than the default of its release line.
 
     Raises:
-        ModelError: the release line, or its mode, does not know that level.
+        ModelError: the release line, or its mode, does not support that level.
     """
     if level > 1 and not (profile.kraft and profile.transaction_version):
         raise ModelError(
@@ -549,4 +596,4 @@ def with_transactions(profile: Profile, level: int) -> Profile:
 
 
 NEWEST: Final = PROFILE_VERSIONS[-1]
-"""The release line a playbook gets when it names none."""
+"""Release line of a playbook that names none."""

@@ -1,11 +1,11 @@
-"""Events: what happened, one frozen tuple each. The checker, the recorder, the TUI and the report share them.
+"""Trace events of the cluster model; the checker, the recorder, the TUI and the report all read them.
 
 base: columns, kinds, and an event as a line of text.
-cluster: processes, the state of partitions as the controller decides it, replicas, and what happens in their logs.
+cluster: processes, partition state as decided by the controller, replicas and their logs.
 clients: producers, consumers, groups and transactions.
-session: faults, steps, operations, guards, verdicts.
+session: faults, playbook steps, admin operations, guardrails and verdicts.
 
-It can be imported without the rest of the model.
+The package can be imported without the rest of the model.
 """
 
 from cluster_model.protocol.events.base import (

@@ -1,10 +1,10 @@
-"""What all events have: their columns, their kinds, and how one is written as a line.
+"""Base class, columns and kinds of trace events, and their one-line text form.
 
-Every class carries ``kind`` (its name in a recorded session) and only fields named in :data:`COLUMNS`, so that a
-session is one flat table: a row has the event's fields and nulls elsewhere. Names are only ever added, never reused
-with another meaning or type.
+Every event class has a ``kind`` (its name in a recorded session) and only fields named in :data:`COLUMNS`, so that a
+session is one flat table: a row has the event's fields and nulls elsewhere. Columns are only added, never reused with
+another meaning or type.
 
-Units: ``_us`` is virtual microseconds; offsets called ``log_offset`` are the first offset meant, ``end_offset`` is
+Units: ``_us`` is virtual microseconds; ``log_offset`` is the first offset of a range, ``end_offset`` is
 exclusive.
 """
 
@@ -14,7 +14,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Final, dataclass_transform
 
 SCHEMA_VERSION: Final = 3
-"""Version of the recorded columns; raised when one is added."""
+"""Version of the recorded columns; raised when a column is added."""
 
 COLUMNS: Final[dict[str, str]] = {
     "at_us": "int",
@@ -73,7 +73,7 @@ _VALUES: Final[dict[str, Callable[[Any], tuple[Any, ...]]]] = {}
 
 
 class TraceEvent:
-    """What every event has: a ``kind``, and fields in a fixed order, ``at_us`` first."""
+    """Base class of all events: a ``kind``, and fields in a fixed order, ``at_us`` first."""
 
     __slots__ = ()
     kind: ClassVar[str]
@@ -90,7 +90,10 @@ class TraceEvent:
 
 @dataclass_transform(frozen_default=True)
 def event(cls: type[Any]) -> type[Any]:
-    """A slotted dataclass that type checkers hold to be frozen: freezing it at run time costs three times as much."""
+    """Decorate an event class: a slotted dataclass, frozen for type checkers only, and registered by its kind.
+
+    Freezing at run time costs three times as much.
+    """
     made = dataclass(slots=True)(cls)
     names = tuple(made.__annotations__)[1:]
     KINDS[made.kind], FIELDS[made.kind], _VALUES[made.kind] = made, names, attrgetter(*names)
@@ -109,11 +112,11 @@ DATA_KINDS: Final = frozenset(
         *("offsets_committed", "produce_retried", "transaction_begun", "transaction_committed", "records_aborted"),
     }
 )
-"""Kinds that come with every batch; all others are rare, worth a line on a screen and an immediate flush."""
+"""Kinds that occur with every batch; all others are rare: they are shown in the TUI and flushed at once."""
 
 
 def describe(event: Event) -> str:
-    """One line of text for an event, the same on the screen, in a log and in a golden file (without its time)."""
+    """Return an event as one line of text without its time, the same in the TUI, in a log and in a golden file."""
     parts = [event.kind]
     for name, value in list(zip(event.fields(), event.values(), strict=True))[1:]:
         if value in ("", -1) or value == ():

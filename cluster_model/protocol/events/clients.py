@@ -1,4 +1,4 @@
-"""What producers, consumers, groups and transactions do, and what becomes of their records."""
+"""Events of producers, consumers, groups and transactions, and of the delivery of their records."""
 
 from typing import ClassVar
 
@@ -7,7 +7,7 @@ from cluster_model.protocol.events.base import TraceEvent, event
 
 @event
 class RecordsSent(TraceEvent):
-    """An application handed ``count`` records to its producer, numbered from ``sequence`` per client and partition."""
+    """An application sent ``count`` records with its producer, numbered from ``sequence`` per client and partition."""
 
     kind: ClassVar[str] = "records_sent"
     at_us: int
@@ -20,11 +20,11 @@ class RecordsSent(TraceEvent):
 
 @event
 class RecordsAcked(TraceEvent):
-    """The success callback. ``latency_us`` counts from :class:`RecordsSent`, for each of these records.
+    """Records were acknowledged (success callback); ``latency_us`` counts from :class:`RecordsSent` for each of them.
 
-    Records of one batch that were handed over at several times have an event for each, and one ``at_us``.
-    ``stint`` tells which leader stint wrote the records: with ``log_offset`` it is their identity, which epoch and
-    offset alone are not. Both are -1 for acks=0, where nobody answers.
+    Records of one batch that were sent at several times have one event for each time, with the same ``at_us``.
+    ``stint`` is the leader's branch of the log: together with ``log_offset`` it identifies a record, which epoch and
+    offset alone do not. Both are -1 for acks=0, where no broker answers.
     """
 
     kind: ClassVar[str] = "records_acked"
@@ -43,7 +43,7 @@ class RecordsAcked(TraceEvent):
 
 @event
 class RecordsFailed(TraceEvent):
-    """An error that proves the records were not written. ``latency_us`` is since the oldest was handed over."""
+    """Records failed with an error that proves they were not written; ``latency_us`` counts from the oldest send."""
 
     kind: ClassVar[str] = "records_failed"
     at_us: int
@@ -58,7 +58,10 @@ class RecordsFailed(TraceEvent):
 
 @event
 class RecordsUnknown(TraceEvent):
-    """An error or timeout after which the records may or may not be in the log; ``latency_us`` as if they failed."""
+    """Records ended in an error or timeout after which they may or may not be in the log: outcome unknown.
+
+    ``latency_us`` counts from the oldest send.
+    """
 
     kind: ClassVar[str] = "records_unknown"
     at_us: int
@@ -73,7 +76,7 @@ class RecordsUnknown(TraceEvent):
 
 @event
 class ProduceRefused(TraceEvent):
-    """One attempt to produce was answered with an error, or not at all; the producer may try again."""
+    """One produce attempt failed or was not answered; the producer may retry."""
 
     kind: ClassVar[str] = "produce_refused"
     at_us: int
@@ -88,7 +91,7 @@ class ProduceRefused(TraceEvent):
 
 @event
 class ProduceRetried(TraceEvent):
-    """A producer sent ``count`` records again: another attempt, after one that was refused or not answered."""
+    """A producer retried ``count`` records after an attempt that failed or was not answered."""
 
     kind: ClassVar[str] = "produce_retried"
     at_us: int
@@ -101,7 +104,7 @@ class ProduceRetried(TraceEvent):
 
 @event
 class RecordsAbandoned(TraceEvent):
-    """``count`` records, the first at ``log_offset``, were handed to an application that will not process them."""
+    """``count`` records from ``log_offset`` on were polled by an application that will never process them."""
 
     kind: ClassVar[str] = "records_abandoned"
     at_us: int
@@ -115,7 +118,7 @@ class RecordsAbandoned(TraceEvent):
 
 @event
 class InterceptorFailed(TraceEvent):
-    """A producer's interceptor threw at ``count`` records, the first numbered ``sequence``: they go on without it."""
+    """A producer's interceptor threw for ``count`` records from ``sequence`` on; they are sent without it."""
 
     kind: ClassVar[str] = "interceptor_failed"
     at_us: int
@@ -128,11 +131,11 @@ class InterceptorFailed(TraceEvent):
 
 @event
 class RecordsRead(TraceEvent):
-    """A consumer was handed the ``count`` records of ``[log_offset, end_offset)`` that compaction had left.
+    """A consumer polled the ``count`` records of ``[log_offset, end_offset)`` that compaction had left.
 
-    ``latency_us`` is since each of them was appended. ``stint`` tells which leader stint wrote them, as in
-    :class:`RecordsAcked`: what one poll hands out of several stints, or of several times of appending, is an event for
-    each. What a poll hands out has one ``at_us``.
+    ``latency_us`` counts from the append of each. ``stint`` is the log branch that they are from, as in
+    :class:`RecordsAcked`. Records of one poll from several branches or append times have one event for each, with the
+    same ``at_us``.
     """
 
     kind: ClassVar[str] = "records_read"
@@ -151,9 +154,9 @@ class RecordsRead(TraceEvent):
 
 @event
 class ConsumerReset(TraceEvent):
-    """``auto.offset.reset`` moved a consumer from ``end_offset`` to ``log_offset``.
+    """A consumer's position was reset by ``auto.offset.reset`` from ``end_offset`` to ``log_offset``.
 
-    Its position was out of range; or it had none, and ``end_offset`` is -1.
+    The position was out of range, or there was none, and ``end_offset`` is -1.
     """
 
     kind: ClassVar[str] = "consumer_reset"
@@ -167,10 +170,10 @@ class ConsumerReset(TraceEvent):
 
 @event
 class TruncationDetected(TraceEvent):
-    """A consumer found that what it has read was truncated (KIP-320).
+    """A consumer detected that records it had read were truncated (KIP-320).
 
-    It had read up to ``log_offset``, last a record of ``leader_epoch``; the new leader's log has that epoch up to
-    ``end_offset`` only, -1 if not at all.
+    Its position was ``log_offset``, after a record of ``leader_epoch``; the new leader's log has that epoch only up to
+    ``end_offset``, -1 if not at all.
     """
 
     kind: ClassVar[str] = "truncation_detected"
@@ -185,7 +188,7 @@ class TruncationDetected(TraceEvent):
 
 @event
 class ConsumerFailed(TraceEvent):
-    """A consumer's application ended by an exception that the client threw; ``error`` is its name."""
+    """A consumer's application ended with an exception thrown by the client; ``error`` is its name."""
 
     kind: ClassVar[str] = "consumer_failed"
     at_us: int
@@ -196,7 +199,7 @@ class ConsumerFailed(TraceEvent):
 
 @event
 class HandlerFailed(TraceEvent):
-    """A handler could not process ``count`` records from ``log_offset`` on; its application went on behind them."""
+    """A handler failed to process ``count`` records from ``log_offset`` on; its application continued after them."""
 
     kind: ClassVar[str] = "handler_failed"
     at_us: int
@@ -209,7 +212,7 @@ class HandlerFailed(TraceEvent):
 
 @event
 class RecordDeadLettered(TraceEvent):
-    """An application sent the record at ``log_offset``, which its handler could not process, to a dead-letter topic.
+    """An application sent the record at ``log_offset``, which its handler failed to process, to a dead-letter topic.
 
     The topic's leader has acknowledged it; ``detail`` is the topic.
     """
@@ -225,7 +228,7 @@ class RecordDeadLettered(TraceEvent):
 
 @event
 class GroupRebalanced(TraceEvent):
-    """A group's leader has brought an assignment that is in force; ``count`` is how many members it has."""
+    """A group completed a rebalance: the leader's assignment is in effect; ``count`` is the number of members."""
 
     kind: ClassVar[str] = "group_rebalanced"
     at_us: int
@@ -237,7 +240,7 @@ class GroupRebalanced(TraceEvent):
 
 @event
 class PartitionsAssigned(TraceEvent):
-    """A member got ``count`` partitions more (``onPartitionsAssigned``); ``detail`` names generation and partitions."""
+    """A member got ``count`` new partitions (``onPartitionsAssigned``); ``detail`` names generation and partitions."""
 
     kind: ClassVar[str] = "partitions_assigned"
     at_us: int
@@ -249,7 +252,7 @@ class PartitionsAssigned(TraceEvent):
 
 @event
 class PartitionsRevoked(TraceEvent):
-    """A member gave ``count`` partitions up while they were still its own (``onPartitionsRevoked``)."""
+    """A member revoked ``count`` partitions that it still owned (``onPartitionsRevoked``)."""
 
     kind: ClassVar[str] = "partitions_revoked"
     at_us: int
@@ -261,7 +264,7 @@ class PartitionsRevoked(TraceEvent):
 
 @event
 class PartitionsLost(TraceEvent):
-    """A member found that ``count`` partitions are its own no more (``onPartitionsLost``)."""
+    """A member found that it no longer owns ``count`` partitions (``onPartitionsLost``)."""
 
     kind: ClassVar[str] = "partitions_lost"
     at_us: int
@@ -273,9 +276,9 @@ class PartitionsLost(TraceEvent):
 
 @event
 class OffsetsCommitted(TraceEvent):
-    """A member's commit of ``log_offset``, the next to be read, was accepted; told where it differs from its last one.
+    """A member's commit of ``log_offset``, the next offset to read, was accepted.
 
-    ``by``: auto, sync, async, rebalance or close.
+    Recorded only where it differs from the member's previous commit. ``by``: auto, sync, async, rebalance or close.
     """
 
     kind: ClassVar[str] = "offsets_committed"
@@ -289,9 +292,9 @@ class OffsetsCommitted(TraceEvent):
 
 @event
 class OffsetsExpired(TraceEvent):
-    """A coordinator dropped a group's committed offset, ``log_offset``, as its retention was over.
+    """A coordinator expired a group's committed offset, ``log_offset``, at the end of its retention.
 
-    It had been committed ``latency_us`` before. ``detail`` is the setting, as in ``offsets.retention.minutes=1440``.
+    It was committed ``latency_us`` before. ``detail`` is the setting, as in ``offsets.retention.minutes=1440``.
     """
 
     kind: ClassVar[str] = "offsets_expired"
@@ -306,7 +309,7 @@ class OffsetsExpired(TraceEvent):
 
 @event
 class CommitFailed(TraceEvent):
-    """A member's commit came to nothing, or its outcome is unknown; ``error`` is the exception's name."""
+    """A member's commit failed, or its outcome is unknown; ``error`` is the exception's name."""
 
     kind: ClassVar[str] = "commit_failed"
     at_us: int
@@ -328,7 +331,7 @@ class TransactionBegun(TraceEvent):
 
 @event
 class TransactionCommitted(TraceEvent):
-    """A producer was told that its transaction of ``count`` records is committed; ``latency_us`` from the call on."""
+    """A producer's transaction of ``count`` records was committed; ``latency_us`` counts from the call."""
 
     kind: ClassVar[str] = "transaction_committed"
     at_us: int
@@ -340,7 +343,7 @@ class TransactionCommitted(TraceEvent):
 
 @event
 class TransactionAborted(TraceEvent):
-    """A producer's transaction of ``count`` records is aborted; ``error`` is why, empty where it was wished."""
+    """A transaction of ``count`` records was aborted; ``error`` is why, empty if the application chose to abort."""
 
     kind: ClassVar[str] = "transaction_aborted"
     at_us: int
@@ -352,7 +355,7 @@ class TransactionAborted(TraceEvent):
 
 @event
 class TransactionUnknown(TraceEvent):
-    """A producer cannot tell whether its transaction of ``count`` records is committed."""
+    """A producer does not know whether its transaction of ``count`` records is committed."""
 
     kind: ClassVar[str] = "transaction_unknown"
     at_us: int
@@ -364,7 +367,10 @@ class TransactionUnknown(TraceEvent):
 
 @event
 class TransactionOverdue(TraceEvent):
-    """A transaction's end was not answered for ``max.block.ms``; ``by``: commit or abort, which is called again."""
+    """The end of a transaction was not answered within ``max.block.ms``; ``by`` is the call, which is repeated.
+
+    It is ``commit`` or ``abort``.
+    """
 
     kind: ClassVar[str] = "transaction_overdue"
     at_us: int
@@ -376,7 +382,7 @@ class TransactionOverdue(TraceEvent):
 
 @event
 class TransactionLeftOpen(TraceEvent):
-    """An application leaves its transaction of ``count`` records open for good, and sends nothing more."""
+    """An application left its transaction of ``count`` records open and sends nothing more."""
 
     kind: ClassVar[str] = "transaction_left_open"
     at_us: int
@@ -387,7 +393,7 @@ class TransactionLeftOpen(TraceEvent):
 
 @event
 class ProducerFenced(TraceEvent):
-    """A transactional producer ends by a fatal error, such as PRODUCER_FENCED: another one has its id."""
+    """A transactional producer ended with a fatal error, such as PRODUCER_FENCED: another producer has its id."""
 
     kind: ClassVar[str] = "producer_fenced"
     at_us: int
@@ -398,9 +404,9 @@ class ProducerFenced(TraceEvent):
 
 @event
 class RecordsAborted(TraceEvent):
-    """Records were aborted with their transaction: a consumer with read_committed never sees them.
+    """Records were aborted with their transaction: a read_committed consumer never reads them.
 
-    ``log_offset`` -1: they were not acknowledged, and may not be in the log either.
+    ``log_offset`` is -1 where they were not acknowledged; they may or may not be in the log.
     """
 
     kind: ClassVar[str] = "records_aborted"

@@ -1,18 +1,18 @@
-"""What happens to processes, to the state of partitions that the controller decides, and to replicas and their logs."""
+"""Events of processes, of partition state as decided by the controller, and of replicas and their logs."""
 
 from typing import ClassVar, Final
 
 from cluster_model.protocol.events.base import TraceEvent, event
 
-# What happens to processes and to the state of partitions that the controller decides.
+# Events of processes and of partition state as decided by the controller.
 
 
 @event
 class NodeDown(TraceEvent):
-    """A process is gone. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss``, ``shutdown``.
+    """A process ended. ``detail``: ``crash`` (page cache kept), ``power_loss``, ``disk_loss`` or ``shutdown``.
 
-    A client's may be ``close``, anybody's ``out_of_memory``. A broker that ends itself gives its reason there, ``exit:
-    ...``; its page cache stays as in a crash. ``broker`` -1: none.
+    It may also be ``out_of_memory``, and ``close`` for a client. For a broker that exits by itself it is ``exit: ...``
+    with the reason; its page cache is kept as in a crash. ``broker`` is -1 where the node is no broker.
     """
 
     kind: ClassVar[str] = "node_down"
@@ -24,7 +24,7 @@ class NodeDown(TraceEvent):
 
 @event
 class NodeUp(TraceEvent):
-    """A process that was down runs again; a broker is not yet registered with the controller."""
+    """A process that was down started again; a broker is not yet registered with the controller."""
 
     kind: ClassVar[str] = "node_up"
     at_us: int
@@ -34,7 +34,7 @@ class NodeUp(TraceEvent):
 
 @event
 class NodePaused(TraceEvent):
-    """A process stopped handling events without dying: a stop-the-world collection, SIGSTOP."""
+    """A process paused: it handles no events but is alive, as in a stop-the-world GC pause or after SIGSTOP."""
 
     kind: ClassVar[str] = "node_paused"
     at_us: int
@@ -44,7 +44,7 @@ class NodePaused(TraceEvent):
 
 @event
 class NodeResumed(TraceEvent):
-    """A paused process resumed, with everything it was sent meanwhile still queued."""
+    """A paused process resumed; everything sent to it during the pause is still queued."""
 
     kind: ClassVar[str] = "node_resumed"
     at_us: int
@@ -54,7 +54,7 @@ class NodeResumed(TraceEvent):
 
 @event
 class BrokerRegistered(TraceEvent):
-    """The controller accepted a broker (again); the broker counts as live from here."""
+    """The controller accepted the registration of a broker, which counts as live from here on."""
 
     kind: ClassVar[str] = "broker_registered"
     at_us: int
@@ -63,7 +63,7 @@ class BrokerRegistered(TraceEvent):
 
 @event
 class BrokerFenced(TraceEvent):
-    """The controller gave a broker up: its session ended. ``detail`` says why."""
+    """The controller fenced a broker: its session ended. ``detail`` says why."""
 
     kind: ClassVar[str] = "broker_fenced"
     at_us: int
@@ -75,7 +75,7 @@ class BrokerFenced(TraceEvent):
 class ControllerChanged(TraceEvent):
     """A node became the active controller; ``leader_epoch`` is its controller epoch (the quorum's, in KRaft mode).
 
-    ``broker`` is -1 where the node is a controller alone.
+    ``broker`` is -1 where the node is a dedicated controller.
     """
 
     kind: ClassVar[str] = "controller_changed"
@@ -87,7 +87,7 @@ class ControllerChanged(TraceEvent):
 
 @event
 class BrokerConfigChanged(TraceEvent):
-    """A broker goes by other settings from here on; ``detail`` has all that were given at run time (KIP-226)."""
+    """A broker's dynamic configuration changed (KIP-226); ``detail`` lists all dynamic settings."""
 
     kind: ClassVar[str] = "broker_config_changed"
     at_us: int
@@ -97,7 +97,7 @@ class BrokerConfigChanged(TraceEvent):
 
 @event
 class LeaderElected(TraceEvent):
-    """The controller decided on a leader (a new epoch exists; brokers have yet to hear). ``by`` is the reason."""
+    """The controller elected a leader in a new epoch, which brokers have yet to receive; ``by`` is the reason."""
 
     kind: ClassVar[str] = "leader_elected"
     at_us: int
@@ -112,7 +112,7 @@ class LeaderElected(TraceEvent):
 
 @event
 class PartitionOffline(TraceEvent):
-    """The controller found nobody to lead: leader -1 until a member of ``isr`` is back."""
+    """The controller found no eligible leader: the leader is -1 until a member of ``isr`` is back."""
 
     kind: ClassVar[str] = "partition_offline"
     at_us: int
@@ -139,9 +139,9 @@ class IsrChanged(TraceEvent):
 
 @event
 class ElrChanged(TraceEvent):
-    """Other replicas are eligible to lead without being in sync (KIP-966).
+    """The eligible leader replicas changed (KIP-966).
 
-    ``last_known`` led when the ISR became empty, -1 for nobody.
+    ``last_known`` is the last leader before the ISR became empty, -1 for none.
     """
 
     kind: ClassVar[str] = "elr_changed"
@@ -157,7 +157,7 @@ class ElrChanged(TraceEvent):
 
 @event
 class RecoveryChanged(TraceEvent):
-    """After an unclean election a leader counts as recovering until it has reported (KIP-704)."""
+    """The leader recovery state changed: an uncleanly elected leader counts as recovering until it reports."""
 
     kind: ClassVar[str] = "recovery_changed"
     at_us: int
@@ -170,7 +170,7 @@ class RecoveryChanged(TraceEvent):
 
 @event
 class AssignmentChanged(TraceEvent):
-    """A partition's replicas are others, or are about to be (KIP-455): a reassignment began, ended or was cancelled."""
+    """A partition's replica assignment changed (KIP-455): a reassignment began, ended or was cancelled."""
 
     kind: ClassVar[str] = "assignment_changed"
     at_us: int
@@ -185,9 +185,9 @@ class AssignmentChanged(TraceEvent):
 
 @event
 class PartitionCreated(TraceEvent):
-    """The controller made a partition while the cluster runs.
+    """The controller created a partition in the running cluster.
 
-    ``detail`` names its replicas and how many of them must be in sync: ``replicas 1, 2, 3; min.insync.replicas=2``.
+    ``detail`` has its replicas and minimum ISR: ``replicas 1, 2, 3; min.insync.replicas=2``.
     """
 
     kind: ClassVar[str] = "partition_created"
@@ -202,7 +202,10 @@ class PartitionCreated(TraceEvent):
 
 @event
 class PartitionDeleted(TraceEvent):
-    """The controller deleted a partition with its topic; brokers have yet to hear. Its records are not lost."""
+    """The controller deleted a partition with its topic; its records do not count as lost.
+
+    Brokers have yet to receive the change.
+    """
 
     kind: ClassVar[str] = "partition_deleted"
     at_us: int
@@ -211,9 +214,9 @@ class PartitionDeleted(TraceEvent):
 
 @event
 class ReplicaDeleted(TraceEvent):
-    """A broker gave up its replica, which held ``[log_offset, end_offset)``: the log is renamed, then unlinked.
+    """A broker deleted its replica, which held ``[log_offset, end_offset)``: the log is renamed, then unlinked.
 
-    ``by`` is ``deleted``, ``moved`` or ``stray``.
+    ``by`` is the reason: ``deleted``, ``moved`` or ``stray``.
     """
 
     kind: ClassVar[str] = "replica_deleted"
@@ -227,7 +230,7 @@ class ReplicaDeleted(TraceEvent):
 
 @event
 class TopicConfigChanged(TraceEvent):
-    """The controller took new settings of a topic, ``target``; ``detail`` has all that differ from the defaults."""
+    """The configuration of topic ``target`` changed; ``detail`` lists all settings that differ from the defaults."""
 
     kind: ClassVar[str] = "topic_config_changed"
     at_us: int
@@ -235,22 +238,22 @@ class TopicConfigChanged(TraceEvent):
     detail: str
 
 
-# How a process ended (``NodeDown``); one that ends itself gives its reason there.
+# Reasons for the end of a process (``NodeDown.detail``); a process that exits by itself has its own reason there.
 
 
 CRASH: Final = "crash"
-"""Killed: the page cache stays, and peers are told by resets."""
+"""The process was killed: its page cache is kept, and peers receive connection resets."""
 POWER_LOSS: Final = "power_loss"
-"""Its machine is gone: what was not yet on disk too, and nobody is told."""
+"""The machine lost power: data not yet on disk is lost, and peers receive no connection resets."""
 OUT_OF_MEMORY: Final = "out_of_memory"
 
 
-# What happens to the replicas of partitions and in their logs.
+# Events of replicas and their logs.
 
 
 @event
 class BecameLeader(TraceEvent):
-    """A broker took leadership up; ``log_offset`` is its LEO, the start of its epoch."""
+    """A broker became leader of a partition; ``log_offset`` is its LEO, the start of its epoch."""
 
     kind: ClassVar[str] = "became_leader"
     at_us: int
@@ -263,7 +266,7 @@ class BecameLeader(TraceEvent):
 
 @event
 class BecameFollower(TraceEvent):
-    """A broker began to follow ``leader`` in ``leader_epoch``."""
+    """A broker became a follower of ``leader`` in ``leader_epoch``."""
 
     kind: ClassVar[str] = "became_follower"
     at_us: int
@@ -275,7 +278,7 @@ class BecameFollower(TraceEvent):
 
 @event
 class Appended(TraceEvent):
-    """A leader wrote ``count`` records of ``client`` at ``log_offset``; ``sequence`` numbers the client's records."""
+    """A leader appended ``count`` records of ``client`` at ``log_offset``; ``sequence`` numbers the client's."""
 
     kind: ClassVar[str] = "appended"
     at_us: int
@@ -291,7 +294,7 @@ class Appended(TraceEvent):
 
 @event
 class HwAdvanced(TraceEvent):
-    """A leader's high watermark moved up to ``hw`` (exclusive)."""
+    """A leader's high watermark advanced to ``hw`` (exclusive)."""
 
     kind: ClassVar[str] = "hw_advanced"
     at_us: int
@@ -303,7 +306,7 @@ class HwAdvanced(TraceEvent):
 
 @event
 class Truncated(TraceEvent):
-    """A replica dropped ``[log_offset, end_offset)``.
+    """A replica truncated its log, dropping ``[log_offset, end_offset)``.
 
     ``rule`` names the protocol rule, ``power loss`` or ``disk loss``.
     """
@@ -321,7 +324,7 @@ class Truncated(TraceEvent):
 
 @event
 class SegmentRolled(TraceEvent):
-    """A replica began a new segment at ``log_offset``; ``rule`` is the limit that the one before had reached."""
+    """A replica rolled a new segment at ``log_offset``; ``rule`` is the limit that the previous one had reached."""
 
     kind: ClassVar[str] = "segment_rolled"
     at_us: int
@@ -333,10 +336,10 @@ class SegmentRolled(TraceEvent):
 
 @event
 class LogStartMoved(TraceEvent):
-    """A replica's ``[log_offset, end_offset)`` were deleted on purpose; it begins at ``end_offset`` now.
+    """A replica's log start moved from ``log_offset`` to ``end_offset`` (exclusive): the records between were deleted.
 
-    ``by`` is ``retention.ms``, ``retention.bytes``, ``DeleteRecords``, ``leader`` (a follower goes by its leader's log
-    start) or ``out of range`` (a follower so far behind that it begins anew at its leader's log start).
+    ``by`` is ``retention.ms``, ``retention.bytes``, ``DeleteRecords``, ``leader`` (a follower adopted its leader's log
+    start) or ``out of range`` (a follower so far behind that it restarted at its leader's log start).
     """
 
     kind: ClassVar[str] = "log_start_moved"
@@ -350,10 +353,10 @@ class LogStartMoved(TraceEvent):
 
 @event
 class LogCleaned(TraceEvent):
-    """A replica compacted its log: the dirty ``[log_offset, end_offset)`` is clean, ``count`` records are gone.
+    """A replica compacted its log: the dirty ``[log_offset, end_offset)`` is clean, ``count`` records were removed.
 
-    They are gone wherever below ``end_offset`` they were; each had a newer record of its key, or was a tombstone whose
-    time was over.
+    Removed records are anywhere below ``end_offset``. For each there is a newer record with its key, or it was a
+    tombstone older than ``delete.retention.ms``.
     """
 
     kind: ClassVar[str] = "log_cleaned"
@@ -368,7 +371,7 @@ class LogCleaned(TraceEvent):
 
 @event
 class RecoveryFinished(TraceEvent):
-    """A broker has loaded its ``count`` logs; ``latency_us`` is what checking them after an unclean stop took."""
+    """A broker loaded its ``count`` logs; ``latency_us`` is the duration of log recovery after an unclean stop."""
 
     kind: ClassVar[str] = "recovery_finished"
     at_us: int
@@ -381,9 +384,9 @@ class RecoveryFinished(TraceEvent):
 
 @event
 class BatchDamaged(TraceEvent):
-    """Bits of a stored batch over ``[log_offset, end_offset)`` have turned on a broker's disk; nobody has noticed.
+    """Bits of a stored batch over ``[log_offset, end_offset)`` were flipped on a broker's disk, undetected so far.
 
-    ``detail``: what of it, ``value`` or ``length``.
+    ``detail`` is the corrupted part: ``value`` or ``length``.
     """
 
     kind: ClassVar[str] = "batch_damaged"
@@ -397,10 +400,10 @@ class BatchDamaged(TraceEvent):
 
 @event
 class CorruptBatchFound(TraceEvent):
-    """A broker came upon a batch whose checksum does not match (``CorruptRecordException``).
+    """A broker detected a batch whose checksum does not match (``CorruptRecordException``).
 
-    ``by``: ``follower``, which will not append it, ``recovery``, which ends the log there, or ``cleaner``. ``detail``
-    says what stands still from here on.
+    ``by``: ``follower``, which does not append it, ``recovery``, which truncates the log there, or ``cleaner``.
+    ``detail`` says what is stopped from here on.
     """
 
     kind: ClassVar[str] = "corrupt_batch_found"

@@ -1,4 +1,4 @@
-"""What a session does to its cluster, and what it finds: faults, steps, operations, guards and verdicts."""
+"""Events of a session: faults, playbook steps, admin operations, guardrails and verdicts."""
 
 from typing import ClassVar
 
@@ -7,7 +7,10 @@ from cluster_model.protocol.events.base import TraceEvent, event
 
 @event
 class FaultInjected(TraceEvent):
-    """A fault began. ``until_us`` is when it heals by itself, -1 if only on request; ``detail`` its parameters."""
+    """A fault was injected.
+
+    ``until_us`` is when it heals by itself, -1 if only on request. ``detail`` is its parameters.
+    """
 
     kind: ClassVar[str] = "fault_injected"
     at_us: int
@@ -20,7 +23,7 @@ class FaultInjected(TraceEvent):
 
 @event
 class FaultHealed(TraceEvent):
-    """A fault ended, by itself or because somebody healed it."""
+    """A fault ended, by itself or because it was healed."""
 
     kind: ClassVar[str] = "fault_healed"
     at_us: int
@@ -31,9 +34,9 @@ class FaultHealed(TraceEvent):
 
 @event
 class FaultSkipped(TraceEvent):
-    """A fault that was to be injected only where there is somebody to strike found nobody: ``detail`` says who is not.
+    """A conditional fault was skipped because nothing matched its target.
 
-    ``target`` is what was asked for, a selector.
+    ``target`` is the requested selector, ``detail`` says what did not match.
     """
 
     kind: ClassVar[str] = "fault_skipped"
@@ -45,10 +48,10 @@ class FaultSkipped(TraceEvent):
 
 @event
 class GuardActed(TraceEvent):
-    """A guard of the playbook refused a fault, healed all that were active, or stopped the chaos for good.
+    """A guardrail of the playbook refused a fault, healed all active faults, or stopped fault injection permanently.
 
-    ``rule`` is the guard, ``detail`` what it did: ``refused``, ``healed`` or ``stopped``; ``fault`` and ``target`` name
-    what was refused or healed, ``cause`` is why.
+    ``rule`` is the guardrail, ``detail`` is its action: ``refused``, ``healed`` or ``stopped``. ``fault`` and
+    ``target`` name the refused or healed fault, ``cause`` is the reason.
     """
 
     kind: ClassVar[str] = "guard_acted"
@@ -62,7 +65,7 @@ class GuardActed(TraceEvent):
 
 @event
 class StepTaken(TraceEvent):
-    """A step of the playbook, or an operator, acted. ``error`` is Kafka's refusal, empty where there was none."""
+    """A playbook step or an operator performed an action; ``error`` is Kafka's error, empty on success."""
 
     kind: ClassVar[str] = "step_taken"
     at_us: int
@@ -74,7 +77,7 @@ class StepTaken(TraceEvent):
 
 @event
 class AdminRequested(TraceEvent):
-    """An administrator began an operation; ``by`` is the step or the operator, ``detail`` its parameters."""
+    """An admin operation began; ``by`` is the step or operator that started it, ``detail`` its parameters."""
 
     kind: ClassVar[str] = "admin_requested"
     at_us: int
@@ -86,7 +89,7 @@ class AdminRequested(TraceEvent):
 
 @event
 class AdminProgress(TraceEvent):
-    """An operation of several parts came a part further."""
+    """An admin operation of several parts completed one of them."""
 
     kind: ClassVar[str] = "admin_progress"
     at_us: int
@@ -97,9 +100,9 @@ class AdminProgress(TraceEvent):
 
 @event
 class AdminAnswered(TraceEvent):
-    """An operation came to its end. ``error`` is Kafka's first refusal, empty where there was none.
+    """An admin operation ended; ``error`` is Kafka's first error, empty on success.
 
-    ``detail`` tells what came of each part; ``latency_us`` counts from :class:`AdminRequested`.
+    ``detail`` is the result of each part; ``latency_us`` counts from :class:`AdminRequested`.
     """
 
     kind: ClassVar[str] = "admin_answered"
@@ -114,7 +117,7 @@ class AdminAnswered(TraceEvent):
 
 @event
 class ExpectationChecked(TraceEvent):
-    """An expectation got its verdict."""
+    """An expectation of the playbook was evaluated: ``ok`` is its verdict."""
 
     kind: ClassVar[str] = "expectation_checked"
     at_us: int
@@ -125,7 +128,10 @@ class ExpectationChecked(TraceEvent):
 
 @event
 class RecordsMissing(TraceEvent):
-    """Acknowledged records that the leader's log does not hold. ``committed``: somebody could have read them."""
+    """Acknowledged records are missing from the leader's log.
+
+    ``committed``: they were below the high watermark, so consumers could have read them.
+    """
 
     kind: ClassVar[str] = "records_missing"
     at_us: int
@@ -142,7 +148,7 @@ class RecordsMissing(TraceEvent):
 
 @event
 class RecordsLost(TraceEvent):
-    """The verdict on acknowledged records at the end of a session: gone. ``cause`` is one plain sentence."""
+    """Acknowledged records are lost, as evaluated at the end of a session; ``cause`` is one sentence."""
 
     kind: ClassVar[str] = "records_lost"
     at_us: int
@@ -159,10 +165,11 @@ class RecordsLost(TraceEvent):
 
 @event
 class InvariantViolated(TraceEvent):
-    """A property of the protocol did not hold, at the first event that broke it.
+    """An invariant of the protocol was violated, reported at the first event that violates it.
 
-    ``[log_offset, end_offset)`` and ``leader_epoch`` are what it concerns, -1 where it is about none. ``known`` is
-    empty for what must not happen under this version; else it says which version fixed it.
+    ``[log_offset, end_offset)`` and ``leader_epoch`` are the affected records, -1 where it is about none. ``known``
+    says which version fixed it, where the violation is a known flaw of this version; it is empty for a violation that
+    this version must not have.
     """
 
     kind: ClassVar[str] = "invariant_violated"
@@ -179,16 +186,16 @@ class InvariantViolated(TraceEvent):
 
     @property
     def offset(self) -> int:
-        """First log offset concerned, -1 for none."""
+        """First affected log offset, -1 for none."""
         return self.log_offset
 
 
 @event
 class LivenessOverdue(TraceEvent):
-    """Something that had to come true in time has not: noticed now, owed since ``since_us`` within ``bound_us``.
+    """A liveness property missed its deadline: it was pending since ``since_us`` and had to hold within ``bound_us``.
 
-    The clock runs from ``since_us``, when the last disturbance was over. ``known`` says why this version need not keep
-    the property, empty where it must.
+    The deadline counts from ``since_us``, when the last disturbance ended. ``known`` says why this version does not
+    guarantee the property; it is empty where the version must.
     """
 
     kind: ClassVar[str] = "liveness_overdue"
