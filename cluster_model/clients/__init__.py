@@ -1,13 +1,13 @@
-"""Kafka's clients, as processes of the simulation.
+"""Kafka's clients as simulated processes: producers, consumers and the admin client.
 
-metadata: what a client knows of leaders, and responses that a fault keeps old.
-coordinator_connection: finding a coordinator, and the requests to it.
-workload: rates, loads and record sizes of an application.
-admin_client: the administrator's client (KafkaAdminClient).
+metadata: the client's metadata cache, and metadata responses kept stale by a fault.
+coordinator_connection: lookup of a coordinator, and requests to it.
+workload: rates, load and record sizes of an application.
+admin_client: the admin client (KafkaAdminClient).
 
-producer and consumer hold the two large clients; consumer may use producer, not the other way round. Clients build on
-util, protocol, spec, assignors, kernel, connections and log; of the broker they use only the fetch sessions' client
-side.
+The packages producer and consumer hold the two large clients; consumer may use producer, not the reverse. Clients
+depend on util, protocol, spec, assignors, kernel, connections and log; of the broker they use only the client side of
+fetch sessions.
 """
 
 from cluster_model.clients.admin_client import ADMIN, NAME, Answer, AtBroker, Describe, Request

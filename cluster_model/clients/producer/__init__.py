@@ -1,10 +1,10 @@
-"""The producer, idempotent and transactional.
+"""Kafka's producer client, plain, idempotent and transactional.
 
-producer: its life and its records; config: its settings, with what changes between client releases.
-record_accumulator: batches that wait; sender: the I/O thread, requests in flight, and what became of records.
-partitioners and partition_selector: where records go.
+producer: the process and its ``send``; config: its settings by client release.
+record_accumulator: queued batches; sender: the I/O thread, in-flight requests and delivery statistics.
+partitioners and partition_selector: the partition of each record.
 transaction_manager: producer ids, sequences and transactions; transactional_producer: the producer that uses it.
-application_producers: producers that a consuming application drives.
+application_producers: producers driven by a consuming application.
 """
 
 from cluster_model.clients.producer.application_producers import SUFFIX

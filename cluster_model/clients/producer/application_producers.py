@@ -1,8 +1,8 @@
-"""The producer of an application that reads, processes and writes: it sends when the application asks.
+"""Producers of a consume-process-produce application, which send only when the application calls them.
 
-It writes when it is asked to: as many records as there were in a poll. A transactional one begins a transaction, sends
-them, sends the offsets behind what they were made from (``sendOffsetsToTransaction``), and commits. One without
-transactions sends them and flushes; its consumer commits on its own.
+Each call writes as many records as a poll returned. A transactional producer begins a transaction, sends the records
+and the consumed offsets (``sendOffsetsToTransaction``), and commits. One without transactions sends the records and
+flushes; its consumer commits by itself.
 """
 
 from collections.abc import Callable
@@ -21,17 +21,17 @@ from cluster_model.protocol.messages import Message
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 
-# A producer beside a consumer's application: it sends when it is asked to, without timers of its own.
+# A producer driven by a consumer's application: it makes no records by itself.
 
 
 class DrivenProducer(Producer):
-    """The node; whatever happens to it, its application may have something to do."""
+    """Base class of producers driven by an application, which may continue after every event of the producer."""
 
     __slots__ = ()
 
     @property
     def spec(self) -> ProducerSpec:
-        """What it was made from."""
+        """The specification that it was made from."""
         return self._spec
 
     def receive(self, source: int, message: Message) -> None:
@@ -45,27 +45,27 @@ class DrivenProducer(Producer):
         self._look()
 
     def on_disconnect(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
+        """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
         super().on_disconnect(peer)
         self._look()
 
     def _look(self) -> None:
-        """Go on as far as the application can."""
+        """Continue the application as far as possible."""
 
 
 SUFFIX: Final = ".output"
-"""Behind a member's name: its producer's."""
+"""Suffix of the producer's name after the name of the group member."""
 BATCH: Final = 10
-"""Records that are handed over at a time, so that none of them waits for more memory than there is."""
+"""Records sent at a time, so that none of them waits for more memory than exists."""
 DRIVEN: Final = TransactionPlan(1 << 62)
-"""Transactions end when the application says so, and by no count."""
+"""Plan of transactions that end only when the application ends them, not by a record count."""
 
 WRITTEN: Final = "written"
-"""All records are acknowledged, or committed with the offsets."""
+"""Outcome: all records are acknowledged, or committed with the offsets."""
 NOT_WRITTEN: Final = "not written"
-"""The transaction is aborted, or some record failed."""
+"""Outcome: the transaction is aborted, or some record failed."""
 FATAL: Final = "fatal"
-"""The producer is of no more use."""
+"""Outcome: the producer had a fatal error and cannot be used any more."""
 
 _IDLE: Final = 0
 _OPENING: Final = 1
@@ -75,11 +75,11 @@ _ENDING: Final = 4
 
 
 def nobody(_outcome: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the outcome."""
 
 
 class PlainOutput(DrivenProducer):
-    """The node, without transactions."""
+    """An application-driven producer without transactions."""
 
     __slots__ = ("_failed_before", "_left", "_stage", "told")
 
@@ -95,7 +95,7 @@ class PlainOutput(DrivenProducer):
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """The parameters are those of every producer."""
+        """Make it with the parameters of every producer."""
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[str], None] = nobody
         """Called with the outcome of every :meth:`write`."""
@@ -105,18 +105,18 @@ class PlainOutput(DrivenProducer):
 
     @property
     def ready(self) -> bool:
-        """Whether the application may begin to poll."""
+        """Whether the application may start to poll."""
         return True
 
     def write(self, count: int, _offsets: TransactionOffsets) -> None:
-        """Send so many records, and wait for all of them; not before the last call has its outcome."""
+        """Send ``count`` records and wait for all of them; the previous call must have its outcome."""
         self._stage = _SENDING
         self._left = count
         self._failed_before = self.failed + self.unknown
         self._look()
 
     def _look(self) -> None:
-        """Go on as far as it can."""
+        """Continue sending as far as possible."""
         if self._stage == _SENDING:
             while self._left and not self._held:
                 count = min(self._left, BATCH)
@@ -140,7 +140,7 @@ class PlainOutput(DrivenProducer):
 
 
 class TransactionalOutput(TransactionalProducer):
-    """The node, with transactions."""
+    """An application-driven producer with one transaction per :meth:`write`."""
 
     __slots__ = ("_ended", "_left", "_offsets", "_stage", "told")
 
@@ -157,30 +157,30 @@ class TransactionalOutput(TransactionalProducer):
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """The parameters are those of every transactional producer."""
+        """Make it with the parameters of every transactional producer."""
         super().__init__(profile, port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[str], None] = nobody
-        """Called with the outcome of every :meth:`write`, with FATAL at any time, and with nothing when it is ready."""
+        """Called with the outcome of every :meth:`write`, with FATAL at any time, and with "" when it becomes ready."""
         self.transacting.on_end = self._on_end
         self._stage = _OPENING
-        """At first a call of ``initTransactions``, with nothing to write."""
+        """The first stage is ``initTransactions``, with nothing to write."""
         self._left = 0
         self._offsets: TransactionOffsets | None = None
         self._ended = ""
-        """How the transaction ended, until that has been told."""
+        """Outcome of the transaction that is not yet reported."""
 
     @property
     def spec(self) -> ProducerSpec:
-        """What it was made from."""
+        """The specification that it was made from."""
         return self._spec
 
     @property
     def ready(self) -> bool:
-        """Whether ``initTransactions`` has returned: what a process before it left open has been aborted."""
+        """Whether ``initTransactions`` has returned: the open transaction of a former process is aborted."""
         return self._offsets is not None or self._stage != _OPENING
 
     def write(self, count: int, offsets: TransactionOffsets) -> None:
-        """Write so many records in one transaction with the offsets; not before the last call has its outcome."""
+        """Write ``count`` records and the offsets in one transaction; the previous call must have its outcome."""
         self._stage = _OPENING
         self._left = count
         self._offsets = offsets
@@ -191,7 +191,7 @@ class TransactionalOutput(TransactionalProducer):
         self._ended = committed if wanted else FATAL
 
     def _look(self) -> None:
-        """The application's thread goes on as far as it can."""
+        """Continue the application's thread as far as possible."""
         super()._look()
         if self._stage != _IDLE and not self._ended and not self._held:
             self._advance()

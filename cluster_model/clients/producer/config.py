@@ -1,4 +1,4 @@
-"""A producer's settings in model units, with defaults by client release and Kafka's rules for combinations."""
+"""Typed settings of a producer by client release, with Kafka's rules for combinations (``ProducerConfig``)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ from cluster_model.protocol.records import Codec, codec_of
 from cluster_model.protocol.versions import ClientProfile, Profile
 
 IDLE: Final = "metadata.max.idle.ms"
-"""After that time metadata of topics goes that nothing is sent to (KAFKA-8904)."""
+"""Idle time after which a topic's metadata is dropped (KAFKA-8904)."""
 FOREVER: Final = INT_MAX
 """Default of ``retries`` since 2.1 (KIP-91)."""
 
@@ -30,12 +30,12 @@ FOREVER: Final = INT_MAX
 MS: Final = 1_000
 IN_FLIGHT: Final = "max.in.flight.requests.per.connection"
 UNBOUNDED_US: Final = 1 << 62
-"""``delivery_timeout_us`` of a client that knows no such bound."""
+"""``delivery_timeout_us`` of a client without ``delivery.timeout.ms``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerConfig:
-    """A producer's settings in model units; ``acks`` is -1 for all."""
+    """A producer's settings, in microseconds and bytes; ``acks`` is -1 for all."""
 
     client: ClientProfile
     """The rules of its release."""
@@ -49,30 +49,30 @@ class ProducerConfig:
     linger_us: int
     batch_bytes: int
     request_bytes: int
-    """The most that one request, and so one record, has."""
+    """Maximum size of a request, and so of a record."""
     memory_bytes: int
     block_us: int
-    """How long ``send`` waits for metadata and memory together."""
+    """How long ``send`` blocks for metadata and memory together."""
     idempotent: bool
     metadata_age_us: int
     metadata_idle_us: int
-    """How long the metadata of a topic is kept that nothing is sent to."""
+    """Idle time after which a topic's metadata is dropped."""
     codec: Codec
     partitioner: PartitionerConfig
     connections: ConnectionSettings
     availability_us: int
-    """Silence of a leader after which its partitions are left out, 0 for never."""
+    """Time a broker cannot take requests until its partitions are skipped, 0 for never."""
     transactional_id: str = ""
-    """Empty for none."""
+    """``transactional.id``, empty for none."""
     transaction_timeout_us: int = 60_000 * MS
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue]) -> "ProducerConfig":
-        """Settings for a client of the cluster's own version, or of its ``client.version``.
+        """Make the settings of a client of the cluster's own version, or of its ``client.version``.
 
         Raises:
-            ConfigConflictError: settings that Kafka's ``ProducerConfig`` refuses together, or that the cluster is too
-                old for.
+            ConfigConflictError: settings that Kafka's ``ProducerConfig`` rejects in combination, or that need a newer
+                client or cluster.
             ModelError: a codec that the version lacks.
         """
         client = ClientProfile.of(str(config.get("client.version", profile.version)))
@@ -80,11 +80,11 @@ class ProducerConfig:
             check_release("producer", name, client.number)
         own = Configured("producer", client.number, config)
         transactional_id = _transactional_id(profile, config)
-        wished = bool(transactional_id) or config.get("enable.idempotence") is True
-        acks_text = "all" if wished and "acks" not in config else own.text("acks")
+        requested = bool(transactional_id) or config.get("enable.idempotence") is True
+        acks_text = "all" if requested and "acks" not in config else own.text("acks")
         acks = -1 if acks_text == "all" else int(acks_text)
-        retries = FOREVER if wished and "retries" not in config else own.number("retries")
-        in_flight = _most_in_flight(client) if wished and IN_FLIGHT not in config else own.number(IN_FLIGHT)
+        retries = FOREVER if requested and "retries" not in config else own.number("retries")
+        in_flight = _most_in_flight(client) if requested and IN_FLIGHT not in config else own.number(IN_FLIGHT)
         backoff_us, linger_us, request_us = map(own.us, ("retry.backoff.ms", "linger.ms", "request.timeout.ms"))
         return ProducerConfig(
             client=client,
@@ -112,9 +112,9 @@ class ProducerConfig:
         )
 
     def pause_us(self, attempts: int, jitter: Stream) -> int:
-        """Time from a failed attempt, the first being 1, to the next (``ExponentialBackoff``).
+        """Return the backoff after ``attempts`` failed attempts (``ExponentialBackoff``).
 
-        Where pauses grow they vary by a fifth; with no room to grow they do not.
+        A growing backoff varies by a fifth, a constant one does not.
         """
         most = self.backoff_max_us
         if self.backoff_us >= most:
@@ -124,25 +124,25 @@ class ProducerConfig:
 
 
 def _transactional_id(profile: Profile, config: Mapping[str, ConfigValue]) -> str:
-    """``transactional.id``, which asks for idempotence too (``KafkaProducer.configureTransactionState``)."""
+    """Return ``transactional.id``, which requires idempotence (``KafkaProducer.configureTransactionState``)."""
     found = str(config.get("transactional.id", ""))
     if found and not profile.transactions:
         raise ConfigConflictError(
             "transactional.id",
-            f"brokers have transactions since Kafka 0.11, these are of {profile.version}",
+            f"transactional.id needs brokers of Kafka 0.11 or later, these are of {profile.version}",
             code="not_in_version",
         )
     if found and config.get("enable.idempotence") is False:
         raise ConfigConflictError(
             "transactional.id",
-            "transactional.id is given, so enable.idempotence must not be false",
+            "transactional.id is set, so enable.idempotence must not be false",
             code="needs_idempotence",
         )
     return found
 
 
 def _delivery_timeout(own: Configured, is_given: bool, least_us: int) -> int:
-    """``delivery.timeout.ms``; a default that is too short is raised (``KafkaProducer.configureDeliveryTimeout``)."""
+    """Return ``delivery.timeout.ms``, its default raised if too short (``KafkaProducer.configureDeliveryTimeout``)."""
     name = "delivery.timeout.ms"
     if not own.exists(name):
         return UNBOUNDED_US
@@ -159,19 +159,20 @@ def _delivery_timeout(own: Configured, is_given: bool, least_us: int) -> int:
 
 
 def _most_in_flight(client: ClientProfile) -> int:
-    """Requests in flight that idempotence allows: as many as the batches that a broker remembers of a producer."""
+    """Return the requests in flight that idempotence allows: the number of batches that brokers cache per producer."""
     return 5 if client.five_in_flight else 1
 
 
 def _idempotent(
     profile: Profile, client: ClientProfile, config: Mapping[str, ConfigValue], acks: int, retries: int, in_flight: int
 ) -> bool:
-    """Idempotence by ``ProducerConfig.postProcessAndValidateIdempotenceConfigs``: a default gives way, a wish does not.
+    """Return whether the producer is idempotent (``ProducerConfig.postProcessAndValidateIdempotenceConfigs``).
 
-    A wish has already changed those defaults of acks, retries and requests in flight that stand in its way. Since 4.0
-    more than five requests in flight do not make the default give way either (KIP-1030).
+    Conflicting settings are an error if idempotence is requested, and turn it off if it is only the default. A request
+    also changes the defaults of acks, retries and requests in flight. Since 4.0 more than five requests in flight are
+    an error for the default too (KIP-1030).
     """
-    asked = config.get("enable.idempotence", True if config.get("transactional.id") else None)
+    requested = config.get("enable.idempotence", True if config.get("transactional.id") else None)
     by_default = Configured("producer", client.number, {}).truth("enable.idempotence")
     default = by_default and client.version not in FLAWED_CLIENTS
     most = _most_in_flight(client)
@@ -181,28 +182,28 @@ def _idempotent(
         else (f"{IN_FLIGHT} must be {'at most ' if most > 1 else ''}{most}", IN_FLIGHT) if in_flight > most
         else ("", "")
     )  # fmt: skip
-    if asked is True:
+    if requested is True:
         if conflict:
-            why = "transactional.id is given" if config.get("transactional.id") else "enable.idempotence is true"
+            why = "transactional.id is set" if config.get("transactional.id") else "enable.idempotence is true"
             raise ConfigConflictError(key, f"{why}, so {conflict}", code="conflicts_with_idempotence")
-    elif asked is None and default and client.strict_in_flight and key == IN_FLIGHT:
+    elif requested is None and default and client.strict_in_flight and key == IN_FLIGHT:
         raise ConfigConflictError(
             key,
             f"enable.idempotence is the default of Kafka {client.version}, so {conflict}",
             code="conflicts_with_idempotence",
         )
-    wanted = asked is True or (asked is None and default and not conflict)
+    wanted = requested is True or (requested is None and default and not conflict)
     if wanted and not profile.idempotence:
         raise ConfigConflictError(
             "enable.idempotence",
-            f"brokers of Kafka {profile.version} know no idempotence: enable.idempotence must be false",
+            f"brokers of Kafka {profile.version} do not support idempotence: enable.idempotence must be false",
             code="not_in_version",
         )
     return wanted
 
 
 def _partitioner(client: ClientProfile, own: Configured, given: str) -> PartitionerConfig:
-    """Who chooses partitions, the version's own way where no class is ``given``; an unknown class is refused."""
+    """Return the partitioner settings; ``given`` is the class, empty for the version's default partitioning."""
     made = PartitionerConfig(given, own.truth(IGNORE_KEYS), own.truth(ADAPTIVE))
     try:
         check_partitioner(client, made)

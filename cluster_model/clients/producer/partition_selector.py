@@ -1,4 +1,4 @@
-"""Where a producer's records go: its partitioner, told of what the producer knows, has waiting and sends."""
+"""Selection of the partition of each record, with the partitioner and the producer's metadata and queues."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -25,10 +25,10 @@ _NOTHING: Final = ("", -1)
 
 
 class Destinations:
-    """The partitions of a producer's topic, and which of them is next.
+    """The partitions of a producer's topic, and the selection of the next one.
 
-    A record that goes by its key is placed without one: its partition is drawn by how often the keys come that go
-    there, and which of them it has is a function of its place (:mod:`cluster_model.log.record_keys`).
+    For records partitioned by key no key is generated: a partition is sampled by the total frequency of its keys, and
+    the key of a record is a function of its position (:mod:`cluster_model.log.record_keys`).
     """
 
     __slots__ = (
@@ -48,7 +48,7 @@ class Destinations:
         latencies: NodeLatencies,
         keys: ProducerKeys | None = None,
     ) -> None:
-        """``stream`` is the partitioner's own; ``keys`` are those of the records, None for records without."""
+        """Make it; ``stream`` is the partitioner's random stream, ``keys`` the record keys, None for none."""
         self._topic_name = spec.topic
         self._metadata = metadata
         self._accumulator = accumulator
@@ -59,32 +59,32 @@ class Destinations:
         hashed = by_key(config.client, config.partitioner) or spec.partitioner is not None
         self._keys = keys if hashed and self._own is None else None
         self._pool: Pool | None = None
-        """Where keys go as of now, None where they do not matter."""
+        """Current partitions of the keys, None if records are not partitioned by key."""
         partitioner = partitioner_of(config.client, config.partitioner._replace(batch_bytes=config.batch_bytes), stream)
         self._placement = Placement(partitioner)
         self._single = config.batch_bytes == 0
         self.together = self._own is not None or (
             self._keys is None and partitioner.sticks and not self._single
         )  # fmt: skip
-        """Whether records that are handed over together all go to one partition."""
+        """Whether records sent together all go to one partition."""
         self.listens = self._keys is None and self._own is None and isinstance(partitioner, UniformPartitioner)
-        """Whether it wants to be told of what was :meth:`appended`."""
+        """Whether :meth:`appended` must be called."""
         self.as_of = -1
-        """Version of the metadata that was last looked at."""
+        """Version of the metadata that was last used."""
         self.names: tuple[str, ...] = ()
-        """The topic's partitions, by number; none: there is no such topic."""
+        """The topic's partitions, by number; empty if the topic does not exist."""
         self._numbers: dict[str, int] = {}
-        """Of all partitions that were ever heard of, by name."""
+        """Numbers by name of all partitions ever seen."""
         self.there = False
-        """Whether there is anywhere to send to."""
+        """Whether the topic, or the producer's fixed partition, exists."""
         self._topic = Topic((), 0, self._full, self._queues)
         self._records = 1
-        """How many records are being placed."""
+        """Number of records being placed."""
         self._newest = _NOTHING
-        """Partition and first number of the records that are being appended."""
+        """(partition, first number) of the records being appended."""
 
     def look(self) -> None:
-        """See by the newest metadata which partitions the topic has, and which of them a leader."""
+        """Update the topic's partitions and leaders from the newest metadata."""
         metadata = self._metadata
         self.as_of = metadata.version
         self.names = tuple(metadata.partitions_of(self._topic_name))
@@ -94,10 +94,10 @@ class Destinations:
         self._topic = Topic(led, total, self._full, self._queues)
         self.there = total > 0 and (self._own is None or self._own < total)
         if self._keys is not None and total:
-            self._tell_keys_apart(self._keys, total)
+            self._distribute_keys(self._keys, total)
 
-    def _tell_keys_apart(self, keys: ProducerKeys, total: int) -> None:
-        """From the next record of each partition on, keys go by so many partitions; what is written keeps its own."""
+    def _distribute_keys(self, keys: ProducerKeys, total: int) -> None:
+        """Distribute the keys of the next records over ``total`` partitions; written records keep their keys."""
         if not keys.placed or keys.placed[-1][0] != total:
             keys.placed = (*keys.placed, (total, self._next_numbers()))
         self._pool = pool(keys.keys._replace(hot=keys.hot), total)
@@ -109,18 +109,18 @@ class Destinations:
 
     @property
     def keyed(self) -> bool:
-        """Whether records go by their keys."""
+        """Whether records are partitioned by their keys."""
         return self._keys is not None
 
     def heat(self, hot: Hot) -> None:
-        """From the next record of each partition on these keys have so many of all records, and no others are hot."""
+        """Set the hot keys and their share of all records, from the next record of each partition on."""
         keys = self._keys
         if keys is not None and hot != keys.hot:
             keys.heated = (*keys.heated, (self._next_numbers(), hot))
             self.as_of = -1
 
     def next(self, records: int) -> str:
-        """The partition of so many records, which stay together."""
+        """Return the partition of ``records`` records that stay together."""
         if self._pool is not None:
             return self._name(self._pool.partition(self._stream.next64()))
         self._records = records
@@ -129,9 +129,9 @@ class Destinations:
         return names[number] if number < len(names) else self._name(number)
 
     def runs(self, records: int) -> Iterator[tuple[str, int]]:
-        """Partitions of records that are placed each on its own, with how many go there at a time.
+        """Place each record on its own; yield partitions with the number of records for each.
 
-        What is told here is to be appended before the next is asked for.
+        The records yielded must be appended before the next are requested.
         """
         if self._pool is not None:
             counts = self._pool.counts(records, self._stream.next64)
@@ -147,14 +147,14 @@ class Destinations:
             yield from found.items()
 
     def appended(self, partition: str, number: int, records: int) -> None:
-        """Records from ``number`` on are in a batch of ``partition``, where :meth:`next` sent them."""
+        """Report that records from ``number`` on were appended to ``partition``, as returned by :meth:`next`."""
         self._newest = (partition, number)
         size = self._sizes.of(partition, number, records)
         self._placement.appended(self._own, None, self._numbers[partition], size, self._topic)
         self._newest = _NOTHING
 
     def _name(self, number: int) -> str:
-        """An application's own partitioner may name a partition that does not exist (yet, or any more)."""
+        """Return a partition's name; an application's own partitioner may return one that does not exist."""
         return self.names[number] if number < len(self.names) else f"{self._topic_name}-{number}"
 
     def _fits(self, number: int) -> bool:
@@ -164,7 +164,7 @@ class Destinations:
         return self._accumulator.full(self._name(number))
 
     def _began(self) -> bool:
-        """Whether the records that are being appended have begun a batch."""
+        """Return whether the records being appended began a new batch."""
         name, number = self._newest
         if not name:
             return False
@@ -172,9 +172,9 @@ class Destinations:
         return bool(waiting) and waiting[-1].sequence == number
 
     def _queues(self) -> list[Queue]:
-        """As of the last look before sending: the batch that was begun just now has not been seen yet.
+        """Return the queues as of the last readiness check, without the batch that was begun just now.
 
-        None are told where none can differ, for nothing waits and all have a leader.
+        The result is empty if the queues cannot differ: nothing is queued and all partitions have a leader.
         """
         queues: list[Queue] = []
         if self._accumulator.waiting <= self._began() and len(self._topic.available) == self._topic.total:
@@ -191,7 +191,7 @@ class Destinations:
         return queues
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the stream's."""
+        """All state except that of the stream."""
         return (
             self._placement.partitioner.save(),
             () if self._keys is None else (self._keys.placed, self._keys.heated),

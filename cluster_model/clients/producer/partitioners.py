@@ -10,37 +10,37 @@ from cluster_model.util.deterministic_math import partition_for_key
 
 # The interface of a partitioner (``Partitioner``, ``BuiltInPartitioner``).
 #
-# A partitioner serves one topic of one producer. It sends nothing and knows no time: what is random in it comes from
+# A partitioner serves one topic of one producer. It does no I/O and does not depend on time; its randomness comes from
 # the stream that it is made with.
 
 
 class Queue(NamedTuple):
-    """A partition that there has been a batch for, at a readiness check (``RecordAccumulator.partitionReady``)."""
+    """The queue of a partition that has had a batch, at a readiness check (``RecordAccumulator.partitionReady``)."""
 
     partition: int
     waiting: int
-    """Batches that wait; those under way are no longer among them."""
+    """Queued batches, without those in flight."""
     led: bool = True
-    """Whether it has a leader by the producer's metadata."""
+    """Whether it has a leader in the producer's metadata."""
     slow: bool = False
-    """Whether its leader has been out of reach for longer than ``partitioner.availability.timeout.ms``."""
+    """Whether its leader could take no request for longer than ``partitioner.availability.timeout.ms``."""
 
 
 class Topic(NamedTuple):
-    """What a producer knows of a topic when it places a record."""
+    """The producer's view of a topic when it places a record."""
 
     available: tuple[int, ...]
-    """Numbers of the partitions that have a leader by the producer's metadata, lowest first."""
+    """Numbers of the partitions with a leader in the producer's metadata, ascending."""
     total: int
-    """How many partitions there are, those without a leader counted too."""
+    """Number of partitions, including those without a leader."""
     full: Callable[[int], bool]
-    """Whether a partition's last waiting batch is full or closed; True where none waits (``allBatchesFull``)."""
+    """Return whether a partition's last queued batch is full or closed; True where none is (``allBatchesFull``)."""
     queues: Callable[[], Sequence[Queue]]
-    """As of the producer's last readiness check, as before every sending; lowest partition first."""
+    """Return the queues as of the producer's last readiness check, in the order of partitions."""
 
 
 class Partitioner(Protocol):
-    """A rule that places records without a partition of their own."""
+    """Interface of a partitioner, which places records without a fixed partition."""
 
     @property
     def asks_again(self) -> bool:
@@ -48,61 +48,61 @@ class Partitioner(Protocol):
 
     @property
     def sticks(self) -> bool:
-        """Whether records without a key that are handed over together go to one partition."""
+        """Whether records without a key that are sent together go to one partition."""
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The partition of the next record. A key is serialized; None is no key, empty bytes are one."""
+        """Return the partition of the next record; ``key`` is serialized, None for no key (empty bytes are a key)."""
 
     def on_new_batch(self, partition: int, topic: Topic) -> None:
-        """A record does not fit into what waits for ``partition`` (KIP-480); only where :attr:`asks_again`."""
+        """Handle a record that does not fit into the queued batch (KIP-480); called only if :attr:`asks_again`."""
 
     def on_append(self, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
-        """A record that :meth:`partition` placed is in a batch, where it takes ``size`` bytes."""
+        """Handle the append of a record placed by :meth:`partition`, of ``size`` bytes."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the stream's."""
+        """All state except that of the stream."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
 
 
 class BasePartitioner:
-    """What most partitioners do not care about; a base for them."""
+    """Base class of partitioners that ignore new batches and appends."""
 
     __slots__ = ()
 
     def on_new_batch(self, partition: int, topic: Topic) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def on_append(self, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
-# Odds of partitions by the length of their queues (KIP-794, ``BuiltInPartitioner``).
+# Partition probabilities by queue length (KIP-794, ``BuiltInPartitioner``).
 
 
 class LoadTable(NamedTuple):
-    """Partitions, and the running sum of their odds: the shorter a queue, the likelier its partition."""
+    """Partitions with the cumulative sum of their weights: a shorter queue has a higher weight."""
 
     partitions: tuple[int, ...]
     sums: tuple[int, ...]
 
     @property
     def range(self) -> int:
-        """Draws go from 0 to below this."""
+        """Exclusive upper limit of the random number."""
         return self.sums[-1]
 
     def partition(self, drawn: int) -> int:
-        """The first partition whose sum is above what was drawn."""
+        """Return the first partition whose cumulative weight is above the random number."""
         return self.partitions[bisect_right(self.sums, drawn)]
 
 
 def load_table(queues: Sequence[Queue], total: int) -> LoadTable | None:
-    """The odds, None where all partitions are to be as likely (``updatePartitionLoadStats``).
+    """Return the weights by queue length, None where all partitions are equally likely (``updatePartitionLoadStats``).
 
-    They are so until every one of the ``total`` partitions has had a batch, where there is only one, where none can be
-    picked, and where all queues are as long and none is left out. Left out are partitions without a leader, and those
-    with something waiting whose leader is slow.
+    They are equally likely until each of the ``total`` partitions has had a batch, if there is only one, if none is
+    eligible, and if all queues are equally long and none is excluded. Excluded are partitions without a leader, and
+    those with queued batches whose leader is slow.
     """
     picked = [queue for queue in queues if queue.led and not (queue.slow and queue.waiting)]
     if len(queues) < total or not picked:
@@ -117,15 +117,15 @@ def load_table(queues: Sequence[Queue], total: int) -> LoadTable | None:
 
 
 class NodeLatencies:
-    """For how long brokers have kept a producer waiting (``RecordAccumulator.updateNodeLatencyStats``)."""
+    """Time for which brokers took no requests of a producer (``RecordAccumulator.updateNodeLatencyStats``)."""
 
     __slots__ = ("_seen", "_timeout_us")
 
     def __init__(self, timeout_us: int) -> None:
-        """``timeout_us`` is ``partitioner.availability.timeout.ms``; 0: no broker is ever slow."""
+        """Make it; ``timeout_us`` is ``partitioner.availability.timeout.ms``, 0: no broker is ever slow."""
         self._timeout_us = timeout_us
         self._seen: dict[int, tuple[int, int]] = {}
-        """Broker → (when there was last something ready for it, when it could last take it)."""
+        """Broker → (last time with a batch ready for it, last time it could take one)."""
 
     @property
     def watched(self) -> bool:
@@ -133,13 +133,13 @@ class NodeLatencies:
         return self._timeout_us > 0
 
     def on_ready(self, broker: int, now: int, *, can_take: bool) -> None:
-        """There is something ready for a broker; whether its connection can take it."""
+        """Record that a batch is ready for a broker, and whether its connection can take it."""
         if self.watched:
             _ready, drained = self._seen.get(broker, (now, now))
             self._seen[broker] = (now, now if can_take else drained)
 
     def slow(self, broker: int) -> bool:
-        """Whether partitions that it leads are to be left out."""
+        """Return whether the partitions of a leader are to be excluded."""
         ready, drained = self._seen.get(broker, (0, 0))
         return self.watched and ready - drained > self._timeout_us
 
@@ -152,11 +152,11 @@ class NodeLatencies:
         self._seen = dict(saved)
 
 
-# Round robin: records without a key up to 2.3, and a partitioner class of later releases.
+# Round robin: the default for records without a key up to 2.3, and a partitioner class of later releases.
 
 
 def turn(counter: int, topic: Topic) -> int:
-    """The partition whose turn it is among those with a leader, or among all if none has one."""
+    """Return the next partition in turn among those with a leader, or among all if none has one."""
     number = counter & 0x7FFFFFFF
     if topic.available:
         return topic.available[number % len(topic.available)]
@@ -164,12 +164,12 @@ def turn(counter: int, topic: Topic) -> int:
 
 
 def after(counter: int) -> int:
-    """The next number, as a Java int: the greatest is followed by the least."""
+    """Return ``counter`` + 1 as a Java int, which overflows to the least int."""
     return (counter + 1 + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 class RoundRobinDefault(BasePartitioner):
-    """The default up to 2.3 (``DefaultPartitioner``): keys by their hash, the rest in turn from a random number on."""
+    """The default up to 2.3 (``DefaultPartitioner``): keys by hash, other records round robin from a random start."""
 
     __slots__ = ("_counter", "_stream")
 
@@ -182,7 +182,7 @@ class RoundRobinDefault(BasePartitioner):
         """None until the first record without a key."""
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The next record's."""
+        """Return the partition of the next record."""
         if key is not None:
             return partition_for_key(key, topic.total)
         if self._counter is None:
@@ -201,10 +201,10 @@ class RoundRobinDefault(BasePartitioner):
 
 
 class RoundRobinPartitioner(BasePartitioner):
-    """``RoundRobinPartitioner`` (KIP-369), which a producer's config names: every record in turn, keys or not.
+    """``RoundRobinPartitioner`` (KIP-369), set by ``partitioner.class``: all records round robin, with or without keys.
 
-    Before 4.0 a record that needs a new batch is placed twice and so takes two turns: with a batch per record and an
-    even number of partitions half of them get nothing. ``asks_again`` is False from 4.0 on.
+    Before 4.0 a record that needs a new batch is placed twice and so takes two turns: with one record per batch and an
+    even number of partitions, half of them get nothing. ``asks_again`` is False from 4.0 on.
     """
 
     __slots__ = ("_counter", "asks_again")
@@ -216,7 +216,7 @@ class RoundRobinPartitioner(BasePartitioner):
         self._counter = 0
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The next record's."""
+        """Return the partition of the next record."""
         counter = self._counter
         self._counter = after(counter)
         return turn(counter, topic)
@@ -230,14 +230,14 @@ class RoundRobinPartitioner(BasePartitioner):
         (self._counter,) = saved
 
 
-# Sticky: one partition until its batch is done, the default from 2.4 to 3.2 (KIP-480, ``StickyPartitionCache``).
+# Sticky: one partition until its batch is complete, the default from 2.4 to 3.2 (KIP-480, ``StickyPartitionCache``).
 #
-# A new partition is drawn when a record needs a new batch. Without ``linger.ms`` a slow broker's batches stay open
-# longest, so that it gets the most: what KIP-794 mended.
+# A new partition is chosen at random when a record needs a new batch. Without ``linger.ms`` the batches of a slow
+# broker stay open longest, so that it gets the most records; KIP-794 fixed this.
 
 
 class StickyPartitioner(BasePartitioner):
-    """``DefaultPartitioner`` of those versions; with ``ignore_keys``, ``UniformStickyPartitioner``."""
+    """``DefaultPartitioner`` of 2.4 to 3.2; with ``ignore_keys`` it is ``UniformStickyPartitioner``."""
 
     __slots__ = ("_ignore_keys", "_stream", "_stuck_to")
 
@@ -250,7 +250,7 @@ class StickyPartitioner(BasePartitioner):
         self._stuck_to: int | None = None
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The next record's."""
+        """Return the partition of the next record."""
         if key is not None and not self._ignore_keys:
             return partition_for_key(key, topic.total)
         if self._stuck_to is None:
@@ -258,12 +258,12 @@ class StickyPartitioner(BasePartitioner):
         return self._stuck_to
 
     def on_new_batch(self, partition: int, topic: Topic) -> None:
-        """Move on, if it is this partition that is stuck to; a record with a key can bring that about as well."""
+        """Choose a new partition if this is the sticky one; a record with a key can cause that too."""
         if self._stuck_to is None or self._stuck_to == partition:
             self._stuck_to = self._drawn(topic)
 
     def _drawn(self, topic: Topic) -> int:
-        """Any partition that has a leader, another one than now if there are two; any at all if none has one."""
+        """Choose a partition with a leader, another than the current one if possible; any if none has a leader."""
         available = topic.available
         if not available:
             return self._stream.below(topic.total)
@@ -286,11 +286,11 @@ class StickyPartitioner(BasePartitioner):
 
 
 class UniformPartitioner(BasePartitioner):
-    """Records without a key stick to a partition for ``batch.size`` bytes, up to twice as many while a batch is open.
+    """Sticks records without a key to a partition for ``batch.size`` bytes, up to twice as many while a batch is open.
 
-    The next partition is drawn by how short the queues are, if they differ and ``adaptive``
-    (``partitioner.adaptive.partitioning.enable``), else among those with a leader. It may be the same one again.
-    ``ignore_keys`` is ``partitioner.ignore.keys``.
+    The next partition is chosen at random, weighted by queue length if the queues differ and ``adaptive`` is set
+    (``partitioner.adaptive.partitioning.enable``), else uniformly among those with a leader. It may be the same one
+    again. ``ignore_keys`` is ``partitioner.ignore.keys``.
     """
 
     __slots__ = ("_adaptive", "_batch_bytes", "_ignore_keys", "_produced", "_stream", "_stuck_to")
@@ -304,15 +304,15 @@ class UniformPartitioner(BasePartitioner):
         self._ignore_keys = ignore_keys
         self._stuck_to: int | None = None
         self._produced = 0
-        """Bytes since the partition was drawn."""
+        """Bytes since the partition was chosen."""
 
     @property
     def asks_again(self) -> bool:
-        """The try that fails closes the batch, so that a switch which it held up can be made."""
+        """Whether to place again: a failed append closes the batch, so that a delayed switch becomes possible."""
         return self._produced >= self._batch_bytes
 
     def partition(self, key: bytes | None, topic: Topic) -> int:
-        """The next record's. A switch that an open batch held up is made here once that batch is full or gone."""
+        """Return the next record's partition; a switch delayed by an open batch is made once it is full or gone."""
         if key is not None and not self._ignore_keys:
             return partition_for_key(key, topic.total)
         partition = self._stuck_to
@@ -321,7 +321,7 @@ class UniformPartitioner(BasePartitioner):
         return partition
 
     def on_append(self, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
-        """Count the bytes of records that were not placed by their key, and move on when there are enough."""
+        """Count the bytes of records not placed by their key, and switch the partition when there are enough."""
         if key is not None and not self._ignore_keys:
             return
         self._produced += size
@@ -359,16 +359,16 @@ CLASSES: Final[dict[str, Callable[[ClientProfile], bool]]] = {
     "RoundRobinPartitioner": lambda client: client.round_robin_partitioner,
     "UniformStickyPartitioner": lambda client: client.uniform_sticky_partitioner,
 }
-"""What ``partitioner.class`` may name → whether a release of the clients has it."""
+"""Class in ``partitioner.class`` → predicate of whether a client release has it."""
 
 
 class PartitionerConfig(NamedTuple):
-    """A producer's settings, by Kafka's names."""
+    """Partitioner settings of a producer."""
 
     partitioner_class: str = ""
-    """``partitioner.class``, with or without its Java package; empty: the version's default."""
+    """``partitioner.class``, with or without its Java package; empty for the version's default."""
     ignore_keys: bool = False
-    """``partitioner.ignore.keys`` (3.3), which only the default partitioner reads."""
+    """``partitioner.ignore.keys`` (3.3), used by the default partitioner only."""
     adaptive: bool = True
     """``partitioner.adaptive.partitioning.enable`` (3.3)."""
     batch_bytes: int = 16_384
@@ -381,10 +381,10 @@ class PartitionerConfig(NamedTuple):
 
 
 class Placement:
-    """Places the records of one producer and topic (``KafkaProducer.partition``), and keeps its partitioner informed.
+    """Places the records of one producer and topic with its partitioner (``KafkaProducer.partition``).
 
-    For each record: :meth:`place`, append it there, :meth:`appended`. When the append has to wait for memory in
-    between, place it again.
+    For each record call :meth:`place`, append it, then call :meth:`appended`. If the append had to wait for memory,
+    place the record again.
     """
 
     __slots__ = ("partitioner",)
@@ -393,10 +393,10 @@ class Placement:
         self.partitioner = partitioner
 
     def place(self, own: int | None, key: bytes | None, topic: Topic, fits: Callable[[int], bool]) -> int:
-        """The partition of a record; ``own`` is the one it names itself, None for none.
+        """Return the partition of a record; ``own`` is its fixed partition, None for none.
 
-        ``fits`` tries a partition: whether the record has room in a batch that waits there. A batch without room is
-        closed by the try, and full for the partitioner from then on.
+        ``fits`` returns whether the record fits into the queued batch of a partition. If not, it closes the batch,
+        which then counts as full for the partitioner.
         """
         partitioner = self.partitioner
         partition = partitioner.partition(key, topic) if own is None else own
@@ -407,26 +407,34 @@ class Placement:
         return partition
 
     def appended(self, own: int | None, key: bytes | None, partition: int, size: int, topic: Topic) -> None:
-        """The record is in a batch, where it takes ``size`` bytes."""
+        """Report that the record was appended to a batch, with ``size`` bytes."""
         if own is None:
             self.partitioner.on_append(key, partition, size, topic)
 
 
 def check_partitioner(client: ClientProfile, config: PartitionerConfig) -> None:
-    """ValueError where ``partitioner.class`` names nothing that a producer of that version has."""
+    """Validate ``partitioner.class`` for a client release.
+
+    Raises:
+        ValueError: a producer of that release does not have the class.
+    """
     name = config.name
     if name and not (name in CLASSES and CLASSES[name](client)):
-        raise ValueError(f"a producer of Kafka {'.'.join(map(str, client.number))} has no {name}")
+        raise ValueError(f"producers of Kafka {'.'.join(map(str, client.number))} have no partitioner {name}")
 
 
 def by_key(client: ClientProfile, config: PartitionerConfig) -> bool:
-    """Whether the partitioner of a producer of that version goes by the hash of a record's key."""
+    """Return whether the configured partitioner of that release uses the hash of a record's key."""
     name = config.name
     return name == "DefaultPartitioner" or (not name and not (config.ignore_keys and client.built_in_partitioner))
 
 
 def partitioner_of(client: ClientProfile, config: PartitionerConfig, stream: Stream) -> Partitioner:
-    """The partitioner of a producer of that version; ValueError where ``partitioner.class`` names none of it."""
+    """Make the configured partitioner of a client release.
+
+    Raises:
+        ValueError: a producer of that release does not have ``partitioner.class``.
+    """
     check_partitioner(client, config)
     name = config.name
     if name == "RoundRobinPartitioner":

@@ -1,11 +1,11 @@
-"""A producer and its application, from start to close: what ``KafkaProducer.send`` does with each record.
+"""A producer process with its application, from start to close (``KafkaProducer``).
 
-A batch ends in one of three ways that are never mixed: *acked* (the success callback), *failed* (every attempt ended
-in an error that proves that nothing was written), or *unknown* (some attempt may have been written). An expired batch
-that was ever under way is unknown: it may be in the log, or still get there.
+Each batch has one of three outcomes, which are never mixed: *acked* (the success callback), *failed* (every attempt
+ended in an error that proves that nothing was written), or *unknown* (some attempt may have been written). An expired
+batch that was ever in flight is unknown: it may be in the log, or still get there.
 
-The application is one thread. While ``send`` blocks, for metadata or for memory, it makes no records; one that sends
-synchronously makes none either until it has the outcome of its last record.
+The application has one thread. While ``send`` blocks for metadata or memory it makes no records; an application that
+sends synchronously also makes none until it has the outcome of its last record.
 """
 
 from collections import deque
@@ -36,19 +36,19 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.spec.cluster_spec import Interceptor, ProducerSpec
 
-# Before a record has a partition: interceptors, whose errors are only logged, and the serializer.
+# Interceptors and the serializer, which run before a record has a partition.
 #
-# Interceptors (KIP-42) run one after the other, each on what the one before it made of the record. What one throws is
-# logged and ignored, and the next gets the record as it was before. What a serializer throws goes to the caller of
-# ``send``, and the record is not sent (``KafkaProducer.doSend``).
+# Interceptors (KIP-42) run one after the other, each on the result of the one before. An exception of an interceptor
+# is logged and ignored, and the next one gets the record unchanged. An exception of a serializer goes to the caller
+# of ``send``, and the record is not sent (``KafkaProducer.doSend``).
 
 
 UNSERIALIZED: Final = "SerializationException"
-"""The error of a record that the serializer refuses; it is thrown, and Kafka gives it no code."""
+"""Error of a record rejected by the serializer: a thrown exception without a Kafka error code."""
 
 
 class ProducerInterceptors:
-    """A producer's interceptors. Of every so many records of a partition the last is the one that one throws at."""
+    """A producer's interceptors; a failing one throws for the last of every ``fails`` records of a partition."""
 
     __slots__ = ("_client", "_emit", "_failing", "interceptors", "most")
 
@@ -58,10 +58,10 @@ class ProducerInterceptors:
         self.interceptors = interceptors
         self._failing = tuple(each for each in interceptors if each.fails)
         self.most = sum(each.adds for each in interceptors)
-        """Bytes that a record gets at most."""
+        """Most bytes that they add to a record."""
 
     def passed(self, now: int, partition: str, number: int, count: int) -> None:
-        """Records have gone through: what was thrown is in the log of the application."""
+        """Record the exceptions thrown for ``count`` records from ``number`` on; the application only logs them."""
         for each in self._failing:
             failed = every(each.fails, number, count)
             if failed:
@@ -69,19 +69,22 @@ class ProducerInterceptors:
                 self._emit(InterceptorFailed(now, self._client, each.name, partition, first, failed))
 
 
-# ``flush()`` and ``close(timeout)`` of a producer: everything goes out at once, and somebody waits for it.
+# ``flush()`` and ``close(timeout)`` of a producer: both send all batches at once and wait for their outcome.
 
 
 CLOSE: Final = "close"
-"""The timer at which a producer that is closing has waited long enough."""
+"""Timer of the timeout of ``close``."""
 FORCED: Final = "KafkaException"
-"""The error of what is thrown away by a forced close ("Producer is closed forcefully"); Kafka gives it no code."""
+"""Error of records dropped by a forced close ("Producer is closed forcefully"), without a Kafka error code."""
 FOREVER_US: Final = 1 << 53
-"""``close()`` without a timeout waits for so long, at least."""
+"""Timeout from which on ``close`` waits without limit."""
 
 
 class ProducerClose:
-    """Of one producer. Its one application thread sends nothing while it flushes, so that waits for all there is."""
+    """State of ``flush`` and ``close`` of one producer.
+
+    The application thread sends nothing during a flush, so a flush waits for all batches.
+    """
 
     __slots__ = ("_accumulator", "_books", "_port", "_sender", "closed", "closing", "flushing")
 
@@ -96,18 +99,18 @@ class ProducerClose:
 
     @property
     def waits(self) -> bool:
-        """Whether somebody waits until nothing is left."""
+        """Whether ``flush`` or ``close`` waits for batches."""
         return self.flushing or (self.closing and not self.closed)
 
     def flush(self) -> None:
-        """Nothing lingers until all batches have their outcome (``RecordAccumulator.awaitFlushCompletion``)."""
+        """Send without lingering until all batches have their outcome (``RecordAccumulator.awaitFlushCompletion``)."""
         if self._accumulator.unsettled:
             self.flushing = True
             self._sender.hurry(True)
             self._sender.pump()
 
     def close(self, timeout_us: int) -> None:
-        """Send what is there; what has no outcome after ``timeout_us`` is given up."""
+        """Send all batches; those without an outcome after ``timeout_us`` fail."""
         self.closing = True
         if timeout_us <= 0:
             self._force()
@@ -119,7 +122,7 @@ class ProducerClose:
             self._port.timer(timeout_us, CLOSE)
 
     def rang(self) -> None:
-        """The time for closing is over."""
+        """Handle the timeout of ``close``."""
         if not self.closed:
             self._force()
 
@@ -128,7 +131,7 @@ class ProducerClose:
         self.look()
 
     def look(self) -> None:
-        """Something may have been settled."""
+        """End the wait if all batches are completed."""
         if self._accumulator.unsettled == 0:
             self.flushing = False
             self.closed = self.closing
@@ -143,17 +146,17 @@ class ProducerClose:
 
 
 STOP: Final = "stop"
-"""The timer at which an application stops that closes its producer then."""
+"""Timer of the stop of an application that then closes its producer."""
 Unconfirmed = tuple[str, int, int]
-"""(partition, number of the first, how many) of records whose application was never told what became of them."""
+"""(partition, first number, count) of records whose outcome the application never received."""
 RECORD_OVERHEAD: Final = 61 + 21
-"""The most that a record needs beside key and value: a batch's header, its own lengths (``ensureValidRecordSize``)."""
+"""Most bytes of a record besides key and value: batch header and its own lengths (``ensureValidRecordSize``)."""
 EXHAUSTED: Final = "BufferExhaustedException"
-"""The error of records for which there was no memory in time; Kafka gives it no code."""
+"""Error of records that got no memory in time, without a Kafka error code."""
 
 
 class Producer:
-    """A producer process: its application, from start to close, and what ``KafkaProducer`` does for it."""
+    """A producer process: its application from start to close, and its ``KafkaProducer``."""
 
     __slots__ = (
         "_accumulator", "_blocked_at", "_books", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held",
@@ -162,20 +165,20 @@ class Producer:
     )  # fmt: skip
 
     _waits: bool
-    """Whether an outcome may let the application go on."""
+    """Whether an outcome may let the application continue."""
     _flushed: int
     """Records that were sent before the newest flush."""
     _serialized: int
-    """Records that the serializer has seen, where it may refuse some."""
+    """Records passed to the serializer, where it may reject some."""
     _blocked_at: int
-    """Since when the application waits in ``send``, -1 if it does not."""
+    """Time since which the application is blocked in ``send``, -1 if it is not."""
     _held: deque[tuple[str, int]]
-    """Records that wait for memory, and those behind them: partition and how many, in order. Where they wait for
-    metadata it is the topic."""
+    """(partition, count) of records that wait for memory, and of those after them, in order; the topic instead of the
+    partition where they wait for metadata."""
     _owed: int
-    """Records that were made and not handed over yet, because each waits for the one before it."""
+    """Records made but not yet sent, because each waits for the one before it."""
     _late: bool
-    """The time for the next records came while the application was waiting for an outcome."""
+    """The next records became due while the application was waiting for an outcome."""
 
     def __init__(
         self,
@@ -189,11 +192,10 @@ class Producer:
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """``jitter`` and ``partitioning`` are the streams that pauses between attempts and partitions are drawn from.
+        """Make a producer; ``jitter`` and ``partitioning`` are the random streams of backoffs and partitions.
 
-        Attempts are those to send a batch, and those to connect.
-
-        ``keys`` are those of its records, None for records without; ``seed`` is the session's.
+        Backoffs are those between attempts to send a batch or to connect. ``keys`` are the keys of its records, None
+        for records without keys; ``seed`` is the session's.
         """
         self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._spec = spec
@@ -204,7 +206,7 @@ class Producer:
         self._sizes = sizes_of(spec, seed)
         self._chain = ProducerInterceptors(spec.name, spec.interceptors, emit) if spec.interceptors else None
         self._most = (spec.record_bytes if spec.sizes is None else LARGEST) + (self._chain.most if self._chain else 0)
-        """No record has more bytes."""
+        """Maximum size of a record."""
         self._io = IoThread(port, spec.callback_us) if spec.callback_us else None
         """None: callbacks take no time."""
         self._books = self._make_books(emit)
@@ -222,49 +224,49 @@ class Producer:
         )
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
-        """Every record has a batch of its own."""
+        """Whether each record has its own batch."""
         self._taken = min(config.request_bytes, config.memory_bytes) - RECORD_OVERHEAD
-        """Bytes of the largest record that is taken."""
+        """Size of the largest record that ``send`` accepts."""
         self._plenty = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
-        """With no more memory than this in use, the next batch has room in any case."""
+        """Memory in use up to which the next batch fits in any case."""
         self._running = True
         self._blocked_at = -1
         self._held = deque()
         self._serialized = self._flushed = self._owed = 0
         self._late = self._waits = False
         self._used_at = 0
-        """When the application sent last."""
+        """Time of the application's last ``send``."""
         self._forgotten = False
-        """Nothing has been sent for so long that metadata has the topic no more (``ProducerMetadata.retainTopic``)."""
+        """The topic was idle for so long that it was dropped from metadata (``ProducerMetadata.retainTopic``)."""
 
     @property
     def sent(self) -> int:
-        """Records handed over so far."""
+        """Number of records sent by the application."""
         return self._books.sent
 
     @property
     def acked(self) -> int:
-        """... of which were acknowledged."""
+        """Number of records acknowledged."""
         return self._books.acked
 
     @property
     def failed(self) -> int:
-        """... of which certainly were not written."""
+        """Number of records that were certainly not written."""
         return self._books.failed
 
     @property
     def unknown(self) -> int:
-        """... of which nobody can tell."""
+        """Number of records with unknown outcome."""
         return self._books.unknown
 
     @property
     def aborted(self) -> int:
-        """... of which went with a transaction that was aborted."""
+        """Number of records aborted with their transaction."""
         return self._books.aborted
 
     @property
     def refused(self) -> int:
-        """Attempts that ended in an error."""
+        """Number of attempts that ended in an error."""
         return self._books.refused
 
     @property
@@ -274,28 +276,28 @@ class Producer:
 
     @property
     def queued(self) -> int:
-        """Records waiting."""
+        """Number of records queued, not in flight."""
         return self._accumulator.queued
 
     @property
     def in_flight(self) -> int:
-        """Batches under way."""
+        """Number of batches in flight."""
         return sum(not batch.done for batch in self._sender.flight.batches())
 
     @property
     def unconnected(self) -> tuple[tuple[int, str], ...]:
-        """Leaders for which records wait without a ready connection, with the state that it is in."""
+        """Leaders with queued records but no ready connection, with the state of their connection."""
         leaders = dict.fromkeys(self._metadata.leader(name) for name in self._accumulator.busy)
         states = [(leader, self._port.state(leader)) for leader in leaders if leader != NOBODY]
         return tuple([(leader, state.words) for leader, state in states if state is not READY])
 
     @property
     def metadata(self) -> Metadata:
-        """What it has been told of the cluster."""
+        """The producer's metadata cache."""
         return self._metadata
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant; with none if it starts later."""
+        """Start with the cluster's initial metadata; without any if it starts later."""
         if not states:
             self._port.start_cold()
         self._metadata.begin(states)
@@ -305,24 +307,24 @@ class Producer:
             self._port.timer(max(0, self._spec.stop_us - self._port.now), STOP)
 
     def pace(self, ppm: int) -> None:
-        """The application makes records at so many millionths of its usual pace."""
+        """Set the application's rate to ``ppm`` millionths of its normal rate."""
         self._pace.pace(ppm)
 
     def heat(self, hot: Hot) -> None:
-        """The application gives some keys so many of its records, where it sends records by their keys."""
+        """Set the hot keys of the application's records, where its records have keys."""
         self._places.heat(hot)
 
     @property
     def keyed(self) -> bool:
-        """Whether records go by their keys."""
+        """Whether records are partitioned by their keys."""
         return self._places.keyed
 
     def awaits(self, number: int) -> bool:
-        """Whether the answer to that message is still waited for."""
+        """Return whether the response to a message is still pending."""
         return number in self._sender.flight.flights
 
     def died(self) -> tuple[Unconfirmed, ...]:
-        """The process was killed. What its application had not been told the outcome of, in the order of sending."""
+        """Handle a kill of the process; return the records without an outcome, in the order of sending."""
         now = self._port.now
         batches = self._sender.unsettled()
         for batch in batches:
@@ -330,19 +332,19 @@ class Producer:
         return tuple([(batch.partition, batch.sequence, batch.records) for batch in batches])
 
     def succeed(self, former: "Producer") -> None:
-        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        """Continue the application of a former process: only its counters and numbering are taken over."""
         self._books.load(former._books.save())
         self._metadata.old.load(former._metadata.old.save())
         self._accumulator.number_on(former._accumulator)
         self._flushed, self._serialized = self._books.sent, former._serialized
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set: ``delivery.timeout.ms`` and timestamps go by it."""
+        """Handle a step of the machine's clock, which ``delivery.timeout.ms`` and timestamps depend on."""
         if by and runs:
             self._sender.clock_stepped(by)
 
     def send_again(self, records: tuple[Unconfirmed, ...]) -> None:
-        """``send`` what an earlier process was not told the outcome of, under the numbers that it had there."""
+        """Send records again whose outcome a former process did not receive, under their former numbers."""
         now = self._port.now
         for partition, number, count in records:
             self._accumulator.again(partition, number, count, now)
@@ -350,20 +352,20 @@ class Producer:
         self._sender.pump()
 
     def stop(self) -> None:
-        """Make no more records; what is on its way goes on, or is waited for if the producer is to be closed."""
+        """Make no more records; queued batches are still sent, and the producer is then closed if the spec says so."""
         self._running = False
         if self._spec.close_us >= 0:
             self._port.timer(0, STOP)
 
     def flush(self) -> None:
-        """Send everything at once; the application sends nothing until all of it has its outcome."""
+        """Send all batches at once; the application sends nothing until all have their outcome."""
         self._ending.flush()
         self._waits = self._sync or bool(self._held) or self._ending.waits
 
     def close(self, timeout_us: int = FOREVER_US) -> None:
-        """``close(timeout)``: send what there is, and fail what has no outcome by then; 0 waits for nothing.
+        """Close the producer: send all batches, and fail those without an outcome at the timeout (0: at once).
 
-        Nobody sends any more: whoever waits in ``send`` gets an exception. A second call changes nothing.
+        A blocked ``send`` gets an exception. A second call has no effect.
         """
         self._running = False
         if self._ending.closing:
@@ -375,7 +377,7 @@ class Producer:
         self._waits = self._ending.waits
 
     def _refuse_held(self, error: str) -> None:
-        """Whoever waits in ``send`` gets an exception, and so does what would have been sent next."""
+        """Fail the records of a blocked ``send``, and those that would have been sent next."""
         now = self._port.now
         held = list(self._held)
         self._held.clear()
@@ -385,7 +387,7 @@ class Producer:
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed, and has nothing more to do."""
+        """Whether it is closed and has nothing left to send."""
         return self._ending.closed
 
     def _make_books(self, emit: Callable[[Event], None]) -> DeliveryStats:
@@ -442,7 +444,7 @@ class Producer:
             self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
+        """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
         if self._ending.closed:
             return
         if self._io is not None and self._io.busy:
@@ -453,7 +455,7 @@ class Producer:
             self._go_on()
 
     def _make(self) -> None:
-        """It is time for the next records."""
+        """Make the next records, which are due now."""
         spec = self._spec
         now = self._port.clock.now
         if not self._running or 0 <= spec.stop_us <= now:
@@ -472,13 +474,13 @@ class Producer:
             self._pace.blocked()
 
     def _flush_now_and_then(self) -> None:
-        """Every so many records the application waits for all of them."""
+        """Flush after every ``flush_every`` records."""
         if not self._held and self._books.sent - self._flushed >= self._spec.flush_every:
             self._flushed = self._books.sent
             self.flush()
 
     def _hand_over(self, count: int, now: int) -> None:
-        """``send`` that many records."""
+        """Send ``count`` records."""
         places = self._places
         if places.as_of != self._metadata.version:
             places.look()
@@ -504,7 +506,7 @@ class Producer:
         self._sender.pump()
 
     def _put(self, partition: str, count: int, now: int) -> bool:
-        """``send`` records to a partition; False if none of them is in a batch yet, or ever will be."""
+        """Send records to a partition; return False if none of them was added to a batch."""
         if self._most > self._taken and self._too_large(partition, count):
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return False
@@ -516,7 +518,7 @@ class Producer:
         return self._append(partition, count, now)
 
     def _unserialized(self, count: int, now: int) -> int:
-        """How many of the next records the serializer refuses: they have no partition yet, and never get one."""
+        """Return how many of the next records the serializer rejects; they fail without a partition."""
         failed = every(self._spec.serializer_fails, self._serialized, count)
         self._serialized += count
         if failed:
@@ -524,7 +526,7 @@ class Producer:
         return failed
 
     def _too_large(self, partition: str, count: int) -> bool:
-        """Whether any of the next records is larger than is taken; drawn ones are passed over, for others to come."""
+        """Return whether any of the next records is too large; generated sizes skip to the next records then."""
         line = self._accumulator.line(partition)
         first = line.next_number
         if all(self._sizes.of(partition, number, 1) <= self._taken for number in range(first, first + count)):
@@ -534,7 +536,7 @@ class Producer:
         return True
 
     def _append(self, partition: str, count: int, now: int) -> bool:
-        """Put records into a batch, or have them wait for memory (``RecordAccumulator.append``)."""
+        """Append records to a batch, or block for memory (``RecordAccumulator.append``)."""
         accumulator = self._accumulator
         if self._held:
             self._held.append((partition, count))
@@ -556,7 +558,7 @@ class Producer:
             self._places.appended(partition, number, count)
 
     def _wait_for_memory(self, partition: str, count: int, now: int) -> None:
-        """The thread blocks until batches are settled, up to ``max.block.ms`` (``BufferPool.allocate``)."""
+        """Block until completed batches free memory, up to ``max.block.ms`` (``BufferPool.allocate``)."""
         self._wait((partition, count), now)
         self._sender.hurry(True)
         self._sender.pump()
@@ -569,7 +571,7 @@ class Producer:
             self._port.timer(self._config.block_us, "blocked", now)
 
     def _give_way(self) -> None:
-        """The wait for memory or metadata is over: the records fail."""
+        """Fail the records of a ``send`` that was blocked for ``max.block.ms``."""
         if self._held and self._port.now - self._blocked_at >= self._config.block_us:
             timed_out = self._held[0][0] == self._spec.topic
             self._refuse_held(KafkaError.REQUEST_TIMED_OUT.name if timed_out else EXHAUSTED)
@@ -582,7 +584,7 @@ class Producer:
         self._waits = self._sync or draining
 
     def _go_on(self) -> None:
-        """Something may have been settled: whoever waits for memory or an outcome looks again."""
+        """Continue the application after a possible outcome, if it waits for memory, metadata or an outcome."""
         now = self._port.now
         accumulator = self._accumulator
         if self._ending.waits:
@@ -617,13 +619,13 @@ class Producer:
                 self._owed = 0
 
     def _wait_for_topic(self, count: int, now: int) -> None:
-        """The thread blocks until metadata names the topic, up to ``max.block.ms`` (``waitOnMetadata``)."""
+        """Block until metadata has the topic, up to ``max.block.ms`` (``waitOnMetadata``)."""
         self._used_at = now
         self._metadata.refresh()
         self._wait((self._spec.topic, count), now)
 
     def _topic_came(self, now: int) -> bool:
-        """Whether who waits for the topic can go on; what is left of its time is for memory."""
+        """Continue a ``send`` that waits for the topic, if it is there; the rest of its time is for memory."""
         if self._places.as_of != self._metadata.version:
             self._places.look()
         if not self._places.there or self._forgotten:

@@ -1,7 +1,7 @@
-"""A producer's queued batches, one queue for each partition, and their memory (``RecordAccumulator``).
+"""A producer's queued batches, with one queue per partition, and their memory and expiry (``RecordAccumulator``).
 
-It is Kafka's ``RecordAccumulator`` with its ``BufferPool``: memory comes back when a batch is settled, not when it is
-sent.
+As Kafka's ``RecordAccumulator`` with its ``BufferPool``: the memory of a batch is freed when the batch is completed,
+not when it is sent.
 """
 
 from typing import Any, Final, NamedTuple
@@ -13,16 +13,16 @@ from cluster_model.kernel.wall_clocks import WallClock
 
 
 class SentTogether(NamedTuple):
-    """Records of a batch that were handed over at one time."""
+    """Records of a batch that were sent by the application at the same time."""
 
     start: int
-    """The first of them, counted from the batch's first record."""
+    """Index of the first of them in the batch."""
     records: int
     sent_us: int
 
 
 class Outgoing:
-    """A batch on its way. ``written`` stays True once an attempt may have reached a log."""
+    """A batch in the producer (``ProducerBatch``); ``written`` stays True once an attempt may have reached a log."""
 
     __slots__ = (
         "aged_us", "attempts", "closed", "created_us", "done", "epoch", "first", "in_flight", "leader_epoch",
@@ -32,47 +32,47 @@ class Outgoing:
     def __init__(self, partition: str, sequence: int, records: int, created_us: int) -> None:
         self.partition = partition
         self.sequence = sequence
-        """Number of the first record: the application's count in this partition."""
+        """Number of the first record, as counted by the application in this partition."""
         self.records = records
         self.created_us = created_us
         self.aged_us = 0
-        """How much older a jump of the machine's clock has made it, as the client reckons."""
+        """Additional age from steps of the machine's clock."""
         self.newest_us = created_us
-        """When the last record joined."""
+        """Time at which the last record was added."""
         self.sent_at: tuple[tuple[int, int], ...] = ((0, created_us),)
-        """(first record, counted from the batch's first one, when it and those after it were handed over)."""
+        """(index of a record in the batch, time at which it and those after it were sent by the application)."""
         self.producer_id = -1
-        """Stamped at the first attempt with epoch and sequence; retries keep them, so a broker can tell a duplicate."""
+        """Set with epoch and sequence at the first attempt; retries keep them, so a broker recognises duplicates."""
         self.epoch = -1
         self.first = 0
         """Kafka's sequence of the first record."""
         self.attempts = 0
         self.retry_at = 0
         self.leader_epoch = -1
-        """What was known of the partition at the last attempt."""
+        """Leader epoch of the partition at the last attempt."""
         self.in_flight = False
         self.done = False
-        """Settled. A request with it may still be under way."""
+        """The batch has its outcome; a request with it may still be in flight."""
         self.written = False
         self.renumbered = False
-        """Its sequence has been reset while it was under way (``ProducerBatch.sequenceHasBeenReset``)."""
+        """Its sequence was reset while it was in flight (``ProducerBatch.sequenceHasBeenReset``)."""
         self.closed = False
-        """It takes no more records: it is a piece of a batch that was too large, or one did not fit into it."""
+        """It accepts no more records: it is a part of a split batch, or a record did not fit into it."""
 
     def join(self, records: int, now: int) -> None:
-        """Take more records."""
+        """Add records."""
         if now != self.newest_us:
             self.sent_at += ((self.records, now),)
             self.newest_us = now
         self.records += records
 
     def sent_together(self) -> list[SentTogether]:
-        """Its records by the time at which they were handed over."""
+        """Return its records grouped by the time at which the application sent them."""
         ends = [*[start for start, _at in self.sent_at[1:]], self.records]
         return [SentTogether(start, end - start, at) for (start, at), end in zip(self.sent_at, ends, strict=True)]
 
     def pieces(self, room: int) -> list["Outgoing"]:
-        """Batches of at most ``room`` records each in its stead (``ProducerBatch.split``)."""
+        """Split it into batches of at most ``room`` records each (``ProducerBatch.split``)."""
         pieces: list[Outgoing] = []
         for start in range(0, self.records, room):
             piece = Outgoing(
@@ -112,7 +112,7 @@ class Outgoing:
 
 
 class PartitionBatches:
-    """One partition's batches, and its numbering."""
+    """Queue of one partition's batches, with its record numbers and idempotent sequence."""
 
     __slots__ = (
         "drained", "epoch", "last_acked", "last_offset", "muted", "name", "next_number", "next_sequence",
@@ -122,25 +122,25 @@ class PartitionBatches:
     def __init__(self, name: str) -> None:
         self.name = name
         self.waiting: list[Outgoing] = []
-        """Not under way, oldest first."""
+        """Queued batches, not in flight, oldest first."""
         self.drained: list[Outgoing] = []
-        """Idempotence: those with a sequence that are not settled, in its order, whether under way or not."""
+        """With idempotence: batches with a sequence and no outcome, in its order, in flight or not."""
         self.muted = False
-        """With one request in flight: nothing is sent while an answer is due."""
+        """With at most one request in flight: nothing is sent while a response is pending."""
         self.next_number = 0
-        """Of the next record."""
+        """Number of the next record."""
         self.producer_id = -1
         self.epoch = -1
         self.next_sequence = 0
         self.last_acked = -1
-        """Sequence of the last record that was acknowledged in this epoch, -1 for none."""
+        """Sequence of the last record acknowledged in this epoch, -1 for none."""
         self.last_offset = -1
         self.unresolved = -1
-        """Sequence behind a batch that was given up after it had been sent, -1 for none: nobody knows if it is in the
-        log, and nothing new is sent until the others under way tell."""
+        """Sequence after a batch that expired after it was sent, -1 for none: it may or may not be in the log, and no
+        new batch is sent until the others in flight have their outcome."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the batches."""
+        """All state except the batches."""
         return (
             self.name, self.muted, self.next_number, self.producer_id, self.epoch, self.next_sequence,
             self.last_acked, self.last_offset, self.unresolved,
@@ -158,29 +158,29 @@ class PartitionBatches:
 
 
 class Accumulator:
-    """All lines of a producer.
+    """The batch queues of all partitions of a producer.
 
-    ``busy`` has the partitions with something waiting only, so that the work goes with the traffic and not with the
-    number of partitions.
+    ``busy`` has only partitions with queued batches, so that the work grows with the traffic and not with the number
+    of partitions.
     """
 
     __slots__ = ("_batch_bytes", "_sizes", "busy", "lines", "unsettled", "used", "waiting")
 
     def __init__(self, batch_bytes: int = 16_384, sizes: RecordSizes | None = None) -> None:
-        """``sizes`` are those of the records, 200 bytes unless given."""
+        """Make it empty; ``sizes`` are the record sizes, 200 bytes by default."""
         self.lines: dict[str, PartitionBatches] = {}
         self.busy: dict[str, PartitionBatches] = {}
         self.waiting = 0
-        """Batches that are not under way."""
+        """Number of batches not in flight."""
         self.unsettled = 0
-        """Batches without an outcome."""
+        """Number of batches without an outcome."""
         self.used = 0
-        """Bytes of memory that they take."""
+        """Memory in use by them, in bytes."""
         self._batch_bytes = batch_bytes
         self._sizes = OneSize(200) if sizes is None else sizes
 
     def line(self, partition: str) -> PartitionBatches:
-        """The line of a partition."""
+        """Return the queue of a partition."""
         line = self.lines.get(partition)
         if line is None:
             line = self.lines[partition] = PartitionBatches(partition)
@@ -191,19 +191,19 @@ class Accumulator:
         return size if size > self._batch_bytes else self._batch_bytes
 
     def _takes(self, batch: Outgoing, records: int) -> bool:
-        """Whether a batch that waits has room for more."""
+        """Return whether a queued batch has room for more records."""
         if batch.attempts or batch.closed:
             return False
         return self._sizes.of(batch.partition, batch.sequence, batch.records + records) <= self._batch_bytes
 
     def needs(self, partition: str, records: int) -> int:
-        """Bytes that :meth:`add` would take from the pool."""
+        """Return the bytes that :meth:`add` would take from the pool."""
         line = self.line(partition)
         joins = bool(line.waiting) and self._takes(line.waiting[-1], records)
         return 0 if joins else self._memory(partition, line.next_number, records)
 
     def fits(self, partition: str, records: int) -> bool:
-        """Whether records have room in the batch that waits last; a batch without room is closed by the try."""
+        """Return whether records fit into the last queued batch; if not, the batch is closed."""
         line = self.lines.get(partition)
         if line is None or not line.waiting:
             return False
@@ -214,7 +214,7 @@ class Accumulator:
         return False
 
     def full(self, partition: str) -> bool:
-        """Whether no waiting batch takes another record, there being none, too (``allBatchesFull``)."""
+        """Return whether no queued batch accepts another record, also if there is none (``allBatchesFull``)."""
         line = self.lines.get(partition)
         if line is None or not line.waiting:
             return True
@@ -224,7 +224,7 @@ class Accumulator:
         return self._sizes.of(partition, last.sequence, last.records) >= self._batch_bytes
 
     def add(self, partition: str, records: int, now: int) -> int:
-        """Put records into the last batch if it still has room, else into a new one; returns their first number."""
+        """Add records to the last batch if it has room, else to a new one; return their first number."""
         line = self.lines.get(partition)
         if line is None:
             line = self.lines[partition] = PartitionBatches(partition)
@@ -245,7 +245,7 @@ class Accumulator:
         return number
 
     def again(self, partition: str, number: int, records: int, now: int) -> None:
-        """Put records in a batch of their own under the numbers that they had in an earlier process."""
+        """Add records in their own batch, under the numbers that they had in a former process."""
         line = self.line(partition)
         batch = Outgoing(partition, number, records, now)
         batch.closed = True
@@ -256,12 +256,12 @@ class Accumulator:
         self.used += self._memory(partition, number, records)
 
     def number_on(self, former: "Accumulator") -> None:
-        """Number records on where an earlier process of the application stopped."""
+        """Continue the record numbers of a former process of the application."""
         for line in former.lines.values():
             self.line(line.name).next_number = line.next_number
 
     def back(self, batch: Outgoing) -> None:
-        """It is to be sent again: at the front, with idempotence in the order of the sequences."""
+        """Put a batch back for a retry: at the front, or with idempotence in the order of sequences."""
         line = self.lines[batch.partition]
         batch.in_flight = False
         self._insert(line, batch)
@@ -277,7 +277,7 @@ class Accumulator:
         self.waiting += 1
 
     def replace(self, batch: Outgoing, pieces: list[Outgoing]) -> None:
-        """A batch that came back is split."""
+        """Replace a batch by the parts that it was split into."""
         line = self.lines[batch.partition]
         if batch in line.drained:
             place = line.drained.index(batch)
@@ -289,7 +289,7 @@ class Accumulator:
             self.used += self._memory(piece.partition, piece.sequence, piece.records)
 
     def drop(self, batch: Outgoing) -> None:
-        """Take a batch out of its queue, if it waits there."""
+        """Remove a batch from its queue, if it is queued."""
         line = self.lines[batch.partition]
         if batch in line.waiting:
             line.waiting.remove(batch)
@@ -298,18 +298,18 @@ class Accumulator:
                 del self.busy[line.name]
 
     def settle(self, batch: Outgoing) -> None:
-        """A batch has its outcome, and its memory is free."""
+        """Complete a batch and free its memory."""
         batch.done = True
         self.unsettled -= 1
         self.used -= self._memory(batch.partition, batch.sequence, batch.records)
 
     @property
     def queued(self) -> int:
-        """Records that are not under way."""
+        """Number of queued records, not in flight."""
         return sum(batch.records for line in self.busy.values() for batch in line.waiting)
 
     def save(self) -> tuple[Any, ...]:
-        """All state but what is under way."""
+        """All state except the batches in flight."""
         lines = tuple(
             (
                 line.save(),
@@ -321,7 +321,7 @@ class Accumulator:
         return lines, tuple(self.busy), self.unsettled, self.used
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; :meth:`loaded_flights` is to follow."""
+        """Undo of :meth:`save`; call :meth:`loaded_flights` afterwards."""
         lines, busy, self.unsettled, self.used = saved
         self.lines = {}
         for state, waiting, _drained in lines:
@@ -332,7 +332,7 @@ class Accumulator:
         self.waiting = sum(len(line.waiting) for line in self.busy.values())
 
     def loaded_flights(self, saved: tuple[Any, ...], flights: list[Outgoing]) -> None:
-        """What is under way is loaded, too: each line knows again which of its batches have a sequence."""
+        """Restore the batches with a sequence of each queue, after the batches in flight were loaded."""
         under_way = {(batch.partition, batch.sequence): batch for batch in flights if not batch.done}
         for state, _waiting, drained in saved[0]:
             line = self.lines[state[0]]
@@ -342,9 +342,9 @@ class Accumulator:
 
 # Expiry of batches.
 #
-# Since 2.1 (KIP-91) a batch has ``delivery.timeout.ms`` from its creation, wherever it is. Before, from 0.9 on
-# (KIP-19), ``request.timeout.ms`` bounded the wait in the queue alone, each time anew, and ``retries`` bounded the
-# rest; 0.8.2 kept what it could not send for ever.
+# Since 2.1 (KIP-91) a batch expires ``delivery.timeout.ms`` after its creation, queued or in flight. From 0.9 on
+# (KIP-19), ``request.timeout.ms`` limited only each wait in the queue, and ``retries`` limited the attempts. 0.8.2
+# kept batches that it could not send without limit.
 
 
 NEVER: Final = 1 << 62
@@ -357,14 +357,14 @@ class Expiry:
 
     def __init__(self, config: ProducerConfig, sizes: RecordSizes, wall: WallClock | None = None) -> None:
         self.wall = WallClock() if wall is None else wall
-        """The machine's clock: what it shows stamps records."""
+        """The machine's clock, used for record timestamps."""
         self._config = config
         self._sizes = sizes
         self.bounds_flights = config.client.delivery_timeout
-        """Whether a batch under way can expire, too."""
+        """Whether a batch in flight can expire too."""
 
     def waiting(self, line: PartitionBatches) -> int:
-        """When the head of a line is given up; those behind it never go before it."""
+        """Return when the first batch of a queue expires; those after it never expire before it."""
         config = self._config
         head = line.waiting[0]
         if self.bounds_flights:
@@ -381,18 +381,18 @@ class Expiry:
         return at + patience
 
     def under_way(self, batch: Outgoing) -> int:
-        """The same of a batch whose answer is due."""
+        """Return when a batch in flight expires."""
         if not self.bounds_flights:
             return NEVER
         return batch.created_us - batch.aged_us + self._config.delivery_timeout_us
 
     def clock_stepped(self, by: int, batches: list[Outgoing]) -> None:
-        """The machine's clock was set: a batch's age goes by it, but what was made before keeps its timestamps."""
+        """Adjust the age of batches to a step of the machine's clock; existing timestamps are kept."""
         for batch in batches:
             batch.aged_us += by
 
     def first(self, accumulator: Accumulator, flights: list[Outgoing]) -> int:
-        """The earliest deadline, :data:`NEVER` for none."""
+        """Return the earliest deadline, :data:`NEVER` for none."""
         at = min(map(self.waiting, accumulator.busy.values()), default=NEVER)
         if self.bounds_flights:
             for batch in flights:
@@ -401,11 +401,11 @@ class Expiry:
         return at
 
 
-# When the head of a partition's queue may be sent (``RecordAccumulator.batchReady``, ``shouldBackoff``).
+# Readiness of the first batch of a queue to be sent (``RecordAccumulator.batchReady``, ``shouldBackoff``).
 
 
 class Readiness:
-    """Looks at lines that have something waiting."""
+    """Readiness check of queues with batches."""
 
     __slots__ = ("_config", "_metadata", "_sizes", "hurry")
 
@@ -414,35 +414,35 @@ class Readiness:
         self._metadata = metadata
         self._sizes = sizes
         self.hurry = False
-        """Somebody waits for memory, for a flush, or for the end: nothing lingers."""
+        """Do not linger: something waits for memory, a flush or a close."""
 
     def size(self, batch: Outgoing) -> int:
-        """Bytes of its records, not compressed."""
+        """Return the uncompressed size of its records."""
         return self._sizes.of(batch.partition, batch.sequence, batch.records)
 
     def any_of(self, lines: list[PartitionBatches], now: int) -> bool:
-        """Whether the head of any line is ready."""
+        """Return whether the first batch of any queue is ready."""
         return any(line.waiting and not line.muted and self.at(line) <= now for line in lines)
 
     def at(self, line: PartitionBatches) -> int:
-        """When the head of a line is ready to be sent."""
+        """Return when the first batch of a queue is ready to be sent."""
         batch = line.waiting[0]
         config = self._config
         if batch.attempts:
             return self._backs_off_until(line, batch)
         full = len(line.waiting) > 1 or batch.closed or self.size(batch) >= config.batch_bytes
         linger = 0 if full or self.hurry else config.linger_us
-        # Who lingers waits the longer for a clock that was set back, others do not (``ProducerBatch.waitedTimeMs``).
+        # A clock that was set back prolongs linger, but nothing else (``ProducerBatch.waitedTimeMs``).
         at = batch.created_us - batch.aged_us + linger if linger else batch.created_us
         return max(at, self._packed_at(batch))
 
     def along_at(self, line: PartitionBatches) -> int:
-        """When it may go along with another that is ready: that it lingers does not matter then."""
+        """Return when the first batch may go along in the request of another one; linger does not apply then."""
         head = line.waiting[0]
         return self._backs_off_until(line, head) if head.attempts else self._packed_at(head)
 
     def _backs_off_until(self, line: PartitionBatches, batch: Outgoing) -> int:
-        """A new leader epoch ends the pause."""
+        """Return the end of a batch's retry backoff, which a new leader epoch ends at once."""
         if self._config.client.skips_backoff and self._metadata.epoch(line.name) > batch.leader_epoch:
             return 0
         return batch.retry_at
@@ -451,7 +451,7 @@ class Readiness:
         return batch.newest_us + self._config.codec.cost_us(self.size(batch))
 
     def next(self, nodes: dict[int, list[PartitionBatches]], now: int) -> int:
-        """When the next batch that now waits for nothing but time becomes ready, -1 for none."""
+        """Return when the next batch that waits only for time becomes ready, -1 for none."""
         wake = -1
         for lines in nodes.values():
             for line in lines:

@@ -1,4 +1,4 @@
-"""A producer's I/O thread: requests in flight, responses, callbacks, statistics (``Sender``, ``NetworkClient``)."""
+"""A producer's I/O thread: in-flight requests, responses, callbacks, statistics (``Sender``, ``NetworkClient``)."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -35,21 +35,21 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.messages import ALL, NOBODY, InitProducerIdResponse, ProduceRequest, ProduceResponse
 from cluster_model.spec.cluster_spec import ProducerSpec
 
-# What became of a producer's records, as its application was told: counted, and told to the trace.
+# Outcomes of a producer's records as reported to its application: counted, and emitted as events.
 
 
 DIED: Final = "process died"
-"""Why a record has no outcome whose application was killed; no error of Kafka's."""
+"""Error of records whose process was killed before their outcome; not a Kafka error."""
 
 
 class DeliveryStats:
-    """Records *acked*, *failed* (proven not to be written) and *unknown* (may be written) are never mixed."""
+    """Counters of a producer's records by outcome: *acked*, *failed* (not written), *unknown* (may be written)."""
 
     __slots__ = ("_acks", "_emit", "_name", "_pace", "aborted", "acked", "failed", "last_error", "refused", "sent",
                  "unknown")  # fmt: skip
 
     def __init__(self, name: str, acks: int, emit: Callable[[Event], None], pace: Pacing) -> None:
-        """``pace`` receives outcomes: in a closed loop the next records follow them."""
+        """Make empty counters; ``pace`` receives outcomes, which trigger the next records in a closed loop."""
         self._pace = pace
         self._name = name
         self._acks = acks
@@ -58,12 +58,12 @@ class DeliveryStats:
         self.last_error = ""
 
     def made(self, now: int, partition: str, sequence: int, count: int) -> None:
-        """Records were handed to the producer."""
+        """Count records passed to ``send``."""
         self.sent += count
         self._emit(RecordsSent(now, self._name, partition, sequence, count, self._acks))
 
     def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
-        """``send`` failed before the records were in any batch; they have no number."""
+        """Count records for which ``send`` failed before they were in a batch; they have no sequence number."""
         self.made(now, where, -1, count)
         self.failed += count
         self.last_error = error
@@ -71,7 +71,7 @@ class DeliveryStats:
         self._emit(RecordsFailed(now, self._name, where, -1, count, self._acks, error, waited))
 
     def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
-        """The success callback, of each record: those that were handed over at one time share an event."""
+        """Count the success callbacks of a batch; records sent at the same time share an event."""
         self.acked += batch.records
         self._pace.settled(batch.records, now - batch.created_us)
         for start, records, sent_us in batch.sent_together():
@@ -83,7 +83,7 @@ class DeliveryStats:
             )  # fmt: skip
 
     def attempt_failed(self, now: int, batch: Outgoing, broker: int, error: KafkaError) -> None:
-        """One attempt ended in an error."""
+        """Count an attempt that ended in an error."""
         self.refused += 1
         self.last_error = error.name
         self._emit(
@@ -93,11 +93,11 @@ class DeliveryStats:
         )
 
     def tried_again(self, now: int, batch: Outgoing, broker: int) -> None:
-        """An attempt beyond the first."""
+        """Report a retry."""
         self._emit(ProduceRetried(now, self._name, batch.partition, broker, batch.sequence, batch.records))
 
     def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
-        """The error callback: failed only if nothing can have been written."""
+        """Count the error callbacks of a batch: failed if it was certainly not written, else unknown."""
         self._pace.settled(batch.records, now - batch.created_us)
         if batch.written:
             self.unknown += batch.records
@@ -113,7 +113,7 @@ class DeliveryStats:
         )  # fmt: skip
 
     def died(self, now: int, batch: Outgoing) -> None:
-        """The process is gone, without an answer to its application. Records that never left it are in no log."""
+        """Count a batch of a killed process: unknown if it was ever sent, else failed."""
         sent = batch.written or batch.in_flight
         if sent:
             self.unknown += batch.records
@@ -137,48 +137,49 @@ class DeliveryStats:
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved
 
 
-# A producer's requests under way, broker by broker (``InFlightRequests``).
+# A producer's in-flight requests by broker (``InFlightRequests``).
 #
-# A request for several partitions crosses the network as one message each. It counts once against the limit, and its
-# answer is there when the last partition's is: no answer is looked at before.
+# A request for several partitions is one message per partition on the network. It counts once against the limit, and
+# is complete with the response for its last partition: no response is handled before.
 
 
 Flight = tuple[int, int, Outgoing, int]
-"""(broker, sent at, batch, the request: number of its first message)."""
+"""(broker, sent at, batch, request: number of its first message)."""
 Answer = tuple[int, Outgoing, ProduceResponse]
+"""(broker, batch, response)."""
 
 
 class InFlightRequests:
-    """Message number → flight, oldest first."""
+    """The in-flight messages of a producer by their number, oldest first."""
 
     __slots__ = ("_held", "counts", "flights", "left")
 
     def __init__(self) -> None:
         self.flights: dict[int, Flight] = {}
         self.counts: dict[int, int] = {}
-        """Broker → requests under way."""
+        """Broker → number of requests in flight."""
         self.left: dict[int, int] = {}
-        """Of the requests for several partitions: how many answers are due."""
+        """Request for several partitions → number of pending responses."""
         self._held: dict[int, tuple[ProduceResponse, ...]] = {}
-        """... and those that are there."""
+        """Request for several partitions → responses received so far."""
 
     def count(self, broker: int) -> int:
-        """Requests under way to a broker."""
+        """Return the number of requests in flight to a broker."""
         return self.counts.get(broker, 0)
 
     def batches(self) -> list[Outgoing]:
-        """Whatever is under way, settled or not."""
+        """Return all batches in flight, completed or not."""
         return [flight[2] for flight in self.flights.values()]
 
     @property
     def oldest(self) -> int:
-        """When the oldest request was sent, -1 for none."""
+        """Send time of the oldest request, -1 for none."""
         for flight in self.flights.values():
             return flight[1]
         return -1
 
     def sent(self, broker: int, now: int, first: int, batches: list[Outgoing]) -> None:
-        """A request, its messages numbered from ``first``."""
+        """Add a request whose messages are numbered from ``first``."""
         self.counts[broker] = self.counts.get(broker, 0) + 1
         for index, batch in enumerate(batches):
             self.flights[first + index] = (broker, now, batch, first)
@@ -187,7 +188,7 @@ class InFlightRequests:
             self._held[first] = ()
 
     def answered(self, response: ProduceResponse) -> list[Answer]:
-        """What has its answer now; nothing for a request that was given up, or that waits for more."""
+        """Return the batches completed by a response; none if the request is no longer in flight, or incomplete."""
         flight = self.flights.get(response.correlation)
         if flight is None:
             return []
@@ -201,7 +202,7 @@ class InFlightRequests:
         return [(broker, self.flights.pop(each.correlation)[2], each) for each in held]
 
     def lost(self, broker: int) -> list[tuple[int, Outgoing]]:
-        """The connection is gone: (request, batch) of all that was under way on it."""
+        """Remove the requests of a lost connection; return their (request, batch)."""
         gone = [(number, flight) for number, flight in self.flights.items() if flight[0] == broker]
         for number, flight in gone:
             del self.flights[number]
@@ -211,7 +212,7 @@ class InFlightRequests:
         return [(flight[3], flight[2]) for _number, flight in gone]
 
     def overdue(self, before: int) -> dict[int, int]:
-        """Broker → its oldest request, where that was sent at ``before`` or earlier."""
+        """Return broker → its oldest request, where that was sent at ``before`` or earlier."""
         late: dict[int, int] = {}
         for broker, sent_at, _batch, request in self.flights.values():
             if sent_at > before:
@@ -239,7 +240,7 @@ class InFlightRequests:
 
 
 class Sender:
-    """Sends what the accumulator has, and tells the books how it ended."""
+    """Sends the batches of the accumulator and reports their outcomes to the statistics."""
 
     __slots__ = (
         "_accumulator", "_alarm", "_books", "_config", "_correlation", "_expiry", "_flight", "_id_request", "_jitter",
@@ -282,7 +283,7 @@ class Sender:
             port, self.metadata, backoff_us=config.backoff_us, timeout_us=config.request_timeout_us
         )
         self._manner: tuple[int, int, str, int] | tuple[()] = ()
-        """What sets its requests apart from others, in the fields' order (``TransactionalSender``)."""
+        """Further fields of its requests, in their order (``TransactionalSender``)."""
         self._correlation = port.first_number
         self._alarm = Alarm(port, "sender")
         self.acks = config.acks
@@ -290,29 +291,29 @@ class Sender:
         self._stalled = False
         self._muting = config.max_in_flight == 1 and config.acks != 0
         self.at_once = config.linger_us == 0 and config.codec.nanos_per_byte == 0
-        """A batch that has a free connection is sent without waiting for anything."""
+        """Whether a batch with a free connection is sent at once, without linger or compression time."""
         self._patience_us = min(config.request_timeout_us, config.delivery_timeout_us)
         self._pumped_as_of = -1
-        """Version of the metadata by which every batch's partition had a leader, -1 if one had none."""
+        """Metadata version at which the partitions of all batches had leaders, -1 if one had none."""
         self._next_line: dict[int, str] = {}
-        """Broker → the partition for which its last request had no room: the next one begins there."""
+        """Broker → partition that did not fit into its last request: the next request begins with it."""
 
     def stall(self, *, on: bool) -> None:
-        """Whether callbacks keep this thread from sending."""
+        """Stop sending while callbacks block this thread, or resume."""
         self._stalled = on
         self._pumped_as_of = -1
 
     def hurry(self, on: bool) -> None:
-        """Whether somebody waits for memory, for a flush or for the end: then nothing lingers."""
+        """Turn lingering off while something waits for memory, a flush or a close, or on again."""
         self._ready.hurry = on
 
     @property
     def flight(self) -> InFlightRequests:
-        """What is under way."""
+        """The requests in flight."""
         return self._flight
 
     def unsettled(self) -> list[Outgoing]:
-        """Batches whose outcome is open, under way or not: partition by partition, in the order of their records."""
+        """Return the batches without an outcome, in flight or not, by partition and order of their records."""
         accumulator = self._accumulator
         found = [batch for batch in self._flight.batches() if not batch.done]
         found += [batch for line in accumulator.busy.values() for batch in line.waiting]
@@ -320,12 +321,12 @@ class Sender:
         return sorted(found, key=lambda batch: (place[batch.partition], batch.sequence))
 
     def begin(self) -> None:
-        """The client is there: an idempotent one asks for its id at once."""
+        """Start: an idempotent client requests its producer id at once."""
         if not self._sequences.ready:
             self._id_request.want()
 
     def pump_one(self, partition: str, now: int) -> None:
-        """What :meth:`pump` does when this partition's newest batch is all there is to send."""
+        """Do the same as :meth:`pump`, faster, where this partition's newest batch is the only one to send."""
         leader = self.metadata.leader(partition)
         line = self._accumulator.lines[partition]
         if (
@@ -345,7 +346,7 @@ class Sender:
             self._rearm(-1)
 
     def pump(self) -> None:
-        """Send what may be sent, and see to the next deadline."""
+        """Send all batches that may be sent, and set the timer of the next deadline."""
         if self._stalled:
             return
         now = self._port.clock.now
@@ -384,7 +385,7 @@ class Sender:
         return self._flight.count(leader) < self._config.max_in_flight
 
     def _request(self, leader: int, lines: list[PartitionBatches], now: int) -> bool:
-        """One request to a broker for whom anything is ready, with the heads of all its lines that may go along."""
+        """Send a request with the first batches of all partitions that may go along; return False if none is ready."""
         if not self._ready.any_of(lines, now):
             return False
         begin = self._next_line.pop(leader, "")
@@ -410,7 +411,7 @@ class Sender:
         return bool(chosen)
 
     def _send_one(self, leader: int, line: PartitionBatches, now: int) -> None:
-        """A request with the head of one line."""
+        """Send a request with the first batch of one partition."""
         batch = self._depart(leader, line)
         if self.acks:
             flight, number = self._flight, self._correlation
@@ -449,7 +450,7 @@ class Sender:
         return batch
 
     def _send(self, leader: int, lines: list[PartitionBatches], now: int) -> None:
-        """A request with the heads of several."""
+        """Send a request with the first batches of several partitions."""
         first = self._correlation + 1
         batches = [self._depart(leader, line) for line in lines]
         if self.acks:
@@ -460,10 +461,10 @@ class Sender:
             self._books.acknowledged(now, batch, leader, -1, -1, -1)
 
     def _rearm(self, wake: int) -> None:
-        """See to it that the alarm rings at the next deadline.
+        """Set the timer to the next deadline.
 
-        While it is armed, it is for no later than the deadline of any batch that was there when it was: those only
-        need to be searched when it is not. Before KIP-91 a batch's deadline comes nearer when it becomes full.
+        A set timer is never later than the deadline of any batch that existed when it was set, so batches are searched
+        only when it is not set. Before KIP-91 the deadline of a batch moves earlier when the batch becomes full.
         """
         config = self._config
         at = wake
@@ -478,12 +479,12 @@ class Sender:
             self._alarm.want(at)
 
     def clock_stepped(self, by: int) -> None:
-        """Batches are so much older; some may have waited for too long."""
+        """Make batches older by a step of the machine's clock; some may expire."""
         self._expiry.clock_stepped(by, self.unsettled())
         self._alarm.want(self._port.now)
 
     def rang(self, name: str) -> None:
-        """A timer of this thread."""
+        """Handle a timer of this thread by its name."""
         if name in ("metadata", "producer id"):
             silent = self.metadata.rang() if name == "metadata" else self._id_request.rang()
             if silent != NOBODY:
@@ -498,14 +499,14 @@ class Sender:
             self.pump()
 
     def _expire(self) -> None:
-        """Requests without an answer, then batches whose time is over, wherever they are."""
+        """Fail requests that timed out, then batches that expired, queued or in flight."""
         now = self._port.clock.now
         for broker, request in self._flight.overdue(now - self._config.request_timeout_us).items():
             self._close(broker, request)
         self.expire_batches(now)
 
     def expire_batches(self, now: int) -> None:
-        """Batches whose time is over fail (``sendProducerData``)."""
+        """Fail expired batches (``sendProducerData``)."""
         expiry = self._expiry
         for line in tuple(self._accumulator.busy.values()):
             while line.waiting and expiry.waiting(line) <= now:
@@ -516,36 +517,36 @@ class Sender:
                     self._give_up(batch, KafkaError.REQUEST_TIMED_OUT, for_good=False)
 
     def identified(self, response: InitProducerIdResponse) -> None:
-        """A broker answered with an id, or why not."""
+        """Handle the response to a request for a producer id."""
         if self._id_request.answered(response):
             self._sequences.given(response.producer_id, response.producer_epoch)
             self.pump()
 
     def disconnected(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
+        """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
         if self._port.broke(peer):
             self.connection_lost(peer)
 
     def connection_lost(self, peer: int) -> None:
-        """A connection is gone, or there will be none: all requests on it, or for it, fail."""
+        """Fail all requests on a connection that was lost or could not be made."""
         self._connection_lost(peer, -1)
         self.pump()
 
     def _close(self, broker: int, timed_out: int = -1) -> None:
-        """Close a connection on which an answer was not there in time (``NetworkClient.handleTimedOutRequests``)."""
+        """Close a connection whose request timed out (``NetworkClient.handleTimedOutRequests``)."""
         self._port.abandon(broker)
         self._connection_lost(broker, timed_out)
 
     def closed_by(self, broker: int) -> None:
-        """A broker closed the connection on an error of a request with acks=0, and does not send which."""
+        """Handle a connection closed by a broker after an error of a request with acks=0; the error is not sent."""
         self._port.lost(broker)
         self.metadata.disconnected(broker)
 
     def _connection_lost(self, broker: int, timed_out: int) -> None:
-        """All requests on a connection fail with it (``NetworkClient.processDisconnection``).
+        """Fail all requests on a connection (``NetworkClient.processDisconnection``).
 
-        Before 2.0 the newest failed first (``InFlightRequests.clearAll``): without idempotence the batches, each put at
-        the front, waited in order again.
+        Before 2.0 the newest fails first (``InFlightRequests.clearAll``): without idempotence the batches, each put
+        back at the front of the queue, are in their original order again.
         """
         self.metadata.disconnected(broker)
         self._id_request.disconnected(broker)
@@ -555,37 +556,37 @@ class Sender:
             self._ended(batch, broker, error, -1)
 
     def answered(self, response: ProduceResponse) -> None:
-        """A broker's word on a batch."""
+        """Handle a broker's response for a batch."""
         flight = self._flight
         alone = flight.flights.get(response.correlation)
         if alone is None or alone[3] in flight.left:
-            for broker, batch, word in self._flight.answered(response):
-                self._take_word(broker, batch, word)
+            for broker, batch, completed in self._flight.answered(response):
+                self._complete_batch(broker, batch, completed)
         else:
             del flight.flights[response.correlation]
             flight.counts[alone[0]] -= 1
-            self._take_word(alone[0], alone[2], response)
+            self._complete_batch(alone[0], alone[2], response)
         if self._accumulator.waiting or self._pumped_as_of != self.metadata.version or self._sequences.unsettled:
             self.pump()
 
-    def _take_word(self, broker: int, batch: Outgoing, word: ProduceResponse) -> None:
-        if word.error and word.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
-            self._ended(batch, broker, KafkaError(word.error), word.log_start)
-            if word.current is not None and self._config.client.learns_leaders:
-                self.metadata.learn(batch.partition, word.current)
+    def _complete_batch(self, broker: int, batch: Outgoing, response: ProduceResponse) -> None:
+        if response.error and response.error != KafkaError.DUPLICATE_SEQUENCE_NUMBER:
+            self._ended(batch, broker, KafkaError(response.error), response.log_start)
+            if response.current is not None and self._config.client.learns_leaders:
+                self.metadata.learn(batch.partition, response.current)
             return
         accumulator = self._accumulator
         line = accumulator.lines[batch.partition]
         line.muted = False
         if batch.producer_id >= 0:
-            self._sequences.acked(line, batch, word.log_offset)
+            self._sequences.acked(line, batch, response.log_offset)
         if not batch.done:
             accumulator.settle(batch)
             now = self._port.clock.now
-            self._books.acknowledged(now, batch, broker, word.leader_epoch, word.log_offset, word.lineage)
+            self._books.acknowledged(now, batch, broker, response.leader_epoch, response.log_offset, response.lineage)
 
     def _ended(self, batch: Outgoing, broker: int, error: KafkaError, log_start: int) -> None:
-        """An attempt ended in an error (``Sender.completeBatch``)."""
+        """Handle an attempt that ended in an error: retry, split or fail the batch (``Sender.completeBatch``)."""
         config = self._config
         line = self._accumulator.lines[batch.partition]
         line.muted = False
@@ -614,7 +615,7 @@ class Sender:
         return self._flight.count(broker) > 0
 
     def abort(self, error: str) -> None:
-        """Every batch without an outcome fails, and no answer is waited for (``abortIncompleteBatches``)."""
+        """Fail every batch without an outcome, without waiting for responses (``abortIncompleteBatches``)."""
         now = self._port.clock.now
         for batch in self.unsettled():
             self._accumulator.drop(batch)
@@ -658,28 +659,28 @@ class Sender:
         self._pumped_as_of = -1
 
 
-# Callbacks that take time: they run on the thread that sends, takes answers and looks at the clock.
+# Slow callbacks: they run on the I/O thread, which also sends, handles responses and checks timeouts.
 #
-# Until a callback returns none of that happens, for any partition: answers wait in the sockets, records in the
-# accumulator, and a batch whose time runs out meanwhile fails although its answer may be there (``Sender.runOnce``
-# expires batches before it polls).
+# Until a callback returns, none of that happens for any partition: responses wait in the sockets and records in the
+# accumulator. A batch that expires meanwhile fails even if its response has arrived (``Sender.runOnce`` expires
+# batches before it polls).
 
 
 CALLBACKS: Final = "callbacks"
-"""The timer at which the callbacks that have been begun are through."""
+"""Timer of the end of the running callbacks."""
 Waiting = tuple[int, Any]
-"""(who sent it, the message; None for a broken connection)."""
+"""(source node, message; None for a broken connection)."""
 
 
 class IoThread:
-    """Of a producer whose callbacks take time."""
+    """The I/O thread of a producer whose callbacks take time: it queues everything that arrives while they run."""
 
     __slots__ = ("_callback_us", "_messages", "_port", "_timers", "_until", "busy", "sender")
 
     sender: Sender
 
     def __init__(self, port: NodeContext, callback_us: int) -> None:
-        """``callback_us`` is what one record's takes."""
+        """Make the thread; ``callback_us`` is the duration of the callback of one record."""
         self._port = port
         self._callback_us = callback_us
         self._until = 0
@@ -688,13 +689,13 @@ class IoThread:
         self._timers: list[Payload] = []
 
     def join(self, sender: Sender, books: DeliveryStats) -> None:
-        """What it stalls, and whom it hears of outcomes from."""
+        """Connect it to the sender that it stalls, and to the statistics that report outcomes to it."""
         self.sender = sender
         if isinstance(books, BooksWithCallbacks):
             books.io = self
 
     def ran(self, records: int) -> None:
-        """A batch has its outcome: the callbacks of its records run one after the other, behind those before."""
+        """Run the callbacks of a completed batch's records one after the other, after those already running."""
         now = self._port.now
         self._until = max(self._until, now) + records * self._callback_us
         if not self.busy:
@@ -703,13 +704,13 @@ class IoThread:
             self._port.timer(self._until - now, CALLBACKS)
 
     def keep(self, source: int, message: Any) -> None:
-        """Something came meanwhile; None for a broken connection."""
+        """Queue a message that arrived while callbacks run; None for a broken connection."""
         self._messages.append((source, message))
 
     def rang(self, timer: Payload, node: Node) -> None:
-        """A timer of this thread while callbacks run; or they are through, and ``node`` hears what came meanwhile.
+        """Queue a timer while callbacks run; after the last callback deliver the queued messages to ``node``.
 
-        The first thing then is to see whose time is over; messages come before timers, as in ``NetworkClient.poll``.
+        Batches are expired first; messages come before timers, as in ``NetworkClient.poll``.
         """
         now = self._port.now
         if timer[0] != CALLBACKS:
@@ -742,18 +743,18 @@ class IoThread:
 
 
 class BooksWithCallbacks(DeliveryStats):
-    """Every outcome is followed by the callbacks of the records."""
+    """Statistics of a producer whose callbacks take time: each outcome starts the callbacks of its records."""
 
     __slots__ = ("io",)
 
     io: IoThread
 
     def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
-        """The success callback."""
+        """Count the success callbacks, and run them."""
         super().acknowledged(now, batch, broker, epoch, offset, lineage)
         self.io.ran(batch.records)
 
     def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
-        """The error callback."""
+        """Count the error callbacks, and run them."""
         super().gave_up(now, batch, error)
         self.io.ran(batch.records)

@@ -1,8 +1,8 @@
 """A producer's ids, sequences and transactions (``TransactionManager``, KIP-98).
 
-Sans-IO: it is told what the application wants, what was answered and what became of batches, and it says what is to be
-asked next. One such request is under way at a time, and nothing else is sent meanwhile. What went wrong is either
-*abortable*, and then the application may only abort, or *fatal*, and then the producer is of no more use.
+Sans-IO: it receives the application's calls, the coordinator's responses and the outcomes of batches, and returns the
+next request to send. One such request is in flight at a time, and no batch is sent meanwhile. An error is either
+*abortable*: the application can only abort, or *fatal*: the producer cannot be used any more.
 """
 
 from enum import IntEnum
@@ -36,21 +36,22 @@ from cluster_model.protocol.transaction_messages import (
 )
 from cluster_model.protocol.versions import ClientProfile, Profile
 
-# A producer's identity towards brokers, and what it makes of their refusals (``TransactionManager``, KIP-98, KIP-360).
+# A producer's identity and sequences, and their errors (``TransactionManager``, KIP-98, KIP-360).
 #
-# The identity is (producer id, epoch). Each partition numbers its records for itself, and begins at 0 in every epoch.
+# The identity is (producer id, epoch). Each partition has its own sequence, which begins at 0 in every epoch.
 
 
 MOST_EPOCHS: Final = 32_767
-"""Epochs are 16 bits: behind the last one comes a new producer id."""
+"""Last epoch of a producer id: epochs have 16 bits, and a new producer id follows."""
 SEQUENCES: Final = 1 << 31
+"""Number of sequences, after which they wrap to 0."""
 
 GAP: Final = KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
 FORGOTTEN: Final = KafkaError.UNKNOWN_PRODUCER_ID
 
 
 class Sequences:
-    """Without idempotence it lets everything pass, and nothing is numbered."""
+    """Producer id, epoch and sequences of an idempotent producer; without idempotence it does nothing."""
 
     __slots__ = ("_client", "_rewrite", "_unresolved", "epoch", "on", "producer_id", "unsettled")
 
@@ -58,21 +59,21 @@ class Sequences:
         self._client = client
         self.on = on
         self.producer_id = -1
-        """-1: none yet, or not any more."""
+        """-1: none yet, or lost."""
         self.epoch = -1
         self._rewrite: dict[str, PartitionBatches] = {}
-        """Partitions for which a new epoch has been asked for."""
+        """Partitions for which a new epoch was requested."""
         self._unresolved: dict[str, PartitionBatches] = {}
         self.unsettled = False
         """Whether :meth:`settle` may have something to do."""
 
     @property
     def ready(self) -> bool:
-        """Whether there is an identity to send under, if one is needed."""
+        """Whether there is a producer id to send with, if one is needed."""
         return not self.on or self.producer_id >= 0
 
     def given(self, producer_id: int, epoch: int) -> None:
-        """A broker gave an id."""
+        """Take the id and epoch assigned by a broker."""
         self.producer_id, self.epoch = producer_id, epoch
         self._renumber()
 
@@ -84,7 +85,7 @@ class Sequences:
         self._rewrite.clear()
 
     def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
-        """Whether the head of a line may be sent now (``shouldStopDrainBatchesForPartition``)."""
+        """Return whether the first batch of a queue may be sent now (``shouldStopDrainBatchesForPartition``)."""
         if not self.on:
             return True
         if self.producer_id < 0:
@@ -96,7 +97,7 @@ class Sequences:
         return not drained or drained[0] is head
 
     def stamp(self, line: PartitionBatches, batch: Outgoing) -> None:
-        """Number a batch at its first attempt."""
+        """Set the identity and sequence of a batch at its first attempt."""
         if line.producer_id != self.producer_id or line.epoch != self.epoch:
             self._begin(line)
         batch.producer_id, batch.epoch, batch.first = self.producer_id, self.epoch, line.next_sequence
@@ -104,7 +105,7 @@ class Sequences:
         line.drained.append(batch)
 
     def _begin(self, line: PartitionBatches) -> None:
-        """Number a line from 0 under the present identity (``startSequencesAtBeginning``)."""
+        """Restart a partition's sequence at 0 with the current identity (``startSequencesAtBeginning``)."""
         line.producer_id, line.epoch = self.producer_id, self.epoch
         line.next_sequence = 0
         line.last_acked = line.last_offset = -1
@@ -114,7 +115,7 @@ class Sequences:
             line.next_sequence += batch.records
 
     def acked(self, line: PartitionBatches, batch: Outgoing, offset: int) -> None:
-        """A batch is in the log."""
+        """Handle the acknowledgement of a batch."""
         drained = line.drained
         if drained and drained[0] is batch:
             del drained[0]
@@ -128,7 +129,7 @@ class Sequences:
                 line.last_offset = offset
 
     def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
-        """Whether an attempt is followed by another, as far as the error goes (``TransactionManager.canRetry``)."""
+        """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
         if error is FORGOTTEN and self.on:
             return self._may_retry_forgotten(line, batch, log_start)
         if error is GAP and self.on:
@@ -143,7 +144,10 @@ class Sequences:
         return error in RETRIABLE
 
     def _may_retry_forgotten(self, line: PartitionBatches, batch: Outgoing, log_start: int) -> bool:
-        """The broker has forgotten the producer: because retention took what it knew, if the log begins behind it."""
+        """Return whether a batch may be retried whose producer id the broker does not know.
+
+        If the log starts after the producer's last offset, retention removed the producer's state.
+        """
         if log_start == -1 or batch.renumbered:
             return True
         if self._client.bumps_epoch:
@@ -159,9 +163,10 @@ class Sequences:
         self.unsettled = True
 
     def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
-        """A batch has failed. ``for_good``: the broker refused it, so its sequence is free (``handleFailedBatch``).
+        """Handle a failed batch (``handleFailedBatch``).
 
-        Otherwise it ran out of time or retries, and if it was ever sent its sequence may be taken.
+        ``for_good``: the broker rejected it, so its sequence is free. Otherwise it ran out of time or retries, and if
+        it was ever sent its sequence may be used in the log.
         """
         if batch not in line.drained:
             return
@@ -181,7 +186,7 @@ class Sequences:
             self.unsettled = True
 
     def settle(self) -> None:
-        """Before anything is sent: close what is unresolved, raise the epoch (``bumpIdempotentEpochAndResetId...``)."""
+        """Resolve sequences and raise the epoch before batches are sent (``bumpIdempotentEpochAndResetId...``)."""
         for line in tuple(self._unresolved.values()):
             if line.drained:
                 continue
@@ -193,12 +198,12 @@ class Sequences:
             if self._client.bumps_epoch and self.epoch < MOST_EPOCHS:
                 self.epoch += 1
                 self._renumber()
-            else:  # The numbering begins anew with the id that is asked for now.
+            else:  # The sequences restart with the new id that is requested now.
                 self.producer_id = self.epoch = -1
         self.unsettled = bool(self._unresolved)
 
     def is_of_the_past(self, batch: Outgoing) -> bool:
-        """Whether a retry carries an id that the producer has lost: before KIP-360 such a batch is dropped."""
+        """Return whether a retry carries a former producer id: before KIP-360 such a batch fails."""
         return (
             self.on
             and not self._client.bumps_epoch
@@ -207,21 +212,21 @@ class Sequences:
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state but the lines'."""
+        """All state except that of the queues."""
         return (self.producer_id, self.epoch, tuple(self._rewrite), tuple(self._unresolved), self.unsettled)
 
     def load(self, saved: tuple[Any, ...], lines: dict[str, PartitionBatches]) -> None:
-        """Undo of :meth:`save`; the lines are loaded first."""
+        """Undo of :meth:`save`; load the queues first."""
         self.producer_id, self.epoch, rewrite, unresolved, self.unsettled = saved
         self._rewrite = {name: lines[name] for name in rewrite}
         self._unresolved = {name: lines[name] for name in unresolved}
 
 
-# A producer's ids, sequences and transactions at its coordinators (``TransactionManager``, KIP-98).
+# Transactions of a producer (``TransactionManager``, KIP-98).
 
 
 FIRST_WAIT_US: Final = 20_000
-"""Pause where the transaction before is still being completed: the first request of the next one is only early."""
+"""Shorter backoff of the first request of a transaction while the previous transaction is still being completed."""
 
 E: Final = KafkaError
 _COORDINATOR_GONE: Final = (E.COORDINATOR_NOT_AVAILABLE, E.NOT_COORDINATOR)
@@ -231,7 +236,7 @@ _NOT_A_MEMBER: Final = (E.FENCED_INSTANCE_ID, E.UNKNOWN_MEMBER_ID, E.ILLEGAL_GEN
 
 
 class ProducerTransactionState(IntEnum):
-    """Kafka's states."""
+    """State of a producer's transactions (``TransactionManager.State``)."""
 
     UNINITIALIZED = 0
     INITIALIZING = 1
@@ -254,22 +259,22 @@ _PRIORITY: Final = {INIT: 1, ADD: 2, OFFSETS: 2, COMMIT: 2, END: 3}
 
 
 class Rules(NamedTuple):
-    """What client and cluster agree on."""
+    """Protocol rules of transactions supported by both client and cluster."""
 
     bumps: bool = True
     """InitProducerId raises the epoch after an abortable error (KIP-360)."""
     epochs: bool = False
-    """Every transaction has an epoch of its own, and adds what it writes to (KIP-890, part 2)."""
+    """Each transaction has its own epoch, and a write adds its partition to the transaction (KIP-890, part 2)."""
     fenced_by_leaders: bool = False
-    """INVALID_PRODUCER_EPOCH of a partition's leader is fatal, as it was before KIP-588."""
+    """INVALID_PRODUCER_EPOCH from a partition's leader is fatal, as before KIP-588."""
     members: bool = True
-    """Committed offsets come with the group's generation (KIP-447)."""
+    """Offset commits carry the group's generation (KIP-447)."""
     versions: tuple[int, int, int] = (9, 4, 3)
-    """Of Produce, EndTxn and TxnOffsetCommit."""
+    """Request versions of Produce, EndTxn and TxnOffsetCommit."""
 
 
 class TransactionOffsets(NamedTuple):
-    """What is to be committed with a transaction, in the name of a member of a group."""
+    """Offsets to commit with a transaction, with the identity of the group member."""
 
     group: str
     offsets: tuple[CommittedOffset, ...]
@@ -279,23 +284,23 @@ class TransactionOffsets(NamedTuple):
 
 
 class TransactionCall(NamedTuple):
-    """A request that is to be made: by its kind, and as far as it depends on it, by what it is about."""
+    """A pending request of a producer to a coordinator: its kind, and the arguments that this kind needs."""
 
     kind: str
     partitions: tuple[str, ...] = ()
     offsets: TransactionOffsets | None = None
     committed: bool = False
     expected: bool = False
-    """Of INIT: as whoever has the present epoch."""
+    """For INIT: send the current id and epoch."""
 
     @property
     def group(self) -> str:
-        """Whose coordinator is asked; empty for the transactional id's own."""
+        """Group whose coordinator gets the request; empty for the transaction coordinator."""
         return self.offsets.group if self.kind == COMMIT and self.offsets is not None else ""
 
 
 class TransactionManager:
-    """The state of one producer's transactions."""
+    """State machine of one producer's transactions."""
 
     __slots__ = (
         "_adding", "_backoff_us", "_id", "_queue", "_retry_at", "_rules", "_timeout_us", "asking", "bump_wanted",
@@ -311,51 +316,51 @@ class TransactionManager:
         self.producer_id = -1
         self.epoch = -1
         self.partitions: dict[str, None] = {}
-        """Known to be part of the transaction: may be written to."""
+        """Partitions that are part of the transaction, and so may be written to."""
         self._adding: dict[str, None] = {}
-        """Written to by the application, and not asked for yet."""
+        """Partitions that the application sent to, whose addition is not yet requested."""
         self.started = False
-        """The coordinator knows of the transaction."""
+        """Whether the transaction has begun at the coordinator."""
         self.end_sent = False
-        """It has been asked to end it."""
+        """Whether its end was requested."""
         self.bump_wanted = False
-        """An epoch more is to be asked for after the abort."""
+        """Whether to request a new epoch after the abort."""
         self.unmapped = False
-        """The coordinator does not know the id: there is nothing to abort there."""
+        """Whether the coordinator does not know the producer id: there is nothing to abort there."""
         self.error = E.NONE
-        """What led to the present error state."""
+        """Cause of the current error state."""
         self.asking: TransactionCall | None = None
-        """Under way."""
+        """The request in flight."""
         self.lost_coordinator = ""
-        """"own" or a group's name after an answer by which another coordinator is to be found, else empty."""
+        """"own" or a group's name after an error that requires a new coordinator lookup, else empty."""
         self._queue: list[TransactionCall] = []
         self._retry_at = 0
 
     @property
     def rules(self) -> Rules:
-        """What client and cluster agree on."""
+        """Protocol rules supported by both client and cluster."""
         return self._rules
 
     @property
     def sends_offsets(self) -> bool:
         """Whether ``sendOffsetsToTransaction`` has not returned yet."""
-        asked = self._queue if self.asking is None else [self.asking, *self._queue]
-        return any(ask.kind in (OFFSETS, COMMIT) for ask in asked)
+        calls = self._queue if self.asking is None else [self.asking, *self._queue]
+        return any(call.kind in (OFFSETS, COMMIT) for call in calls)
 
-    # -- the application --------------------------------------------------------------------------------------------
+    # -- calls of the application -----------------------------------------------------------------------------------
 
     def initialize(self) -> None:
-        """``initTransactions``: have an epoch that fences whoever had the id before."""
+        """Run ``initTransactions``: get an epoch that fences former producers with the same id."""
         self.state = S.INITIALIZING
         self._enqueue(TransactionCall(INIT))
 
     def begin(self) -> None:
-        """``beginTransaction``: nobody else is told before something is written."""
+        """Run ``beginTransaction``, which sends no request."""
         self._require(S.READY)
         self.state = S.IN_TRANSACTION
 
     def wants(self, partition: str) -> None:
-        """The application sends to a partition (``maybeAddPartition``)."""
+        """Add a partition that the application sends to (``maybeAddPartition``)."""
         if partition in self.partitions or partition in self._adding:
             return
         if self._rules.epochs:
@@ -365,7 +370,7 @@ class TransactionManager:
             self._adding[partition] = None
 
     def send_offsets(self, offsets: TransactionOffsets) -> None:
-        """``sendOffsetsToTransaction``."""
+        """Run ``sendOffsetsToTransaction``."""
         self._require(S.IN_TRANSACTION)
         if not self._rules.members:
             offsets = TransactionOffsets(offsets.group, offsets.offsets)
@@ -373,13 +378,13 @@ class TransactionManager:
         self.started = self.started or self._rules.epochs
 
     def commit(self) -> None:
-        """``commitTransaction``, once; its end is READY or an error."""
+        """Start ``commitTransaction``, once; it ends in READY or an error state."""
         self._require(S.IN_TRANSACTION)
         self.state = S.COMMITTING
         self._enqueue(TransactionCall(END, committed=True))
 
     def abort(self) -> None:
-        """``abortTransaction``, once; its end is READY or a fatal error."""
+        """Start ``abortTransaction``, once; it ends in READY or a fatal error."""
         self._require(S.IN_TRANSACTION, S.ABORTABLE_ERROR)
         self.state = S.ABORTING
         self.error = E.NONE
@@ -392,19 +397,23 @@ class TransactionManager:
 
     def _require(self, *states: ProducerTransactionState) -> None:
         if self.state not in states:
-            raise ValueError(f"{self._id}: {self.state.name}, not {' or '.join(state.name for state in states)}")
+            allowed = " or ".join(state.name for state in states)
+            raise ValueError(f"{self._id}: the transaction state is {self.state.name}, this call needs {allowed}")
 
-    # -- what to ask ------------------------------------------------------------------------------------------------
+    # -- the next request -------------------------------------------------------------------------------------------
 
-    def _enqueue(self, ask: TransactionCall) -> None:
-        """Behind all that goes before it or came before it."""
-        place = len(self._queue)
-        while place and _PRIORITY[self._queue[place - 1].kind] > _PRIORITY[ask.kind]:
-            place -= 1
-        self._queue.insert(place, ask)
+    def _enqueue(self, call: TransactionCall) -> None:
+        """Queue a request after those of a higher or the same priority."""
+        index = len(self._queue)
+        while index and _PRIORITY[self._queue[index - 1].kind] > _PRIORITY[call.kind]:
+            index -= 1
+        self._queue.insert(index, call)
 
     def next(self, now: int, *, idle: bool) -> TransactionCall | None:
-        """What to ask now; ``idle``: no batch is without an outcome. The caller sends it, and says so."""
+        """Return the next request, None for none now; ``idle``: all batches have their outcome.
+
+        The caller reports it with :meth:`sent`.
+        """
         if self.asking is not None or self.state is S.FATAL_ERROR:
             return None
         if self._adding and self.state is not S.ABORTABLE_ERROR:
@@ -424,17 +433,17 @@ class TransactionManager:
         return None
 
     def due(self, now: int) -> int:
-        """When something may be asked again that has to wait, -1 for never."""
+        """Return when a delayed request may be sent again, -1 for none."""
         return self._retry_at if self._queue and self.asking is None and self._retry_at > now else -1
 
     def sent(self, ask: TransactionCall) -> Any:
-        """The head of the queue is asked: the request, without its correlation."""
+        """Mark the first queued request as in flight; return its message, without its correlation."""
         self._queue.remove(ask)
         self.asking = ask
         identity = (self._id, self.producer_id, self.epoch)
         if ask.kind == INIT:
-            had = identity[1:] if ask.expected else (-1, -1)
-            return InitProducerIdRequest(0, self._id, self._timeout_us, *had)
+            current = identity[1:] if ask.expected else (-1, -1)
+            return InitProducerIdRequest(0, self._id, self._timeout_us, *current)
         if ask.kind == ADD:
             return AddPartitionsToTxnRequest(0, *identity, ask.partitions)
         if ask.kind == END:
@@ -449,10 +458,10 @@ class TransactionManager:
             self._rules.versions[2],
         )  # fmt: skip
 
-    # -- what was answered ------------------------------------------------------------------------------------------
+    # -- responses --------------------------------------------------------------------------------------------------
 
     def unanswered(self, now: int) -> None:
-        """The connection broke, or time ran out: the same again."""
+        """Repeat the request in flight after a broken connection or a timeout."""
         if self.asking is not None:
             self._again(now, self._backoff_us)
 
@@ -463,7 +472,7 @@ class TransactionManager:
         self._enqueue(ask)
 
     def answered(self, error: KafkaError, now: int, producer_id: int = -1, epoch: int = -1) -> None:
-        """The answer to what is being asked; id and epoch are those of InitProducerId and EndTxn."""
+        """Handle the response to the request in flight; id and epoch are those of InitProducerId and EndTxn."""
         ask = self.asking
         assert ask is not None
         if error is E.NONE:
@@ -502,7 +511,7 @@ class TransactionManager:
             self._complete()
 
     def _complete(self) -> None:
-        """The transaction has ended (``completeTransaction``)."""
+        """Complete the transaction (``completeTransaction``)."""
         self.partitions.clear()
         self._adding.clear()
         self.started = self.end_sent = False
@@ -526,10 +535,10 @@ class TransactionManager:
         else:
             self.fail(error)
 
-    # -- what became of batches -------------------------------------------------------------------------------------
+    # -- outcomes of batches ----------------------------------------------------------------------------------------
 
     def batch_failed(self, error: KafkaError) -> None:
-        """A batch has no more attempts (``maybeTransitionToErrorState``)."""
+        """Handle a failed batch (``maybeTransitionToErrorState``)."""
         fenced = error is E.INVALID_PRODUCER_EPOCH and self._rules.fenced_by_leaders
         if fenced or error in (E.PRODUCER_FENCED, E.UNSUPPORTED_VERSION):
             self.fail(E.PRODUCER_FENCED if fenced else error)
@@ -539,7 +548,7 @@ class TransactionManager:
         self.abortable(error)
 
     def unresolved(self) -> None:
-        """Nobody can tell whether a batch is in the log, and its sequence with it (``maybeResolveSequences``)."""
+        """Handle a batch of which it is unknown whether it is in the log (``maybeResolveSequences``)."""
         if not self._rules.bumps:
             self.fail(E.UNKNOWN_SERVER_ERROR)
             return
@@ -547,17 +556,17 @@ class TransactionManager:
         self.abortable(E.REQUEST_TIMED_OUT)
 
     def abortable(self, error: KafkaError) -> None:
-        """The transaction can only be aborted; one that is being aborted goes on so."""
+        """Enter the abortable error state; a transaction that is already aborting continues."""
         if self.state in (S.IN_TRANSACTION, S.COMMITTING, S.INITIALIZING, S.ABORTABLE_ERROR):
             if self.state is not S.ABORTABLE_ERROR:
                 self.error = error
             self.state = S.ABORTABLE_ERROR
         elif self.state is S.ABORTING and self.asking is None and not self._queue:
-            # What was to abort it has been refused.
+            # The request to abort it was rejected.
             self._complete()
 
     def fail(self, error: KafkaError) -> None:
-        """The producer is of no more use."""
+        """Enter the fatal error state."""
         if self.state is not S.FATAL_ERROR:
             self.error = error
         self.state = S.FATAL_ERROR
@@ -584,11 +593,11 @@ class TransactionManager:
         self._queue = list(queue)
 
 
-# Asking for a producer id (InitProducerId without a transactional id, KIP-98): any broker will do.
+# Request for a producer id (InitProducerId without a transactional id, KIP-98), which any broker can answer.
 
 
 class IdRequest:
-    """At most one request under way; repeated after the back-off until it is answered."""
+    """Request for a producer id: at most one is in flight; it is repeated after the backoff until it succeeds."""
 
     __slots__ = ("_alarm", "_asked_at", "_backoff_us", "_correlation", "_metadata", "_node", "_port", "_timeout_us")
 
@@ -600,16 +609,16 @@ class IdRequest:
         self._alarm = Alarm(port, "producer id")
         self._correlation = port.first_number
         self._node = NOBODY
-        """Broker that is being asked."""
+        """Broker that the request was sent to."""
         self._asked_at = -1
-        """When it was asked last, -1 while nothing is wanted."""
+        """Time of the last request, -1 while no id is needed."""
 
     def want(self) -> None:
-        """Ask, unless that has been done."""
+        """Request an id, unless a request is pending."""
         if self._asked_at < 0:
-            self._ask()
+            self._send_request()
 
-    def _ask(self) -> None:
+    def _send_request(self) -> None:
         now = self._port.now
         self._node = self._metadata.pick()
         self._asked_at = now
@@ -622,11 +631,11 @@ class IdRequest:
         self._alarm.want(self._port.now + self._backoff_us)
 
     def rang(self) -> int:
-        """The alarm: the back-off is over; the broker that has not answered in time, as of :meth:`Metadata.rang`."""
+        """Handle the timer: repeat after the backoff, or return a broker that timed out, as :meth:`Metadata.rang`."""
         if not self._alarm.rang() or self._asked_at < 0:
             return NOBODY
         if self._node == NOBODY:
-            self._ask()
+            self._send_request()
         elif self._port.now - self._asked_at >= self._timeout_us:
             return self._node
         else:
@@ -634,12 +643,12 @@ class IdRequest:
         return NOBODY
 
     def disconnected(self, peer: int) -> None:
-        """The connection to a broker broke."""
+        """Handle a broken connection to a broker."""
         if peer == self._node:
             self._again()
 
     def answered(self, response: InitProducerIdResponse) -> bool:
-        """Whether this is the id that was waited for."""
+        """Handle a response; return whether it has the requested id."""
         if self._node == NOBODY or response.correlation != self._correlation:
             return False
         if response.error:
@@ -659,14 +668,14 @@ class IdRequest:
         self._alarm.load(alarm)
 
 
-# Sequences of a transactional producer: nothing is sent outside of a transaction, and no gap is healed.
+# Sequences of a transactional producer: no batch is sent outside a transaction, and no sequence gap is repaired.
 #
-# What an idempotent producer would go on after by itself, with a new epoch, costs a transactional one its
+# After errors where an idempotent producer continues with a new epoch, a transactional one has to abort its
 # transaction.
 
 
 class TransactionalSequences(Sequences):
-    """Its id and epoch are the manager's."""
+    """Sequences of a transactional producer, with the id and epoch of its transaction manager."""
 
     __slots__ = ("_manager",)
 
@@ -675,7 +684,10 @@ class TransactionalSequences(Sequences):
         self._manager = manager
 
     def allows(self, line: PartitionBatches, head: Outgoing) -> bool:
-        """Only to partitions of the transaction (``isSendToPartitionAllowed``), and not beside another request."""
+        """Require too that no request is in flight and the transaction has the partition.
+
+        ``isSendToPartitionAllowed``.
+        """
         manager = self._manager
         if (
             manager.state is ProducerTransactionState.FATAL_ERROR
@@ -686,7 +698,7 @@ class TransactionalSequences(Sequences):
         return super().allows(line, head)
 
     def may_retry(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, log_start: int) -> bool:
-        """``TransactionManager.canRetry``."""
+        """Return whether the error of an attempt allows a retry (``TransactionManager.canRetry``)."""
         if error is FORGOTTEN:
             if log_start == -1 or batch.renumbered:
                 return True
@@ -699,16 +711,16 @@ class TransactionalSequences(Sequences):
         return error in RETRIABLE
 
     def gave_up(self, line: PartitionBatches, batch: Outgoing, error: KafkaError, *, for_good: bool) -> None:
-        """A batch has failed, and the transaction with it."""
+        """Handle a failed batch, which fails the transaction."""
         self._manager.batch_failed(error)
         if batch not in line.drained or self._manager.state is ProducerTransactionState.FATAL_ERROR:
             return
-        place = line.drained.index(batch)
-        del line.drained[place]
+        index = line.drained.index(batch)
+        del line.drained[index]
         if for_good:
-            # What follows takes the numbers that have become free (``adjustSequencesDueToFailedBatch``).
+            # Later batches take the sequences that have become free (``adjustSequencesDueToFailedBatch``).
             line.next_sequence = (line.next_sequence - batch.records) % SEQUENCES
-            for later in line.drained[place:]:
+            for later in line.drained[index:]:
                 later.first -= batch.records
                 later.renumbered = True
         elif batch.epoch == self.epoch and batch.producer_id == self.producer_id:
@@ -717,7 +729,7 @@ class TransactionalSequences(Sequences):
             self.unsettled = True
 
     def settle(self) -> None:
-        """Before anything is sent: where nothing is under way any more, a batch is there or it is not known."""
+        """Resolve the sequences of partitions with no batch in flight, before batches are sent."""
         for line in tuple(self._unresolved.values()):
             if line.drained:
                 continue
@@ -728,16 +740,16 @@ class TransactionalSequences(Sequences):
         self.unsettled = bool(self._unresolved)
 
 
-# Requests of a transactional producer to its coordinators, and their responses to its manager.
+# Requests of a transactional producer to its coordinators.
 
 
 TIMER: Final = "transaction request"
 _OF_GROUPS: Final = 1 << 30
-"""Requests to groups' coordinators are numbered from here on: answers are told apart by their number alone."""
+"""First correlation of requests to group coordinators: responses are matched by correlation alone."""
 
 
 def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
-    """What a client of that age does on a cluster of this one."""
+    """Return the rules supported by both the client's and the cluster's release."""
     client = config.client
     epochs = client.epoch_per_transaction and profile.transactions_v2
     if epochs:
@@ -756,7 +768,7 @@ def rules_of(profile: Profile, config: ProducerConfig) -> Rules:
 
 
 class TransactionRequestSender:
-    """Asks one thing after the other."""
+    """Sends the requests of a :class:`TransactionManager` one at a time, and passes it the responses."""
 
     __slots__ = ("_alarm", "_groups", "_link", "_metadata", "_port", "_timing", "manager")
 
@@ -782,11 +794,11 @@ class TransactionRequestSender:
         return [self._link, *self._groups.values()]
 
     def busy(self, broker: int) -> bool:
-        """Whether a request to a broker is unanswered."""
+        """Return whether a request to a broker is in flight."""
         return any(link.busy(broker) for link in self._links())
 
     def pump(self, *, idle: bool) -> None:
-        """Ask what is to be asked; ``idle``: no batch is without an outcome."""
+        """Send the next request, if any; ``idle``: all batches have their outcome."""
         manager = self.manager
         now = self._port.now
         if manager.lost_coordinator:
@@ -813,20 +825,20 @@ class TransactionRequestSender:
             self._alarm.want(min(due))
 
     def rang(self) -> list[int]:
-        """The alarm: brokers that have not answered in time; the caller pumps."""
+        """Handle the timer; return the brokers whose requests timed out. The caller calls :meth:`pump`."""
         if not self._alarm.rang():
             return []
         now = self._port.now
         return list(dict.fromkeys(broker for link in self._links() for broker in link.overdue(now)))
 
     def lost(self, broker: int) -> None:
-        """The connection to a broker broke."""
+        """Handle a broken connection to a broker."""
         for link in self._links():
             if link.lost(broker):
                 self.manager.unanswered(self._port.now)
 
     def receive(self, message: Any) -> bool:
-        """Handle an answer; False if it is none of a coordinator's."""
+        """Handle a response; return False if it is not from a coordinator."""
         if isinstance(message, FindCoordinatorResponse):
             for link in self._links():
                 link.found(message)

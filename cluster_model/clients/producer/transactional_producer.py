@@ -1,4 +1,4 @@
-"""A producer with ``transactional.id``: its application, its sender, and the outcome of its records."""
+"""A producer with ``transactional.id``, with its application, sender and delivery statistics (KIP-98)."""
 
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple
@@ -44,26 +44,26 @@ from cluster_model.protocol.records import TRANSACTIONAL
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ProducerSpec, TransactionPlan
 
-# Outcomes of a transactional producer's records: nothing is promised before the commit.
+# Outcomes of a transactional producer's records, which are only final with the end of the transaction.
 #
-# A batch that its leader has acknowledged waits for the transaction's end. With the commit its records are *acked*,
-# with the abort *aborted*; where nobody can tell which it was, they are *unknown*. What certainly was not written is
-# *failed* at once.
+# A batch acknowledged by its leader waits for the end of the transaction. With a commit its records are *acked*, with
+# an abort *aborted*; if it is unknown which one it was, they are *unknown*. Records that certainly were not written
+# are *failed* at once.
 
 
 BY_WISH: Final = "TransactionAbortedException"
-"""The error of records that were not sent yet when their transaction was aborted; Kafka gives it no code."""
+"""Error of records not yet sent when their transaction was aborted, without a Kafka error code."""
 
 
 class _Written(NamedTuple):
-    """A batch that may be in the log; broker, epoch, offset and stint -1: nobody has said so."""
+    """A batch that may be in the log; broker, epoch, offset and stint are -1 if it was not acknowledged."""
 
     partition: str
     sequence: int
     records: int
     created_us: int
     together: tuple[SentTogether, ...]
-    """Its records by the time at which they were handed over."""
+    """Its records grouped by the time at which they were sent."""
     broker: int = -1
     leader_epoch: int = -1
     offset: int = -1
@@ -71,7 +71,7 @@ class _Written(NamedTuple):
 
 
 class TransactionalBooks(DeliveryStats):
-    """Books in which outcomes come by transactions."""
+    """Delivery statistics of a transactional producer, where most outcomes come with the end of the transaction."""
 
     __slots__ = ("_refused", "_wants", "_written", "io", "open_records")
 
@@ -84,32 +84,35 @@ class TransactionalBooks(DeliveryStats):
         wants: Callable[[str], None],
         refused: Callable[[KafkaError], None],
     ) -> None:
-        """``wants`` is told of the partition of records that were handed over, ``refused`` why a ``send`` failed."""
+        """Make empty statistics; ``wants`` is called with the partition of sent records, ``refused`` for errors."""
         super().__init__(name, acks, emit, pace)
         self._wants = wants
         self._refused = refused
         self.io: IoThread | None = None
-        """Where callbacks take time."""
+        """I/O thread of a producer whose callbacks take time, else None."""
         self._written: list[_Written] = []
-        """Of the transaction at hand."""
+        """Batches of the current transaction that may be in the log."""
         self.open_records = 0
-        """Handed over since the transaction began."""
+        """Records sent since the transaction began."""
 
     def made(self, now: int, partition: str, sequence: int, count: int) -> None:
-        """Records were handed to the producer."""
+        """Count records passed to ``send``."""
         super().made(now, partition, sequence, count)
         if sequence >= 0:
             self.open_records += count
             self._wants(partition)
 
     def never_taken(self, now: int, where: str, count: int, error: str, waited: int) -> None:
-        """``send`` failed, and the transaction with it unless that is the application's own fault (``doSend``)."""
+        """Count records for which ``send`` failed.
+
+        The transaction fails with them unless the application caused the error (``KafkaProducer.doSend``).
+        """
         super().never_taken(now, where, count, error, waited)
         if error not in (UNSERIALIZED, FORCED):
             self._refused(KafkaError.__members__.get(error, KafkaError.REQUEST_TIMED_OUT))
 
     def acknowledged(self, now: int, batch: Outgoing, broker: int, epoch: int, offset: int, lineage: int) -> None:
-        """The success callback, which promises nothing yet."""
+        """Handle the success callback of a batch, whose outcome follows with the end of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._written.append(
             _Written(
@@ -121,14 +124,14 @@ class TransactionalBooks(DeliveryStats):
             self.io.ran(batch.records)
 
     def gave_up(self, now: int, batch: Outgoing, error: str) -> None:
-        """The error callback. What may be in the log shares the transaction's fate."""
+        """Handle the error callback; a batch that may be in the log has the outcome of the transaction."""
         self._pace.settled(batch.records, now - batch.created_us)
         self._over(now, batch, error)
         if self.io is not None:
             self.io.ran(batch.records)
 
     def died(self, now: int, batch: Outgoing) -> None:
-        """The process is gone; :meth:`undone` or :meth:`undecided` is to follow."""
+        """Handle a batch of a killed process; :meth:`undone` or :meth:`undecided` follows."""
         self.last_error = DIED
         batch.written = batch.written or batch.in_flight
         self._over(now, batch, DIED)
@@ -150,7 +153,7 @@ class TransactionalBooks(DeliveryStats):
         )  # fmt: skip
 
     def committed(self, now: int) -> int:
-        """The transaction is committed: every record is acked. Returns how many."""
+        """Count all records of a committed transaction as acked; return how many there are."""
         for each in self._written:
             self.acked += each.records
             for start, records, sent_us in each.together:
@@ -164,7 +167,7 @@ class TransactionalBooks(DeliveryStats):
         return self._closed()
 
     def undone(self, now: int) -> int:
-        """It is aborted. Returns how many records went with it."""
+        """Count all records of an aborted transaction; return how many there are."""
         for each in self._written:
             self.aborted += each.records
             self._emit(
@@ -176,7 +179,7 @@ class TransactionalBooks(DeliveryStats):
         return self._closed()
 
     def undecided(self, now: int, error: str) -> int:
-        """Nobody can tell. Returns of how many records."""
+        """Count all records of a transaction with unknown outcome; return how many there are."""
         for each in self._written:
             self.unknown += each.records
             self._emit(
@@ -204,21 +207,21 @@ class TransactionalBooks(DeliveryStats):
         self._written = list(written)
 
 
-# An application that writes in transactions: when it begins, commits and aborts them, and what it makes of errors.
+# An application that writes in transactions: when it begins, commits and aborts them, and how it handles errors.
 #
-# After an abortable error it aborts and goes on with its next records. A fatal one ends it. A commit that is not
-# answered in ``max.block.ms`` is called again, for nobody knows whether the first call had effect.
+# After an abortable error it aborts and continues with its next records. A fatal error ends it. A commit not answered
+# within ``max.block.ms`` is called again, because the effect of the first call is unknown.
 
 
 TIMER: Final = "transaction"
 COMMIT: Final = "commit"
 ABORT: Final = "abort"
 USUAL_US: Final = 100_000
-"""Between commits, where nothing else is said: ``commit.interval.ms`` of Kafka Streams with exactly-once."""
+"""Default time between commits: ``commit.interval.ms`` of Kafka Streams with exactly-once."""
 
 
 class Transacting:
-    """One application's transactions."""
+    """The transaction logic of an application: begins, commits and aborts transactions by its plan."""
 
     __slots__ = (
         "_alarm", "_asked_at", "_began_at", "_block_us", "_books", "_emit", "_id", "_manager", "_name", "_overdue",
@@ -236,7 +239,7 @@ class Transacting:
         pump: Callable[[], None],
         emit: Callable[[Event], None],
     ) -> None:
-        """``pump`` has the I/O thread do what it can."""
+        """Make it; ``pump`` makes the I/O thread send all that may be sent."""
         if not plan.records and not plan.every_us:
             plan = plan._replace(every_us=USUAL_US)
         self._port = port
@@ -250,29 +253,29 @@ class Transacting:
         self._emit = emit
         self._alarm = Alarm(port, TIMER)
         self.begun = 0
-        """Transactions so far."""
+        """Number of transactions begun."""
         self.ended = False
-        """By a fatal error."""
+        """The application ended with a fatal error."""
         self.hanging = False
-        """The open transaction is left so."""
+        """The open transaction is left open."""
         self.on_end: Callable[[str], object] = _nothing
-        """Told what became of a transaction: commit, abort, or empty for neither."""
+        """Called with the outcome of a transaction: commit, abort, or empty for neither."""
         self._began_at = -1
         self._wanted = ""
-        """What the application waits for."""
+        """The pending call: commit, abort, or empty."""
         self._reason = ""
         self._asked_at = -1
         self._overdue = False
 
-    # -- what the producer asks -------------------------------------------------------------------------------------
+    # -- calls of the producer --------------------------------------------------------------------------------------
 
     def initialize(self) -> None:
-        """The application begins: ``initTransactions``."""
+        """Start the application with ``initTransactions``."""
         self._manager.initialize()
         self._pump()
 
     def open(self) -> bool:
-        """Whether records can be handed over now; begins a transaction if it is time for one."""
+        """Return whether records can be sent now; begin a transaction if there is none."""
         manager = self._manager
         if manager.state is ProducerTransactionState.READY and not self._wanted and not self.hanging:
             manager.begin()
@@ -287,25 +290,25 @@ class Transacting:
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is left to be ended."""
+        """Whether there is no transaction left to end."""
         return not self._wanted and (self.hanging or self._manager.state is not ProducerTransactionState.IN_TRANSACTION)
 
     @property
     def waiting(self) -> bool:
-        """Whether the application waits for a transaction's end: nothing lingers."""
+        """Whether the application waits for the end of a transaction: batches do not linger."""
         return bool(self._wanted)
 
     def rang(self) -> None:
-        """A timer; :meth:`look` is to follow."""
+        """Handle a timer; call :meth:`look` afterwards."""
         self._alarm.rang()
 
     def finish(self) -> None:
-        """The application ends: what is open is ended, unless it is to hang."""
+        """End the open transaction as the application stops, unless it is left open by plan."""
         if self._manager.state is ProducerTransactionState.IN_TRANSACTION and not self.hanging and not self._wanted:
             self._end()
 
     def look(self) -> None:
-        """Go on as far as it can; the application is not in ``send``."""
+        """Continue as far as possible, while the application is not in ``send``."""
         manager = self._manager
         if self.ended:
             return
@@ -370,7 +373,7 @@ class Transacting:
         self.on_end(wanted)
 
     def given_up(self, error: str) -> None:
-        """Nobody will hear of the open transaction's end: only where a commit was asked for can it be committed."""
+        """End the open transaction without an answer: unknown if a commit was sent, else aborted."""
         now = self._port.now
         if self._wanted == COMMIT and self._manager.end_sent:
             count = self._books.undecided(now, error)
@@ -380,7 +383,7 @@ class Transacting:
         self._wanted = ""
 
     def _die(self) -> None:
-        """A fatal error."""
+        """End the application after a fatal error."""
         self.ended = True
         manager, now = self._manager, self._port.now
         error = manager.error.name
@@ -406,23 +409,23 @@ class Transacting:
 
 
 def _nothing(_wanted: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the outcome."""
 
 
-# The I/O thread of a transactional producer: requests to its coordinator go first (``Sender.runOnce``).
+# The I/O thread of a transactional producer: requests to its coordinators go first (``Sender.runOnce``).
 
 
 class _NoRequest(IdRequest):
-    """The application asks for an id, through its manager."""
+    """Disabled request for a producer id: a transactional producer gets its id through its transaction manager."""
 
     __slots__ = ()
 
     def want(self) -> None:
-        """No broker will do but the coordinator."""
+        """Do nothing: only the coordinator assigns the id."""
 
 
 class TransactionalSender(Sender):
-    """Sends nothing outside of a transaction, and says whose it is."""
+    """Sender of a transactional producer: it sends batches only inside a transaction."""
 
     __slots__ = ("control", "manager")
 
@@ -439,7 +442,7 @@ class TransactionalSender(Sender):
         sizes: RecordSizes,
         latencies: NodeLatencies,
     ) -> None:
-        """``profile`` is the cluster's version; the others are the parameters of every sender."""
+        """Make a sender; ``profile`` is the cluster's release, the other parameters are those of every sender."""
         super().__init__(port, spec, config, brokers, accumulator, books, jitter, sizes, latencies)
         rules = rules_of(profile, config)
         self.manager = TransactionManager(
@@ -473,7 +476,7 @@ class TransactionalSender(Sender):
         super().pump()
 
     def _abandon(self, error: str) -> None:
-        """Give up what has not been sent yet (``abortUndrainedBatches``)."""
+        """Fail all batches not yet sent (``abortUndrainedBatches``)."""
         now = self._port.clock.now
         for line in tuple(self._accumulator.busy.values()):
             for batch in tuple(line.waiting):
@@ -483,20 +486,20 @@ class TransactionalSender(Sender):
                     self._books.gave_up(now, batch, error)
 
     def heard(self, message: Any) -> bool:
-        """Handle an answer of a coordinator; False if it is none."""
+        """Handle a coordinator's response; return False if it is not one."""
         if not self.control.receive(message):
             return False
         self.pump()
         return True
 
     def answered(self, response: ProduceResponse) -> None:
-        """A broker's word on a batch: behind the last one the transaction may end."""
+        """Handle a broker's response for a batch; after the last batch the transaction may end."""
         super().answered(response)
         if self._accumulator.unsettled == 0:
             self.pump()
 
     def rang(self, name: str) -> None:
-        """A timer of this thread."""
+        """Handle a timer of this thread by its name."""
         if name != TRANSACTION_TIMER:
             super().rang(name)
             return
@@ -524,13 +527,13 @@ class TransactionalSender(Sender):
 
 
 BEGIN: Final = "begin"
-"""The timer at which the application starts."""
+"""Timer of the application's start."""
 LET_GO: Final = "let go"
-"""... and at which one that closes waits for its transaction no longer."""
+"""Timer at which a closing application stops waiting for its transaction."""
 
 
 class TransactionalProducer(Producer):
-    """The node."""
+    """A transactional producer process with its application."""
 
     __slots__ = ("_ledger", "_let_go", "_profile", "_tx", "transacting")
 
@@ -547,7 +550,7 @@ class TransactionalProducer(Producer):
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """``profile`` is the cluster's version; the others are the parameters of every producer."""
+        """Make a producer; ``profile`` is the cluster's release, the other parameters are those of every producer."""
         self._profile = profile
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self._ledger.io = self._io
@@ -575,23 +578,23 @@ class TransactionalProducer(Producer):
             self._tx.manager.batch_failed(error)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Start with knowledge of the cluster's first instant; with none if it starts later."""
+        """Start with the cluster's initial metadata; without any if it starts later."""
         super().begin(states)
         self._port.timer(max(0, self._spec.start_us - self._port.now), BEGIN)
 
     def died(self) -> tuple[Unconfirmed, ...]:
-        """The process was killed, and its transaction with it, unless its commit has been asked for."""
+        """Handle a kill of the process; its transaction is aborted, or unknown if its commit was requested."""
         unconfirmed = super().died()
         self.transacting.given_up(DIED)
         return unconfirmed
 
     def stop(self) -> None:
-        """Make no more records; the transaction at hand is ended, what is on its way goes on."""
+        """Make no more records; the current transaction is ended, and queued batches are still sent."""
         self.transacting.finish()
         super().stop()
 
     def close(self, timeout_us: int = FOREVER_US) -> None:
-        """``close(timeout)``, behind the commit of the transaction at hand; what has not ended by then is let go."""
+        """Close after the commit of the current transaction; at the timeout it is no longer waited for."""
         self.transacting.finish()
         if 0 < timeout_us < FOREVER_US and not self._ending.closing:
             self._port.timer(timeout_us, LET_GO)
@@ -601,7 +604,7 @@ class TransactionalProducer(Producer):
 
     @property
     def closed(self) -> bool:
-        """Whether it has been closed, and has nothing more to do."""
+        """Whether it is closed and has nothing left to send."""
         return super().closed and (self._let_go or self.transacting.idle)
 
     def receive(self, source: int, message: Message) -> None:
@@ -632,7 +635,7 @@ class TransactionalProducer(Producer):
         self._look()
 
     def on_disconnect(self, peer: int) -> None:
-        """Everything under way to ``peer`` failed without an answer."""
+        """Handle a broken connection: all requests in flight to ``peer`` failed without a response."""
         if self._ending.closed:
             self._tx.disconnected(peer)
         else:
@@ -640,7 +643,7 @@ class TransactionalProducer(Producer):
         self._look()
 
     def _look(self) -> None:
-        """The application's thread goes on, unless it is in ``send``."""
+        """Continue the application's thread, unless it is in ``send``."""
         if not self._held and not self._owed:
             self.transacting.look()
             self._running = self._running and not self.transacting.ended
@@ -650,7 +653,7 @@ class TransactionalProducer(Producer):
         self._tx.pump()
 
     def _make(self) -> None:
-        """It is time for the next records: they need a transaction."""
+        """Make the next records, which need a transaction."""
         stop = self._spec.stop_us
         if 0 <= stop <= self._port.clock.now:
             self.transacting.finish()

@@ -341,7 +341,7 @@ def test_a_failed_batch_costs_the_transaction_and_then_an_epoch(snapshot: Snapsh
     talk = writing()
     talk.manager.batch_failed(E.REQUEST_TIMED_OUT)
     assert (talk.manager.state, talk.manager.error) == (S.ABORTABLE_ERROR, E.REQUEST_TIMED_OUT)
-    with pytest.raises(ValueError, match="not IN_TRANSACTION") as caught:
+    with pytest.raises(ValueError, match="needs IN_TRANSACTION") as caught:
         talk.manager.commit()
     assert str(caught.value) == snapshot
     talk.manager.abort()
@@ -408,7 +408,7 @@ def test_a_gap_that_shows_during_the_abort_brings_an_epoch_after_it() -> None:
 def test_calls_at_the_wrong_time_are_refused(snapshot: SnapshotAssertion) -> None:
     talk = ready()
     for call in (talk.manager.commit, talk.manager.abort, lambda: talk.manager.send_offsets(OF_A_MEMBER)):
-        with pytest.raises(ValueError, match="not IN_TRANSACTION") as caught:
+        with pytest.raises(ValueError, match="needs IN_TRANSACTION") as caught:
             call()
         assert str(caught.value) == snapshot
     talk.manager.begin()
