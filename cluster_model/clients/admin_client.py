@@ -1,13 +1,14 @@
-"""An administrator's client, a process of its own (``KafkaAdminClient``): requests, routing, retries and time limits.
+"""The admin client, a process of its own (``KafkaAdminClient``): requests, routing, retries and timeouts.
 
-It knows of the cluster what a broker's metadata told it since the oldest of its open requests was made, as a tool does
-that is started for one task. A request goes to the controller that this metadata names (a broker that forwards it, in
-KRaft mode), to a leader, or to a coordinator, which is looked for anew with every request. NOT_CONTROLLER,
-NOT_COORDINATOR, a broken connection and silence bring new metadata and another try, until ``default.api.timeout.ms`` is
-over: then REQUEST_TIMED_OUT stands for every part. Before 2.5 (KIP-533) five retries are the most. A request that has
-not been sent yet when its connection fails has cost no try (``KafkaAdminClient.unassignUnsentCalls``).
+Its metadata is fetched after the oldest open request was made, as by a tool started for one task. A request goes to
+the controller named by this metadata (in KRaft mode a broker that forwards it), to a leader, or to a coordinator,
+which is looked up for every request. After NOT_CONTROLLER, NOT_COORDINATOR, a broken connection or a timeout it
+fetches new metadata and retries until ``default.api.timeout.ms``, which ends in REQUEST_TIMED_OUT for every part.
+Before 2.5 (KIP-533) it retries five times at most. A request that is not yet sent when its connection fails does not
+count as an attempt (``KafkaAdminClient.unassignUnsentCalls``).
 
-A request whose answer was lost is made again, though it may have been carried out: a topic can turn out to exist.
+A request whose response was lost is repeated although it may have been carried out: for example, a topic may then
+already exist.
 """
 
 from collections.abc import Callable
@@ -63,37 +64,37 @@ from cluster_model.protocol.transaction_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# Routing of an administrator's requests: the broker to ask, and responses that mean another one must be asked.
+# Routing of admin requests: the target broker, and the errors after which the target is looked up again.
 #
-# A request about a group or a transactional id goes to its coordinator, which any broker names
+# A request about a group or a transactional id goes to its coordinator, which any broker can look up
 # (``CoordinatorStrategy``); one about a partition's records or producers to its leader (``PartitionLeaderStrategy``);
-# groups and transactional ids are listed by each broker for itself; all else is the controller's.
+# groups and transactional ids are listed by each broker for itself; all other requests go to the controller.
 
 
 _CONTROL_RETRIED: Final = (
     KafkaError.NOT_CONTROLLER, KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.LEADER_NOT_AVAILABLE,
 )  # fmt: skip
-"""Answers that mean: somebody else by now ..."""
+"""Errors of requests to the controller, or for metadata, after which the target is looked up again."""
 _LEADER_RETRIED: Final = (*_CONTROL_RETRIED, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-"""... or nobody yet (``DescribeProducersHandler``, ``AbortTransactionHandler``) ..."""
+"""Retriable errors of requests to a leader (``DescribeProducersHandler``, ``AbortTransactionHandler``)."""
 _LIST_RETRIED: Final = (
     *_LEADER_RETRIED, KafkaError.OFFSET_NOT_AVAILABLE, KafkaError.FENCED_LEADER_EPOCH, KafkaError.UNKNOWN_LEADER_EPOCH,
 )  # fmt: skip
-"""... or not yet (``ListOffsetsHandler``) ..."""
+"""Retriable errors of ListOffsets (``ListOffsetsHandler``)."""
 _GROUP_RETRIED: Final = (
     KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.COORDINATOR_NOT_AVAILABLE, KafkaError.NOT_COORDINATOR,
 )  # fmt: skip
-"""... and so do these of a coordinator; all but the first have it looked for anew."""
+"""Retriable errors of a coordinator; all but the first require a new lookup."""
 
 
 class Describe(NamedTuple):
-    """What the tools ask first: metadata, no older than this question. Answered with a :class:`MetadataResponse`."""
+    """A request for metadata no older than itself, the first step of tools; the answer is a MetadataResponse."""
 
     correlation: int
 
 
 class AtBroker(NamedTuple):
-    """A request that is for one broker."""
+    """A request to one given broker."""
 
     correlation: int
     broker: int
@@ -103,10 +104,10 @@ class AtBroker(NamedTuple):
 GroupRequest = (
     DescribeGroupsRequest | OffsetFetchRequest | OffsetCommitRequest | DeleteGroupsRequest | OffsetDeleteRequest
 )
-"""What a group's coordinator answers; those that could name several groups name one."""
+"""Any request to a group coordinator; those for several groups name one."""
 
 LeaderRequest = DeleteRecordsRequest | ListOffsetsRequest | DescribeProducersRequest | WriteTxnMarkersRequest
-"""What a partition's leader answers; markers are for one partition."""
+"""Any request to a partition's leader; markers are for one partition."""
 
 Request = (
     AdminRequest
@@ -134,21 +135,25 @@ Answer = (
     | WriteTxnMarkersResponse
     | MetadataResponse
 )
-"""Of a :class:`Describe` that nobody answered in time: metadata without brokers."""
+"""Any answer; that of a :class:`Describe` that timed out is metadata without brokers."""
 
 
 _TIMED_OUT: Final = KafkaError.REQUEST_TIMED_OUT
 
 
 class _Route(NamedTuple):
-    """Where requests of one kind go, which errors mean another try, and what stands for an answer that is late."""
+    """The target of one kind of request, its retriable errors, and its answer after a timeout.
+
+    The target is a coordinator if ``finder`` is set, a leader if ``partition`` is, else the controller or the broker
+    named by the request.
+    """
 
     timed_out: Callable[[Any], Answer]
     retried: tuple[KafkaError, ...]
     finder: Callable[[Any], FindCoordinatorRequest] | None = None
-    """The question for the coordinator, where that is to be asked ..."""
+    """Make the lookup request for the coordinator."""
     partition: Callable[[Any], str] | None = None
-    """... or the partition whose leader is; neither: the controller, or the broker that the request names."""
+    """Return the partition whose leader is the target."""
 
 
 def _group(request: OffsetFetchRequest | OffsetCommitRequest | OffsetDeleteRequest) -> FindCoordinatorRequest:
@@ -237,24 +242,24 @@ _ROUTES: Final[dict[type, _Route]] = {
         lambda request: OffsetDeleteResponse(request.correlation, _TIMED_OUT, ()), _GROUP_RETRIED, finder=_group
     ),
 }
-"""By type of request; all others are the controller's."""
+"""Routes by type of request; all other requests go to the controller."""
 
 
 def route_of(request: Request) -> _Route:
-    """The route of a request."""
+    """Return the route of a request."""
     return _ROUTES.get(type(request), _AT_CONTROLLER)
 
 
 def finder_of(request: Request) -> FindCoordinatorRequest | None:
-    """The question for the coordinator that is to be asked, None where another broker is."""
+    """Return the lookup request for the coordinator of a request, None if it does not go to a coordinator."""
     finder = route_of(request).finder
     return None if finder is None else finder(request)
 
 
 def target_of(request: Request, known: MetadataResponse) -> int:
-    """The broker to ask by what a broker's metadata says, NOBODY where that names none.
+    """Return the target of a request by metadata, NOBODY if unknown.
 
-    Not for what a coordinator answers, nor for what any broker does.
+    It does not apply to requests to coordinators, or to any broker.
     """
     partition = route_of(request).partition
     if partition is not None:
@@ -264,46 +269,46 @@ def target_of(request: Request, known: MetadataResponse) -> int:
 
 
 def sent_as(request: Any, correlation: int) -> Any:
-    """The message that goes out."""
+    """Return the message to send."""
     message = request.request if isinstance(request, AtBroker) else request
     return message._replace(correlation=correlation)
 
 
 def is_again(request: Request, response: Any) -> bool:
-    """Whether an answer only means that the request is to be made again."""
+    """Return whether a response has a retriable error."""
     error, entries = entries_of(response)
     retried = route_of(request).retried
     return error in retried or any(entry.error in retried for entry in entries)
 
 
 def is_still_there(response: Any) -> bool:
-    """Whether a coordinator said that it is the one, and only not ready."""
+    """Return whether a coordinator is still loading: it need not be looked up again."""
     error, entries = entries_of(response)
     loading = KafkaError.COORDINATOR_LOAD_IN_PROGRESS
     return error == loading or any(entry.error == loading for entry in entries)
 
 
 ADMIN: Final = 4_000
-"""The client's node id, apart from all brokers, controllers, producers and consumers."""
+"""Node id of the admin client, distinct from all brokers, controllers, producers and consumers."""
 NAME: Final = "admin"
 
 
 @dataclass(frozen=True, slots=True)
 class AdminConfig:
-    """An administrator's settings in model units (``AdminClientConfig``), all at their defaults."""
+    """Settings of an admin client (``AdminClientConfig``), all at their defaults."""
 
     api_timeout_us: int
-    """A request and all its tries: ``default.api.timeout.ms``, before 2.5 ``request.timeout.ms``."""
+    """Timeout of a request with all its retries: ``default.api.timeout.ms``, before 2.5 ``request.timeout.ms``."""
     request_timeout_us: int
-    """One try."""
+    """Timeout of one attempt."""
     retries: int
-    """How often a part of a request, such as to find its coordinator, is tried again."""
+    """Maximum retries of each part of a request, such as the lookup of its coordinator."""
     backoff_us: int
     connections: ConnectionSettings
 
     @staticmethod
     def of(profile: Profile) -> "AdminConfig":
-        """The defaults of the cluster's own version."""
+        """Make the default settings of the cluster's own version."""
         own = Configured("admin", profile.number, {})
         request_us = own.us("request.timeout.ms")
         return AdminConfig(
@@ -316,25 +321,25 @@ class AdminConfig:
 
 
 class _Call(NamedTuple):
-    """A request that is not yet answered."""
+    """An open request."""
 
     request: Request
     deadline: int
     ready_at: int
-    """When the next try may be made."""
+    """Earliest time of the next attempt."""
     target: int = NOBODY
-    """Who was asked; NOBODY between two tries."""
+    """Node that it was sent to; NOBODY between attempts."""
     correlation: int = 0
     sent_at: int = 0
-    """When it was sent; no time limit but the deadline holds for one that still waits for a connection."""
+    """Time at which it was sent; a request that waits for a connection has no timeout except the deadline."""
     coordinator: int = NOBODY
-    """Of the group or transactional id that it is about, once a broker has named it."""
+    """Coordinator of its group or transactional id, once looked up."""
     tries: int = 0
-    """Tries of this part of it that failed: to find the coordinator, or the request itself."""
+    """Failed attempts of the current part: the lookup of the coordinator, or the request itself."""
 
 
 class AdminClient:
-    """The node. One request is one token; :attr:`on_answer` gets the token and the last word on it."""
+    """The admin client process; each request has a token, with which :attr:`on_answer` receives its final answer."""
 
     __slots__ = (
         "_alarm", "_brokers", "_calls", "_config", "_correlation", "_known", "_metadata_asked", "_port", "_stream",
@@ -342,7 +347,7 @@ class AdminClient:
     )  # fmt: skip
 
     def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
-        """``brokers`` are the ``bootstrap.servers``; which of them is asked is drawn from ``stream``."""
+        """Make a client; ``brokers`` are the ``bootstrap.servers``, of which ``stream`` chooses one at random."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
         port.start_cold()
         self.on_answer: Callable[[int, Answer], None] = _nobody_listens
@@ -354,19 +359,19 @@ class AdminClient:
         self._correlation = 0
         self._known: MetadataResponse | None = None
         self._metadata_asked: tuple[int, int, int] | None = None
-        """(broker, correlation, when) of the question for metadata that is under way."""
+        """(broker, correlation, sent at) of the metadata request in flight."""
         self._wanted_at = 0
-        """Metadata may be asked for from here on."""
+        """Earliest time of the next metadata request."""
         self._stream = stream
         self._alarm = Alarm(port, "admin")
 
     @property
     def open(self) -> tuple[int, ...]:
-        """Tokens that wait for an answer, oldest first."""
+        """Tokens of open requests, oldest first."""
         return tuple(self._calls)
 
     def ask(self, token: int, request: Request) -> None:
-        """Have a request made; ``token`` is no other open request's. It goes out when the process next runs."""
+        """Submit a request under a ``token`` not in use; it is sent when the process next runs."""
         now = self._port.now
         self._calls[token] = _Call(request, now + self._config.api_timeout_us, now)
         if isinstance(request, Describe):
@@ -374,7 +379,7 @@ class AdminClient:
         self._alarm.want(now)
 
     def receive(self, source: int, message: Message | AdminResponse | GroupResponse) -> None:
-        """Take an answer; one that nobody waits for any more is passed over."""
+        """Handle a message; responses to requests that are no longer open are ignored."""
         was_open = source in self._port.open
         if self._port.heard(source, message):
             if not was_open and source in self._port.open:
@@ -387,7 +392,7 @@ class AdminClient:
             self._answered(message)
 
     def _opened(self, peer: int) -> None:
-        """A connection is ready, and what waited for it has been sent."""
+        """Handle a new connection: the requests that waited for it have been sent."""
         now = self._port.now
         for token, call in self._calls.items():
             if call.target == peer:
@@ -395,7 +400,7 @@ class AdminClient:
         self._rearm(now)
 
     def on_timer(self, timer: Payload) -> None:
-        """Something is due: a first try, a next one, or the end of somebody's patience."""
+        """Handle a timer: a new request, a retry or a timeout."""
         if timer[0] == CONNECTIONS:
             for broker in self._port.rang():
                 self._lost(broker, sent=False)
@@ -403,7 +408,7 @@ class AdminClient:
             self._pump()
 
     def on_disconnect(self, peer: int) -> None:
-        """What was asked of ``peer`` is asked again, after a pause and with new metadata."""
+        """Handle a broken connection: requests to ``peer`` are retried after the backoff with new metadata."""
         sent = peer in self._port.open
         if self._port.broke(peer):
             self._lost(peer, sent=sent)
@@ -413,9 +418,9 @@ class AdminClient:
         self._pump()
 
     def _fail(self, peer: int, *, sent: bool) -> None:
-        """All that was asked over a connection fails; ``sent``: it was ready, so that requests were under way on it."""
-        asked = self._metadata_asked
-        if asked is not None and asked[0] == peer:
+        """Fail all requests on a connection; ``sent``: it was ready, so they were in flight."""
+        metadata_request = self._metadata_asked
+        if metadata_request is not None and metadata_request[0] == peer:
             self._metadata_failed()
         for token, call in tuple(self._calls.items()):
             if call.target == peer:
@@ -424,7 +429,7 @@ class AdminClient:
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def _pump(self) -> None:
-        """End what took too long, send what may be sent, and see to the next deadline."""
+        """End requests that timed out, send those that may be sent, and set the timer of the next deadline."""
         now = self._port.now
         for broker in self._overdue(now):
             sent = broker in self._port.open
@@ -444,13 +449,13 @@ class AdminClient:
             self._try(token, call, now, known)
 
     def _overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time: their connections are to be closed."""
+        """Return brokers whose requests timed out, whose connections are to be closed."""
         before = now - self._config.request_timeout_us
-        asked = self._metadata_asked
+        metadata_request = self._metadata_asked
         sent = [call for call in self._calls.values() if call.target in self._port.open]
         late = [call.target for call in sent if call.sent_at <= before]
-        if asked is not None and asked[2] <= before:
-            late.append(asked[0])
+        if metadata_request is not None and metadata_request[2] <= before:
+            late.append(metadata_request[0])
         return list(dict.fromkeys(late))
 
     def _try(self, token: int, call: _Call, now: int, known: MetadataResponse) -> None:
@@ -491,9 +496,9 @@ class AdminClient:
                 return
 
     def _again(self, token: int, call: _Call, coordinator: int = NOBODY, *, failed: bool = True) -> None:
-        """Another try, with metadata that is newer than this one, or the end where there were enough.
+        """Schedule a retry with newer metadata, or end the request after the maximum of retries.
 
-        ``failed``: the request was sent, so that this was a try.
+        ``failed``: the request was sent, so this counts as an attempt.
         """
         now = self._port.now
         tries = call.tries + failed if coordinator == call.coordinator else 0
@@ -525,10 +530,10 @@ class AdminClient:
         self._port.send(broker, MetadataRequest(self._correlation))
 
     def _anyone(self) -> int:
-        """``NetworkClient.leastLoadedNode`` begins at a random one."""
+        """Return a random one of the least loaded brokers (``NetworkClient.leastLoadedNode``)."""
         ranks = {broker: self._port.rank(broker)[0] for broker in self._brokers}
-        asked = [broker for broker in self._brokers if ranks[broker] == min(ranks.values())]
-        return asked[self._stream.below(len(asked))]
+        candidates = [broker for broker in self._brokers if ranks[broker] == min(ranks.values())]
+        return candidates[self._stream.below(len(candidates))]
 
     def _metadata_answered(self, response: MetadataResponse) -> None:
         if self._metadata_asked is None or self._metadata_asked[1] != response.correlation:
@@ -541,26 +546,26 @@ class AdminClient:
         self._pump()
 
     def _metadata_failed(self) -> None:
-        """The broker died, was silent, or does not know the cluster yet."""
+        """Handle a failed metadata request, or a broker without metadata yet."""
         self._metadata_asked = None
         self._wanted_at = self._port.now + self._config.backoff_us
 
     # -- time -------------------------------------------------------------------------------------------------------
 
     def _rearm(self, now: int) -> None:
-        moments = [call.deadline for call in self._calls.values()]
+        times = [call.deadline for call in self._calls.values()]
         for call in self._calls.values():
             if call.target != NOBODY:
                 if call.target in self._port.open:
-                    moments.append(call.sent_at + self._config.request_timeout_us)
+                    times.append(call.sent_at + self._config.request_timeout_us)
             elif call.ready_at > now:
-                moments.append(call.ready_at)
+                times.append(call.ready_at)
         if self._metadata_asked is not None:
-            moments.append(self._metadata_asked[2] + self._config.request_timeout_us)
+            times.append(self._metadata_asked[2] + self._config.request_timeout_us)
         elif self._known is None and self._wanted_at > now:
-            moments.append(self._wanted_at)
+            times.append(self._wanted_at)
         if self._calls:
-            self._alarm.want(max(now, min(moments)))
+            self._alarm.want(max(now, min(times)))
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -580,4 +585,4 @@ class AdminClient:
 
 
 def _nobody_listens(_token: int, _answer: Answer) -> None:
-    """What comes of a request that nobody made through a board."""
+    """Ignore an answer, before a receiver is set."""

@@ -1,7 +1,7 @@
-"""A client's way to its coordinator: finding it, and the requests under way to it (``AbstractCoordinator``).
+"""A client's connection to a coordinator: its lookup, and the requests in flight to it (``AbstractCoordinator``).
 
-Any broker is asked who it is, and answers from its own metadata: a stale one names the old coordinator, who says
-NOT_COORDINATOR. Between two lookups there is the retry back-off. A coordinator that is lost takes all requests with it.
+Any broker can answer a lookup, from its own metadata: stale metadata names the old coordinator, which answers
+NOT_COORDINATOR. The retry backoff applies between lookups. All requests to a lost coordinator fail.
 """
 
 from typing import Any, Final
@@ -15,11 +15,11 @@ from cluster_model.protocol.messages import NOBODY
 _FIND: Final = "find"
 
 Lost = list[tuple[str, int]]
-"""(kind, correlation) of requests that will not be answered."""
+"""(kind, correlation) of failed requests."""
 
 
 class CoordinatorLink:
-    """Who coordinates, as far as this client knows, and what it has been asked."""
+    """The coordinator of one group or transactional id known to a client, and the requests in flight to it."""
 
     __slots__ = (
         "_backoff_us", "_correlation", "_key", "_key_type", "_looked_at", "_metadata", "_port", "_timeout_us",
@@ -35,7 +35,7 @@ class CoordinatorLink:
         key_type: int = GROUP,
         first: int = 0,
     ) -> None:
-        """``timing``: back-off and request timeout in µs. Behind ``first`` its requests are numbered."""
+        """Make it; ``timing`` is (backoff, request timeout) in µs, and correlations begin after ``first``."""
         self._port = port
         self._metadata = metadata
         self._key = key
@@ -49,20 +49,20 @@ class CoordinatorLink:
 
     @property
     def known(self) -> bool:
-        """Whether there is somebody to ask."""
+        """Whether the coordinator is known."""
         return self.node != NOBODY
 
     @property
     def waits(self) -> bool:
-        """Whether any answer is due."""
+        """Whether any request is in flight."""
         return bool(self._waiting)
 
     def busy(self, broker: int) -> bool:
-        """Whether a request to a broker is unanswered."""
-        return any(asked == broker for _kind, asked, _deadline in self._waiting.values())
+        """Return whether a request to a broker is in flight."""
+        return any(target == broker for _kind, target, _deadline in self._waiting.values())
 
     def find(self) -> None:
-        """Look the coordinator up, unless it is known, being asked for, or was asked for just now."""
+        """Look up the coordinator, unless it is known, a lookup is in flight, or the backoff is not over."""
         now = self._port.now
         if self.known or now < self._looked_at + self._backoff_us or self._finding():
             return
@@ -75,7 +75,7 @@ class CoordinatorLink:
         return any(kind == _FIND for kind, _broker, _deadline in self._waiting.values())
 
     def found(self, response: FindCoordinatorResponse) -> None:
-        """An answer; COORDINATOR_NOT_AVAILABLE and others are asked again after the back-off."""
+        """Handle the response to a lookup; after an error it is repeated after the backoff."""
         if self._waiting.pop(response.correlation, None) is None:
             return
         if response.error == KafkaError.NONE:
@@ -84,7 +84,7 @@ class CoordinatorLink:
             self._metadata.refresh()
 
     def ask(self, kind: str, request: Any, timeout_us: int = 0) -> int:
-        """Send the coordinator a request, which gets its correlation here; returns that."""
+        """Send a request to the coordinator; return the correlation that it was given."""
         correlation = self._note(kind, self.node, timeout_us or self._timeout_us)
         self._port.send(self.node, request._replace(correlation=correlation))
         return correlation
@@ -95,29 +95,29 @@ class CoordinatorLink:
         return self._correlation
 
     def take(self, correlation: int) -> bool:
-        """An answer came; False if nobody waits for it any more."""
+        """Handle a response; return False if its request is no longer in flight."""
         return self._waiting.pop(correlation, None) is not None
 
     def unknown(self) -> None:
-        """The coordinator is another one, or none, or gone (``markCoordinatorUnknown``)."""
+        """Forget the coordinator, which has changed or is unavailable (``markCoordinatorUnknown``)."""
         self.node = NOBODY
 
     def lost(self, broker: int) -> Lost:
-        """The connection to a broker broke: what was asked of it will not be answered."""
-        gone = [(kind, number) for number, (kind, asked, _deadline) in self._waiting.items() if asked == broker]
-        for _kind, number in gone:
+        """Handle a broken connection to a broker; return the failed requests."""
+        failed = [(kind, number) for number, (kind, target, _deadline) in self._waiting.items() if target == broker]
+        for _kind, number in failed:
             del self._waiting[number]
         if broker == self.node:
-            # It is looked up again at once, but not more often than the back-off says.
+            # It is looked up again at once, except during the backoff.
             self.unknown()
-        return [(kind, number) for kind, number in gone if kind != _FIND]
+        return [(kind, number) for kind, number in failed if kind != _FIND]
 
     def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
+        """Return the brokers of requests that timed out."""
         return [broker for _kind, broker, deadline in self._waiting.values() if deadline <= now]
 
     def due(self) -> int:
-        """When something is to be done, -1 never."""
+        """Return the time of the next action, -1 for none."""
         times = [deadline for _kind, _broker, deadline in self._waiting.values()]
         if not self.known and not self._finding():
             times.append(max(self._port.now, self._looked_at + self._backoff_us))

@@ -1,4 +1,4 @@
-"""A client's metadata, and metadata responses that a fault keeps old (``org.apache.kafka.clients.Metadata``)."""
+"""A client's metadata cache (``org.apache.kafka.clients.Metadata``), and metadata kept stale by a fault."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,30 +7,30 @@ from cluster_model.connections.network_client import NetworkClient
 from cluster_model.kernel.node_context import Alarm
 from cluster_model.protocol.messages import NOBODY, MetadataRequest, MetadataResponse, PartitionState
 
-# A client with old metadata: every response to its metadata requests shows an earlier state.
+# Stale metadata: every response to the client's metadata requests shows an earlier state.
 #
-# It stands for a client that asks a broker which is behind, or a proxy that keeps answers. What leaders themselves
-# say in answers to its requests (KIP-951) is as new as ever.
+# This models a broker whose metadata is behind, or a caching proxy. The leader hints in responses to other requests
+# (KIP-951) are not affected.
 
 
 class OldAnswers:
-    """One client's. Several faults may make its news late: their delays add up, and one of 0 is for good."""
+    """Metadata responses delayed by faults, of one client: the delays of several faults add up, 0 is without end."""
 
     __slots__ = ("_answers", "_delays")
 
     def __init__(self) -> None:
         self._delays: dict[int, int] = {}
-        """Fault → µs, 0: until it is healed."""
+        """Fault → delay in µs, 0: until it is healed."""
         self._answers: list[tuple[int, MetadataResponse]] = []
-        """What was so when, oldest first; only where it changed."""
+        """(time, response) for each change, oldest first."""
 
     @property
     def any(self) -> bool:
-        """Whether any fault makes its news late."""
+        """Whether any fault makes its metadata stale."""
         return bool(self._delays)
 
     def hold(self, fault: int, delay_us: int) -> None:
-        """Let answers from here on be that old, 0: none is newer than now."""
+        """Delay responses by ``delay_us`` from now on, 0: show none newer than now."""
         self._delays[fault] = delay_us
 
     def release(self, fault: int) -> None:
@@ -40,12 +40,12 @@ class OldAnswers:
             self._answers.clear()
 
     def know(self, answer: MetadataResponse, now: int) -> None:
-        """So it is now."""
+        """Record the current response."""
         if not self._answers or self._answers[-1][1][1:] != answer[1:]:
             self._answers.append((now, answer))
 
     def instead_of(self, answer: MetadataResponse, now: int) -> MetadataResponse:
-        """What is said in its place: as it was so long ago, or as long ago as anybody remembers."""
+        """Return the stale response to deliver in place of ``answer``: that of the delay ago, or the oldest known."""
         if answer.brokers:
             self.know(answer, now)
         if not self._answers:
@@ -69,7 +69,7 @@ class OldAnswers:
 
 
 class Metadata:
-    """Cached states, refreshed on request, after errors and by age. One request is under way at a time."""
+    """Metadata cache of one client, refreshed on request, after errors and by age, one request at a time."""
 
     __slots__ = (
         "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
@@ -86,12 +86,12 @@ class Metadata:
         timeout_us: int,
         busy: Callable[[int], bool],
     ) -> None:
-        """``busy`` tells whether requests to a broker are unanswered: such a one is asked last."""
+        """Make an empty cache; ``busy`` returns whether a broker has requests in flight: it is then chosen last."""
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
         self._told: tuple[PartitionState, ...] = ()
-        """What the last answer said."""
+        """States in the last response."""
         self._port = port
         self._brokers = brokers
         self._age_us = age_us
@@ -100,21 +100,21 @@ class Metadata:
         self._busy = busy
         self._correlation = port.first_number
         self._node = NOBODY
-        """Broker that is being asked."""
+        """Broker of the request in flight."""
         self._asked_at = -backoff_us
         self._wanted_at = -1
         """When the next request is due, -1 for none."""
         self._turn = 0
         self._online = brokers
-        """Brokers that are alive, as last told."""
+        """Live brokers in the last response."""
         self.racks: dict[int, str] = {}
-        """Racks of brokers, as last told; a broker that is down keeps its own."""
+        """Racks of brokers by the last response with each; a broker that is down keeps its rack."""
         self._alarm = Alarm(port, "metadata")
         self.old = OldAnswers()
-        """What faults make of answers; a next process has it from this one."""
+        """Responses kept stale by faults; the next process of the client takes it over."""
 
     def hear_late(self, fault: int, delay_us: int) -> None:
-        """Let answers be that old from here on, 0: none tells anything new until :meth:`hear`."""
+        """Make responses stale by ``delay_us`` from now on, 0: without any news until :meth:`hear`."""
         if not self.old.any and self.states:
             racks = tuple([self.racks.get(broker, "") for broker in self._online]) if self.racks else ()
             known = MetadataResponse(0, tuple(self.states.values()), self._online, NOBODY, racks)
@@ -126,32 +126,32 @@ class Metadata:
         self.old.release(fault)
 
     def begin(self, states: tuple[PartitionState, ...]) -> None:
-        """Know the cluster's first instant; with no states, as a process that starts later: ask at once."""
+        """Start with the cluster's initial states; without any (a process that starts later) request them at once."""
         self._take(states)
         self._want(self._port.now + (self._age_us if states else 0))
 
     def leader(self, partition: str) -> int:
-        """Who is thought to lead, NOBODY when unknown."""
+        """Return the leader of a partition, NOBODY if unknown."""
         state = self.states.get(partition)
         return NOBODY if state is None else state.leader
 
     def partitions_of(self, topic: str) -> list[str]:
-        """A topic's partitions, none where there is no such topic, in the order of their numbers."""
+        """Return a topic's partitions in order of their numbers; none if the topic is unknown."""
         names = [name for name in self.states if name.rpartition("-")[0] == topic]
         return sorted(names, key=lambda name: int(name.rpartition("-")[2]))
 
     def epoch(self, partition: str) -> int:
-        """The leader epoch that is thought current, -1 when unknown."""
+        """Return the leader epoch of a partition, -1 if unknown."""
         state = self.states.get(partition)
         return -1 if state is None else state.leader_epoch
 
     def holds(self, partition: str, broker: int) -> bool:
-        """Whether a live broker is thought to hold a replica (``Cluster.nodeIfOnline``)."""
+        """Return whether a broker is live and has a replica of a partition (``Cluster.nodeIfOnline``)."""
         state = self.states.get(partition)
         return state is not None and broker in state.replicas and broker in self._online
 
     def learn(self, partition: str, current: tuple[int, int] | None) -> bool:
-        """Somebody named (leader, epoch) of a partition; whether that is now what is believed (KIP-951)."""
+        """Take (leader, epoch) of a partition from a response; return whether it is now in the cache (KIP-951)."""
         known = self.states.get(partition)
         if current is None or known is None:
             return False
@@ -162,7 +162,7 @@ class Metadata:
         return epoch >= known.leader_epoch
 
     def refresh(self) -> None:
-        """Ask again, after the back-off."""
+        """Request new metadata after the backoff."""
         if self._node == NOBODY:
             self._want(max(self._port.now, self._asked_at + self._backoff_us))
 
@@ -172,7 +172,7 @@ class Metadata:
         self._alarm.want(self._wanted_at)
 
     def rang(self) -> int:
-        """The alarm: time to ask; the broker that has not answered in time, to whom the connection is to be closed."""
+        """Handle the timer: send a due request, or return the broker that timed out, to close its connection."""
         if not self._alarm.rang():
             return NOBODY
         now = self._port.now
@@ -196,7 +196,7 @@ class Metadata:
         self._alarm.want(now + self._timeout_us)
 
     def pick(self) -> int:
-        """Whom to ask what any broker knows, in turn (``leastLoadedNode``)."""
+        """Choose a broker for a request that any broker can answer, in turn (``leastLoadedNode``)."""
         count = len(self._brokers)
         order = [self._brokers[(self._turn + step) % count] for step in range(count)]
         self._turn += 1
@@ -207,13 +207,13 @@ class Metadata:
         return (state, self._busy(broker), tried)
 
     def answered(self, response: MetadataResponse) -> bool:
-        """Take an answer; True if it was the one waited for and told anything."""
+        """Handle a response; return True if it was expected and has metadata."""
         if self._node == NOBODY or response.correlation != self._correlation:
             return False
         self._node = NOBODY
         if self.old.any:
             response = self.old.instead_of(response, self._port.now)
-        if not response.brokers:  # It has just started, and has been told nothing yet.
+        if not response.brokers:  # The broker has just started and has no metadata yet.
             self.refresh()
             return False
         self._online = response.brokers
@@ -223,10 +223,10 @@ class Metadata:
         return True
 
     def _take(self, states: tuple[PartitionState, ...]) -> None:
-        """Keep the newest of each: an older epoch comes from a broker that is behind (KIP-320).
+        """Keep the newest state of each partition: an older epoch comes from a broker that is behind (KIP-320).
 
-        What is not told of any more is gone. A topic created again is told from the former one by its id. What is told
-        a second time changes nothing, not even where something newer has been learned meanwhile.
+        Partitions missing from the response are removed. A recreated topic is recognised by its id. A response equal to
+        the last one changes nothing, even if a newer state was learned meanwhile.
         """
         if states == self._told:
             return
@@ -240,7 +240,7 @@ class Metadata:
             self.states[state.partition] = state if newer or known is None else known
 
     def disconnected(self, broker: int) -> None:
-        """The connection to a broker broke, or there is none: who leads what may have changed."""
+        """Handle a lost connection, or one that could not be made: leaders may have changed."""
         if broker == self._node:
             self._node = NOBODY
         self.refresh()

@@ -1,11 +1,11 @@
-"""The load of an application: rates, open and closed loops, and record sizes.
+"""The workload of an application: rates, open and closed loops, and record sizes.
 
-In an *open loop* load is a function of time alone. In a *closed loop* so many records are outstanding at most: each
-batch is followed by the next when it is acked, failed or unknown, after the time that the application thinks. So a
-slow cluster gets less load, and whoever measures latency in a closed loop sees less of it than users would.
+In an *open loop* the load depends on time alone. In a *closed loop* the number of outstanding records is limited: each
+batch is followed by the next when it is acked, failed or unknown, after a think time. A slow cluster therefore gets
+less load, and latency measured in a closed loop is lower than what users would see (coordinated omission).
 
-A fault may change the pace, in millionths of the usual one: the rate of an open loop, what may be outstanding in a
-closed one. Timers that were set before it did are of an earlier turn, and mean nothing any more.
+A fault may change the pace, in millionths of the normal pace: the rate of an open loop, or the outstanding records of
+a closed loop. Timers set before the change are ignored.
 """
 
 from bisect import bisect_left, bisect_right
@@ -30,20 +30,19 @@ from cluster_model.spec.cluster_spec import (
 )
 from cluster_model.util.deterministic_math import ONE, exp2, log2
 
-# How many records a rate has made by a time, and when it makes the next one: whole numbers, so that nothing drifts.
+# Number of records that a rate has made by a time, and the time of the next one, in integers, so that nothing drifts.
 #
-# A rate curve is a pure function of virtual time. What it makes in ``[a, b)`` and in ``[b, c)`` adds up to what it
-# makes in ``[a, c)``, however time is cut, and a record is made in the first microsecond by which the curve has it
-# whole.
+# A rate curve is a pure function of virtual time. The records of ``[a, b)`` and of ``[b, c)`` add up to those of
+# ``[a, c)``, however time is divided, and a record is made in the first microsecond at which the curve has reached it.
 
 
 NEVER: Final = -1
 _WHOLE: Final = 2 * RECORD
-"""Work is counted in halves, for the area below a ramp is half of a rectangle."""
+"""Work per record, counted in halves because the area below a ramp is half of a rectangle."""
 
 
 def _work(stretch: Stretch, at: int) -> int:
-    """Work done ``at`` microseconds into a stretch: twice the area below the rate, rounded down."""
+    """Return the work done ``at`` microseconds into a segment: twice the area below the rate, rounded down."""
     duration, start, end = stretch
     if start == end:
         return 2 * start * at
@@ -51,7 +50,7 @@ def _work(stretch: Stretch, at: int) -> int:
 
 
 def _reached(stretch: Stretch, work: int) -> int:
-    """The first microsecond of a stretch by which so much is done; the stretch must get there."""
+    """Return the first microsecond of a segment at which ``work`` is done; the segment must reach it."""
     duration, start, end = stretch
     slope = end - start
     if slope == 0:
@@ -66,7 +65,7 @@ def _reached(stretch: Stretch, work: int) -> int:
 
 
 class RateCurve:
-    """A profile that can be asked; it has no state."""
+    """A rate profile as a stateless function of time: records made by a time, and time of a record."""
 
     __slots__ = ("_begins", "_done", "_period", "_stretches", "_whole")
 
@@ -77,19 +76,19 @@ class RateCurve:
         timed = stretches[:-1] if endless else stretches
         self._stretches = stretches
         self._begins = [0, *accumulate(durations[: len(stretches) - 1])]
-        """When each stretch begins."""
+        """Start of each segment."""
         self._done = [0, *accumulate(_work(stretch, stretch.duration_us) for stretch in timed)]
-        """Work done when each stretch begins, and, unless the last is endless, at its end."""
+        """Work done at the start of each segment, and, unless the last is endless, at its end."""
         self._period = sum(durations) if profile.repeats else 0
         self._whole = self._done[-1]
         """Work of one period."""
 
     def made(self, at_us: int) -> int:
-        """Records that are whole ``at_us`` microseconds after the start."""
+        """Return the records made by ``at_us`` microseconds after the start."""
         return self._work(at_us) // _WHOLE
 
     def when(self, count: int) -> int:
-        """Microseconds from the start until ``count`` records, at least 1, are whole; :data:`NEVER` if never."""
+        """Return the microseconds from the start to the ``count``-th record (from 1), :data:`NEVER` if never."""
         work = count * _WHOLE
         before = 0
         if self._period:
@@ -116,35 +115,35 @@ class RateCurve:
 
 
 MAKE: Final = "make"
-"""The timer at which a batch is made."""
+"""Timer at which a batch is made."""
 AT_ONCE_US: Final = 1_000
-"""What handing over takes where a batch is settled in the instant in which it was made (``acks=0``)."""
+"""Minimum time to the next batch where a batch is completed at the time it was made (``acks=0``)."""
 BLOCKED_US: Final = 100_000
-"""How often an application in a closed loop looks whether ``send`` can go on."""
+"""How often an application in a closed loop checks whether ``send`` can continue."""
 USUAL_PPM: Final = 1_000_000
-"""The usual pace."""
+"""The normal pace."""
 
 
 class Pacing(Protocol):
-    """Sets the producer's :data:`MAKE` timers."""
+    """Pacing of an application: sets the producer's :data:`MAKE` timers."""
 
     timer: Payload
-    """What they are now; those of an earlier turn are different."""
+    """The current timer's payload; timers set before a change of pace have another one."""
 
     def pace(self, ppm: int) -> None:
-        """From now on go at so many millionths of the usual pace; 0: make nothing."""
+        """Set the pace to ``ppm`` millionths of the normal pace; 0: make nothing."""
 
     def begin(self) -> None:
-        """The application starts: with the session, or again later."""
+        """Start the application, with the session or later."""
 
     def made(self) -> None:
-        """A timer has come: a batch is about to be made."""
+        """Handle a timer: a batch is about to be made."""
 
     def blocked(self) -> None:
-        """It could not be made."""
+        """Handle a batch that could not be made."""
 
     def settled(self, records: int, latency_us: int) -> None:
-        """``records`` were acked, failed or given up that long after they were made."""
+        """Handle the outcome of ``records`` records, ``latency_us`` after they were made."""
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -154,7 +153,7 @@ class Pacing(Protocol):
 
 
 class Steady:
-    """Open loop, a batch every so many microseconds."""
+    """Open loop with a constant interval between batches."""
 
     __slots__ = ("_begun", "_port", "_ppm", "_since", "_spec", "_turn", "timer")
 
@@ -165,12 +164,12 @@ class Steady:
         self._begun = False
         self._ppm = USUAL_PPM
         self._turn = 0
-        """How often the pace has changed; 0: it never has."""
+        """Number of changes of the pace."""
         self._since = 0
-        """When it last did."""
+        """Time of the last change."""
 
     def begin(self) -> None:
-        """One interval after the start."""
+        """Set the timer to one interval after the start."""
         self._begun = True
         if self._turn:
             self._restart()
@@ -178,14 +177,14 @@ class Steady:
             self._port.timer(max(0, self._spec.start_us - self._port.now) + self._spec.interval_us, MAKE)
 
     def made(self) -> None:
-        """The next an interval later; what a paused process missed is not made up for."""
+        """Set the timer to an interval later; batches missed by a paused process are not made up for."""
         if self._turn:
             self._next()
         else:
             self._port.timer(self._spec.interval_us, MAKE)
 
     def pace(self, ppm: int) -> None:
-        """From now on a batch every so much sooner or later, the first a whole new interval from now."""
+        """Change the interval; the next batch is a whole new interval from now."""
         if ppm == self._ppm:
             return
         self._ppm = ppm
@@ -195,22 +194,22 @@ class Steady:
             self._restart()
 
     def _restart(self) -> None:
-        """Count from now, or from the start if that is to come."""
+        """Count intervals from now, or from the start if that is later."""
         self._since = max(self._port.now, self._spec.start_us)
         self._next()
 
     def _next(self) -> None:
-        """When the next batch from now is whole, at the pace since it changed."""
+        """Set the timer of the next batch at the current pace."""
         if self._ppm:
             now, whole = self._port.now, self._spec.interval_us * USUAL_PPM
             count = max(0, now - self._since) * self._ppm // whole + 1
             self._port.timer(self._since - (-count * whole // self._ppm) - now, *self.timer)
 
     def blocked(self) -> None:
-        """Time goes on."""
+        """Do nothing: the next batch does not depend on this one."""
 
     def settled(self, records: int, latency_us: int) -> None:
-        """The loop is open."""
+        """Do nothing: the loop is open."""
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -223,7 +222,7 @@ class Steady:
 
 
 class Profiled(Steady):
-    """Open loop, a batch whenever a rate curve has made one whole."""
+    """Open loop with batches at the times given by a rate curve."""
 
     __slots__ = ("_curve", "_profile")
 
@@ -234,16 +233,16 @@ class Profiled(Steady):
         self._curve = RateCurve(spec.profile)
 
     def begin(self) -> None:
-        """When the first batch is whole that has not been before."""
+        """Set the timer of the first batch from now on."""
         self._begun = True
         self.made()
 
     def made(self) -> None:
-        """When the next batch from now is whole."""
+        """Set the timer of the next batch."""
         self._make(self._curve.made(max(0, self._port.now - self._spec.start_us)) // self._spec.batch + 1)
 
     def _restart(self) -> None:
-        """The whole curve is so much higher or lower, from its beginning: only what comes now is made."""
+        """Scale the whole curve by the pace, from its beginning; only the batches from now on are made."""
         self._curve = RateCurve(_scaled(self._profile, self._ppm))
         self.made()
 
@@ -267,7 +266,7 @@ def _scaled(profile: RateProfile, ppm: int) -> RateProfile:
 
 
 class ClosedLoopPacing:
-    """Closed loop: at most so many records are not settled."""
+    """Closed loop with a limited number of outstanding records."""
 
     __slots__ = ("_begun", "_loop", "_most", "_over", "_port", "_settled", "_spec", "timer")
 
@@ -277,16 +276,16 @@ class ClosedLoopPacing:
         self._port = port
         self._spec = spec
         self._settled = 0
-        """Records that no batch has followed yet."""
+        """Completed records that no batch has followed yet."""
         self.timer: Payload = (MAKE,)
         self._begun = False
         self._most = spec.loop.outstanding // spec.batch
-        """Batches that may be outstanding."""
+        """Maximum number of outstanding batches."""
         self._over = 0
-        """How many more are: as many are followed by none."""
+        """Number of outstanding batches above the maximum: as many completed batches are not followed by another."""
 
     def begin(self) -> None:
-        """All that may be outstanding, at once."""
+        """Set timers for the maximum of outstanding batches at once."""
         self._begun = True
         self._put(self._most)
 
@@ -295,7 +294,7 @@ class ClosedLoopPacing:
             self._port.timer(max(0, self._spec.start_us - self._port.now), MAKE)
 
     def pace(self, ppm: int) -> None:
-        """Let so many times more be outstanding, at once; with fewer, those in excess are followed by none."""
+        """Scale the maximum of outstanding batches; additional batches are made at once."""
         before, batch = self._most, self._spec.batch
         self._most = self._loop.outstanding * ppm // USUAL_PPM // batch
         if ppm and not self._most:
@@ -306,14 +305,14 @@ class ClosedLoopPacing:
             self._put(max(0, more))
 
     def made(self) -> None:
-        """Nothing comes by time."""
+        """Do nothing: the next batch follows an outcome."""
 
     def blocked(self) -> None:
-        """Another attempt a little later."""
+        """Retry a little later."""
         self._port.timer(BLOCKED_US, MAKE)
 
     def settled(self, records: int, latency_us: int) -> None:
-        """As many batches as were settled, after thinking."""
+        """Make as many batches as were completed, after the think time."""
         self._settled += records
         pause = self._loop.think_us if latency_us else max(self._loop.think_us, AT_ONCE_US)
         while self._settled >= self._spec.batch:
@@ -333,7 +332,7 @@ class ClosedLoopPacing:
 
 
 class OnDemandPacing:
-    """No batch is made by time: the application sends when something else has happened."""
+    """Pacing of an application that sends on other events: it sets no timers."""
 
     __slots__ = ("timer",)
 
@@ -341,30 +340,30 @@ class OnDemandPacing:
         self.timer: Payload = (MAKE,)
 
     def pace(self, ppm: int) -> None:
-        """There is none."""
+        """Do nothing."""
 
     def begin(self) -> None:
-        """Nothing to begin with."""
+        """Do nothing."""
 
     def made(self) -> None:
-        """Nobody sets a timer."""
+        """Do nothing."""
 
     def blocked(self) -> None:
-        """Whoever sends waits."""
+        """Do nothing: the application waits."""
 
     def settled(self, records: int, latency_us: int) -> None:
-        """Whoever sent is told otherwise."""
+        """Do nothing: the application receives the outcome in another way."""
 
     def save(self) -> tuple[Any, ...]:
-        """Nothing to keep."""
+        """Return nothing: there is no state."""
         return ()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Nothing to restore."""
+        """Do nothing: there is no state."""
 
 
 def pacing_of(port: NodeContext, spec: ProducerSpec) -> Pacing:
-    """How this producer's application works."""
+    """Make the pacing of a producer's application."""
     if spec.loop is not None:
         return ClosedLoopPacing(port, spec)
     if spec.profile is None and not spec.interval_us:
@@ -372,18 +371,18 @@ def pacing_of(port: NodeContext, spec: ProducerSpec) -> Pacing:
     return Steady(port, spec) if spec.profile is None else Profiled(port, spec)
 
 
-# The size of every record of a producer, drawn once and for all by its number in its partition.
+# The size of every record of a producer: a pure function of the seed, its partition and its number.
 #
-# Nobody keeps sizes: whoever asks for record 17 of ``orders-0`` gets the same answer, so a batch that is retried,
-# split or looked at later has the bytes that it always had.
+# Sizes are not stored: record 17 of ``orders-0`` always has the same size, so a batch that is retried, split or
+# inspected later has the same number of bytes.
 
 
 MILLION: Final = 1_000_000
 SMALLEST: Final = 1
 LARGEST: Final = 1024 * 1024
-"""A drawn size is cut to these."""
+"""Generated sizes are limited to :data:`SMALLEST` and this."""
 _REMEMBERED: Final = 1_024
-"""Blocks of drawn sizes that are kept."""
+"""Number of cached blocks of generated sizes."""
 
 _P99: Final = 2_326
 _NORMAL: Final = (
@@ -394,18 +393,21 @@ _NORMAL: Final = (
     1104, 1122, 1141, 1160, 1179, 1199, 1219, 1240, 1262, 1284, 1306, 1330, 1354, 1379, 1405, 1431, 1459, 1488, 1518,
     1550, 1584, 1619, 1656, 1696, 1739, 1785, 1836, 1891, 1953, 2024, 2107, 2207, 2335, 2521, 2886,
 )  # fmt: skip
-"""Thousandths of a standard deviation in the middle of each of the upper 128 of 256 equal parts of a normal curve."""
+"""Quantiles of a normal distribution in thousandths of its standard deviation.
+
+They are those in the middle of each of the upper 128 of 256 parts of equal probability.
+"""
 
 
 class RecordSizes(Protocol):
     """Sizes of one producer's records, in bytes as serialized, before compression."""
 
     def of(self, partition: str, sequence: int, records: int) -> int:
-        """All bytes of ``records`` records from number ``sequence`` on."""
+        """Return the total bytes of ``records`` records from number ``sequence`` on."""
 
 
 class OneSize:
-    """All records alike."""
+    """Record sizes that are all the same."""
 
     __slots__ = ("_record_bytes",)
 
@@ -413,17 +415,17 @@ class OneSize:
         self._record_bytes = record_bytes
 
     def of(self, partition: str, sequence: int, records: int) -> int:
-        """All bytes of so many records."""
+        """Return the total bytes of ``records`` records."""
         return records * self._record_bytes
 
 
 def every(step: int, first: int, count: int) -> int:
-    """How many of ``count`` numbers from ``first`` on are the last of a group of ``step``; none for step 0."""
+    """Return how many of ``count`` numbers from ``first`` on are the last of a group of ``step``; 0 for step 0."""
     return (first + count) // step - first // step if step else 0
 
 
 class InterceptedSizes:
-    """Sizes of records with what interceptors have added."""
+    """Record sizes with the bytes added by interceptors."""
 
     __slots__ = ("_interceptors", "_sizes")
 
@@ -432,7 +434,7 @@ class InterceptedSizes:
         self._interceptors = interceptors
 
     def of(self, partition: str, sequence: int, records: int) -> int:
-        """All bytes of those records."""
+        """Return the total bytes of ``records`` records from number ``sequence`` on."""
         size = self._sizes.of(partition, sequence, records)
         for each in self._interceptors:
             size += each.adds * (records - every(each.fails, sequence, records))
@@ -440,18 +442,18 @@ class InterceptedSizes:
 
 
 class DrawnSizes:
-    """Sizes from a stream of the session for each partition."""
+    """Random record sizes, from a stream of the session per partition."""
 
     __slots__ = ("_client", "_seed", "_sizes")
 
     def __init__(self, sizes: Sizes, client: str, seed: int) -> None:
-        """``seed`` is the session's."""
+        """Make them; ``seed`` is the session's."""
         self._sizes = sizes
         self._client = client
         self._seed = seed
 
     def of(self, partition: str, sequence: int, records: int) -> int:
-        """All bytes of those records."""
+        """Return the total bytes of ``records`` records from number ``sequence`` on."""
         name = f"bytes:{self._client}/{partition}"
         total, end = 0, sequence + records
         while sequence < end:
@@ -465,12 +467,12 @@ class DrawnSizes:
 
 @lru_cache(maxsize=_REMEMBERED)
 def _block(sizes: Sizes, seed: int, name: str, number: int) -> tuple[int, ...]:
-    """Bytes of the first 0, 1, 2 ... records of a block."""
+    """Return the cumulative bytes of the first 0, 1, 2 ... records of a block."""
     return tuple(accumulate((drawn(sizes, draw) for draw in draws(seed, name, number)), initial=0))
 
 
 def drawn(sizes: Sizes, draw: int) -> int:
-    """The size that a draw, uniform over 64 bits, stands for."""
+    """Map a random number, uniform over 64 bits, to a size."""
     if isinstance(sizes, UniformSizes):
         return sizes.low + (draw * (sizes.high - sizes.low + 1) >> 64)
     if isinstance(sizes, TwoSizes):
@@ -481,7 +483,7 @@ def drawn(sizes: Sizes, draw: int) -> int:
 
 @lru_cache(maxsize=64)
 def _spread(sizes: SpreadSizes) -> tuple[int, ...]:
-    """256 sizes that are equally likely, in ascending order."""
+    """Return 256 equally likely sizes in ascending order."""
     width = log2(sizes.p99) - log2(sizes.median)
     places = (*(-place for place in reversed(_NORMAL)), *_NORMAL)
     found = (sizes.median * exp2(width * place // _P99) // ONE for place in places)
@@ -489,7 +491,7 @@ def _spread(sizes: SpreadSizes) -> tuple[int, ...]:
 
 
 def sizes_of(spec: ProducerSpec, seed: int) -> RecordSizes:
-    """The sizes of a producer's records in a session of that seed."""
+    """Make the record sizes of a producer in a session with ``seed``."""
     made: RecordSizes = OneSize(spec.record_bytes)
     if spec.sizes is not None:
         made = DrawnSizes(spec.sizes, spec.name, seed)

@@ -1,10 +1,10 @@
-"""The consumer, with its group membership and its application.
+"""Kafka's consumer client, with its group membership and its application.
 
-consumer: polls, delivery and how it joins; also an application that writes what it reads, in transactions if wanted.
+consumer: the process and its poll loop, and a consume-process-produce application, with transactions if configured.
 fetcher: fetches; subscription_state: positions and offset resets.
-coordinator and membership: the classic protocol; consumer_protocol: KIP-848; config: settings of both.
-offset_commits: commits, whatever the protocol.
-record_handler: how the application handles records, failures and dead letters.
+coordinator and membership: the classic group protocol; consumer_protocol: KIP-848; config: settings of both.
+offset_commits: offset commits under either protocol.
+record_handler: processing of records by the application, its failures and dead letters.
 """
 
 from cluster_model.clients.consumer.config import GroupSettings

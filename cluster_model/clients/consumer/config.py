@@ -1,4 +1,4 @@
-"""What a consumer's configuration says of its group (``ConsumerConfig``), with the defaults of its version."""
+"""Typed group settings of a consumer by release (``ConsumerConfig``)."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ from cluster_model.protocol.errors import ModelError
 from cluster_model.protocol.versions import Profile
 
 UNBOUNDED_US: Final = 1 << 62
-"""``api_timeout_us`` of a consumer that waits without end (before KIP-266, 2.0)."""
+"""``api_timeout_us`` of a consumer without such a timeout (before KIP-266, 2.0)."""
 
 _CLASSIC_ONLY: Final = ("session.timeout.ms", "heartbeat.interval.ms", "partition.assignment.strategy")
-"""What a consumer with ``group.protocol: consumer`` refuses: the broker's settings and assignors count."""
+"""Configurations that are an error with ``group.protocol=consumer``: the broker's settings and assignors apply."""
 
 STRATEGIES: Final = {
     "RangeAssignor": "range",
@@ -28,18 +28,18 @@ _HAS_ASSIGNOR: Final[Mapping[str, Callable[[Profile], bool]]] = {
     "sticky": lambda profile: profile.client.sticky_assignor,
     "cooperative-sticky": lambda profile: profile.client.cooperative_assignor,
 }
-"""Assignor → whether a release has it."""
+"""Assignor → predicate of whether a release has it."""
 _PACKAGE: Final = "org.apache.kafka.clients.consumer."
 
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Times in µs. ``version`` is that of the JoinGroup request."""
+    """Group settings of a consumer, with times in µs; ``version`` is that of the JoinGroup or heartbeat request."""
 
     session_us: int
     heartbeat_us: int
     max_poll_us: int
-    """-1 before 0.10.1 (KIP-62): there the session is all that bounds the time between two polls."""
+    """-1 before 0.10.1 (KIP-62): there only the session timeout limits the time between two polls."""
     rebalance_us: int
     request_timeout_us: int
     backoff_us: int
@@ -47,29 +47,29 @@ class GroupSettings:
     auto_commit: bool
     auto_commit_us: int
     assignors: tuple[str, ...]
-    """By their names in the protocol, the preferred one first."""
+    """Assignors by their names in the protocol, the preferred one first."""
     cooperative: bool
-    """Whether all of them are: what is owned is kept during a rebalance (KIP-429)."""
+    """Whether all assignors are cooperative: owned partitions are kept during a rebalance (KIP-429)."""
     tells_lost: bool
-    """Whether the listener is told of lost partitions apart from revoked ones (KIP-429, 2.4)."""
+    """Whether the listener has ``onPartitionsLost`` apart from ``onPartitionsRevoked`` (KIP-429, 2.4)."""
     own_thread: bool
-    """Whether heartbeats have a thread of their own (KIP-62, 0.10.1)."""
+    """Whether heartbeats have their own thread (KIP-62, 0.10.1)."""
     version: int
     instance: str = ""
     """``group.instance.id``."""
     modern: bool = False
-    """``group.protocol`` is consumer (KIP-848): session, heartbeats and assignors are the coordinator's."""
+    """``group.protocol`` is consumer (KIP-848): the coordinator sets session, heartbeats and assignors."""
     racks: bool = False
-    """Whether members tell their racks, and leaders look at them (KIP-881, 3.5)."""
+    """Whether members send their racks, and leaders use them (KIP-881, 3.5)."""
     remote_assignor: str = ""
-    """``group.remote.assignor``, empty for whatever the coordinator takes."""
+    """``group.remote.assignor``, empty for the coordinator's default."""
 
     @staticmethod
     def of(profile: Profile, config: Mapping[str, ConfigValue], instance: str = "") -> "GroupSettings":
-        """Settings for a client of the cluster's own version; ``instance`` makes the member a static one.
+        """Make the settings of a client of the cluster's own version; ``instance`` makes the member static.
 
         Raises:
-            ModelError: what the version lacks, or a heartbeat interval that is not below the session timeout.
+            ModelError: a setting that the version lacks, or a heartbeat interval not below the session timeout.
         """
         number = profile.number
         for name in config:
@@ -81,7 +81,9 @@ class GroupSettings:
         modern = protocol(profile, config)
         if heartbeat >= session:
             raise ModelError(
-                "heartbeat.interval.ms must be below session.timeout.ms", code="heartbeat_not_below_session"
+                f"heartbeat.interval.ms must be below session.timeout.ms, {session // 1_000},"
+                f" found {heartbeat // 1_000}",
+                code="heartbeat_not_below_session",
             )
         max_poll = own.us("max.poll.interval.ms") if own.exists("max.poll.interval.ms") else -1
         assignors = _assignors(profile, own.text("partition.assignment.strategy"))
@@ -108,10 +110,10 @@ class GroupSettings:
 
 
 def protocol(profile: Profile, config: Mapping[str, ConfigValue]) -> bool:
-    """Whether ``group.protocol`` is consumer.
+    """Return whether ``group.protocol`` is consumer.
 
     Raises:
-        ModelError: the version does not have it, or a setting is the other protocol's.
+        ModelError: the version does not have it, or a setting belongs to the other protocol.
     """
     modern = Configured("consumer", profile.number, config).text("group.protocol") == "consumer"
     if modern and not (profile.consumer_protocol and profile.kraft):

@@ -1,8 +1,8 @@
-"""A consumer and its application (``KafkaConsumer.poll``); one may write what it reads in transactions (KIP-447).
+"""A consumer process with its application's poll loop (``KafkaConsumer.poll``).
 
-Partitions are the group's to give, or are given once and for all. A position moves when records are handed out, not
-when they are fetched, and not when they have been processed. An exception that a poll throws ends the application,
-which closes its consumer.
+Partitions are assigned by the group, or fixed (manual assignment). A position moves when a poll returns records, not
+when they are fetched, and not when they have been processed. An exception thrown by a poll ends the application, which
+closes its consumer. A variant writes its results with a producer, in transactions if configured (KIP-447).
 """
 
 import re
@@ -43,7 +43,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.versions import Profile
 from cluster_model.spec.cluster_spec import ASYNC_RETRY, INTERNAL, Application, Failing
 
-# How a consumer joins a group: its subscription and its protocol.
+# Construction of the group side of a consumer by its subscription and protocol.
 
 
 def coordination_of(
@@ -58,9 +58,9 @@ def coordination_of(
     rack: str,
     emit: Callable[[Event], None],
 ) -> Coordination | ModernCoordination:
-    """A member's side of its group; ``wanted``: topics, or a pattern for them.
+    """Make a member's side of its group; ``wanted`` is (topics, pattern for topics or empty).
 
-    A member that makes its own id (KIP-848) draws it from ``stream``.
+    A member that generates its own id (KIP-848) takes it from ``stream``.
     """
     topics, pattern = wanted
 
@@ -80,29 +80,29 @@ def coordination_of(
     return Coordination(port, named, profile, settings, metadata, positions, subscription, rack, emit)
 
 
-# States of the thread of a consumer's application.
+# States of the application's thread.
 
 
 POLLING: Final = 0
-"""The application waits in a poll ..."""
+"""The application waits in a poll."""
 PROCESSING: Final = 1
-"""... has records in hand ..."""
+"""The application processes polled records."""
 COMMITTING: Final = 2
-"""... waits in a commitSync ..."""
+"""The application waits in a commitSync."""
 CLOSING: Final = 3
-"""... or in a close ..."""
+"""The application waits in a close."""
 CLOSED: Final = 4
-"""... and is done with it."""
+"""The consumer is closed."""
 STARTING: Final = 5
-"""A process that has just started knows of no topics yet."""
+"""The process has just started and has no metadata yet."""
 DELIVERING: Final = 6
-"""The application waits for the outcome of a dead letter."""
+"""The application waits for the outcome of a dead letter, or of its output."""
 
 NO_RACKS: Final[Mapping[int, str]] = MappingProxyType({})
 
 
 class Consumer:
-    """The node: one member of a group."""
+    """A consumer process with its application, usually one member of a group."""
 
     __slots__ = (
         "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_phase", "_port", "_positions",
@@ -125,15 +125,15 @@ class Consumer:
         seed: int,
         jitter: Stream,
     ) -> None:
-        """``partitions`` are those given for good, none for a member that :meth:`subscribe` makes one of a group.
+        """Make a consumer; ``partitions`` are its fixed assignment, empty for a member of a group (:meth:`subscribe`).
 
-        ``jitter`` is the stream of its pauses between attempts to connect.
+        ``jitter`` is the random stream of its connection backoffs.
         """
         self.name = name
         self.group = group
         self.read = 0
         self.failed = ""
-        """The exception that ended the application, empty while it runs."""
+        """Exception that ended the application, empty while it runs."""
         self._port = port = NetworkClient(port, config.connections, config.request_timeout_us, jitter)
         self._config = config
         self._profile = profile
@@ -141,12 +141,12 @@ class Consumer:
         self._emit = emit
         self._phase = POLLING
         self.leaving = False
-        """Its application is to end, and calls no other poll; kept by the cluster."""
+        """The application is to end and calls no further poll; set by the cluster."""
         self.letters: DeadLetters | None = None
-        """Of an application that has a topic for what its handler cannot process."""
+        """Dead letters of an application with a dead-letter topic."""
         self._hand = InHand()
         self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
-        """Commits that the application will try once more."""
+        """Failed commits that the application will retry once."""
         self.coordination: Coordination | ModernCoordination | None = None
         self._busy_until = 0
         self._alarm = Alarm(port, "poll")
@@ -168,9 +168,9 @@ class Consumer:
     def subscribe(
         self, settings: GroupSettings, topics: tuple[str, ...], pattern: str = "", stream: Stream | None = None
     ) -> None:
-        """Be a member of the group: of these topics, or of all that match ``pattern``; before :meth:`begin`.
+        """Join the group with these topics, or with all that match ``pattern``; call it before :meth:`begin`.
 
-        A member that makes its own id (KIP-848) draws it from ``stream``.
+        A member that generates its own id (KIP-848) takes it from ``stream``.
         """
         self.coordination = coordination_of(
             self._port, (self.name, self.group), self._profile, settings, self.metadata, self._positions,
@@ -180,21 +180,21 @@ class Consumer:
 
     @property
     def positions(self) -> dict[str, int]:
-        """Partition → the next offset to be read, where that is known."""
+        """Partition → next offset to read, where known."""
         return self._positions.offsets
 
     @property
     def assignment(self) -> tuple[str, ...]:
-        """Its partitions, as it knows."""
+        """Its assigned partitions, in its own view."""
         return tuple(sorted(self._positions.assigned))
 
     def _busy(self, broker: int) -> bool:
         return self._fetcher.busy(broker) or (self.coordination is not None and self.coordination.link.busy(broker))
 
     def begin(self, states: tuple[PartitionState, ...], racks: Mapping[int, str] = NO_RACKS) -> None:
-        """Start with knowledge of the cluster's first instant, its brokers' racks too; with none if it starts later.
+        """Start with the cluster's initial metadata and racks; without any if it starts later.
 
-        Partitions that are given for good are read from the start of their logs.
+        Partitions of a fixed assignment are read from the start of their logs.
         """
         self.metadata.begin(states)
         self.metadata.racks.update(racks)
@@ -205,12 +205,12 @@ class Consumer:
         self._alarm.want(self._port.now)
 
     def succeed(self, former: "Consumer") -> None:
-        """Be the next process of the same application: of the former one it has nothing but what is counted."""
+        """Continue the application of a former process: only its counters are taken over."""
         self.read, self.failed = former.read, former.failed
         self.metadata.old.load(former.metadata.old.save())
 
     def clock_stepped(self, by: int, *, runs: bool) -> None:
-        """The machine's clock was set."""
+        """Handle a step of the machine's clock."""
         if runs and self.coordination is not None:
             self.coordination.clock_stepped(by)
             self._alarm.want(self._port.now)
@@ -255,28 +255,28 @@ class Consumer:
             self._go_on()
 
     def on_disconnect(self, peer: int) -> None:
-        """What is under way to ``peer`` will not be answered."""
+        """Handle a broken connection: all requests in flight to ``peer`` failed."""
         if self._port.broke(peer):
             self._connection_lost(peer)
             self._go_on()
 
     def _close_connection(self, broker: int) -> None:
-        """An answer was not there in time (``NetworkClient.handleTimedOutRequests``)."""
+        """Close a connection whose request timed out (``NetworkClient.handleTimedOutRequests``)."""
         self._port.abandon(broker)
         self._connection_lost(broker)
 
     def _connection_lost(self, broker: int) -> None:
-        """All requests on it fail (``NetworkClient.processDisconnection``)."""
+        """Fail all requests on a connection (``NetworkClient.processDisconnection``)."""
         self.metadata.disconnected(broker)
         self._fetcher.lost(broker)
         self._positions.lost(broker)
         if self.coordination is not None:
             self.coordination.lost(broker)
 
-    # --- the application's thread, and the heartbeat's
+    # --- the application's thread and the heartbeat thread
 
     def _go_on(self) -> None:
-        """Both threads go on as far as they can."""
+        """Run both threads as far as possible."""
         if self._phase == STARTING and self.metadata.states:
             self._phase = POLLING
         if self._phase in (STARTING, CLOSED):
@@ -300,34 +300,34 @@ class Consumer:
         self._set_alarm(now)
 
     def _poll(self, now: int) -> bool:
-        """Go on with the poll that the application waits in; whether it ends with records.
+        """Continue the current poll; return whether it returns records.
 
-        The next fetches are sent before records are handed out, so that they are under way meanwhile.
+        The next fetches are sent before records are returned, so that they are in flight during processing.
         """
         ready = self.coordination is None or self.coordination.poll(now)
         if ready:
             self._positions.poll()
-        handed = self._fetcher.collect(self._config.max_poll_records)
-        if self._positions.failure and not handed:
+        polled = self._fetcher.collect(self._config.max_poll_records)
+        if self._positions.failure and not polled:
             self._fail(self._positions.failure)
             return False
         if ready:
             self._positions.poll()
         self._fetcher.send()
-        if handed:
-            self._hand_out(handed, now)
-        return bool(handed)
+        if polled:
+            self._hand_out(polled, now)
+        return bool(polled)
 
-    def _hand_out(self, handed: list[PolledRecords], now: int) -> None:
+    def _hand_out(self, polled: list[PolledRecords], now: int) -> None:
         name, group = self.name, self.group
-        for key, source, epoch, *_records, appended, stint in handed:
+        for key, source, epoch, *_records, appended, stint in polled:
             for start, end, count, appended_us in appended:
                 self._emit(
                     RecordsRead(now, name, group, key, source, epoch, start, count, now - appended_us, stint, end)
                 )
-        self._hand.take(handed)
-        self.handling.take(handed, self.read)
-        self.read += sum(each.records for each in handed)
+        self._hand.take(polled)
+        self.handling.take(polled, self.read)
+        self.read += sum(each.records for each in polled)
         if self.handling.application.commits_before and self.coordination is not None:
             self._commit_sync(now)
         else:
@@ -348,14 +348,14 @@ class Consumer:
         self.handling.failing = self.handling.skipped = ()
 
     def abandon(self, reason: str) -> None:
-        """What is in hand will not be processed: the process has ended, or the application goes on without it."""
+        """Report the polled, unprocessed records as abandoned, as the process ended or the application skips them."""
         now = self._port.now
         for partition, first, count in self._hand.left(now):
             self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
         self._hand = InHand()
 
     def _processed(self, now: int) -> None:
-        """The records of the last poll are done with."""
+        """Finish the records of the last poll: dead letters first, then commits."""
         if self.handling.failing and self.letters is not None:
             self._phase = DELIVERING
             self.letters.deliver(self.handling.failing)
@@ -376,12 +376,12 @@ class Consumer:
                 self.coordination.commits.commit(ASYNC, offsets, now)
 
     def _thrown(self, now: int) -> bool:
-        """The handler threw in the middle of the poll's records; whether the application goes on."""
+        """Handle an exception of the handler in the middle of the polled records; return whether the loop continues."""
         then, left = self.handling.broke, self.handling.left
         self.handling.broke, self.handling.left = "", ()
         self._hand.keep(left)
         if then == RETRY:
-            # What was not processed is polled again (Spring's ``SeekUtils``); a letter not sent may be farther back.
+            # Unprocessed records are polled again (Spring's ``SeekUtils``); an unsent dead letter may be before them.
             for partition, first, _count in left:
                 if self._positions.offsets.get(partition, -1) > first:
                     self._positions.seek(partition, first)
@@ -395,8 +395,8 @@ class Consumer:
         return then == RETRY
 
     def delivered(self, left: tuple[Failing, ...]) -> None:
-        """Letters are sent, but for those of records that are ``left``: each partition is read again from there."""
-        # The first of a partition is what counts.
+        """Continue after the dead letters; partitions with records ``left`` without one are read again from there."""
+        # In reverse order, so that the first record of each partition determines its position.
         for partition, first, _count in reversed(left):
             self._positions.seek(partition, first)
         self.handling.failing = ()
@@ -409,7 +409,7 @@ class Consumer:
             self.coordination.commits.commit(SYNC, self.coordination.commits.consumed(), now)
 
     def _commit_ended(self, outcome: CommitOutcome) -> None:
-        """The application's commitSync returned. What was to be processed after it is not, if it threw."""
+        """Handle the end of a commit; if a commitSync before processing threw, the records are not processed."""
         if outcome.kind == ASYNC and outcome.error == RETRIABLE and self.handling.application.commit == ASYNC_RETRY:
             self._refused += (outcome.offsets,)
         if self._phase != COMMITTING or outcome.kind != SYNC:
@@ -430,22 +430,22 @@ class Consumer:
         if self.coordination is not None:
             polling = self._phase == POLLING
             times.append(self.coordination.due(now, polling=polling, idle=self._phase not in (PROCESSING, DELIVERING)))
-        # What is due and was not done waits for something else, which will be heard of.
+        # An action that is due but was not done waits for another event, so it needs no timer.
         due = [at for at in times if at > now]
         if due:
             self._alarm.want(min(due))
 
     def pause(self, fault: int) -> None:
-        """``pause(assignment())``: its partitions are not fetched, until each is resumed by the same, or taken away."""
+        """Pause all assigned partitions (``pause(assignment())``) until :meth:`resume` by this fault or revocation."""
         self._positions.pause(fault)
 
     def resume(self, fault: int) -> None:
-        """``resume`` of what is left of them."""
+        """Resume the partitions that are still paused by this fault."""
         if self._positions.resume(fault):
             self._alarm.want(self._port.now)
 
     def shut_down(self) -> None:
-        """End in order (SIGTERM): what is in hand is processed, the poll is left (``wakeup``), the consumer closed."""
+        """Shut down cleanly (SIGTERM): finish processing, leave the poll (``wakeup``) and close the consumer."""
         self.leaving = True
         if self._phase == STARTING:
             self._end()
@@ -453,12 +453,12 @@ class Consumer:
             self._go_on()
 
     def _end(self) -> None:
-        """The process ends with its application."""
+        """End the process."""
         self._phase = CLOSED
         self._port.exit(self.failed or CLOSE)
 
     def close(self) -> None:
-        """The application ends: a last automatic commit, and the group is left (``KafkaConsumer.close``)."""
+        """Close the consumer with a last automatic commit, and leave the group (``KafkaConsumer.close``)."""
         if self._phase in (CLOSING, CLOSED):
             return
         now = self._port.now
@@ -468,7 +468,7 @@ class Consumer:
         self._set_alarm(now)
 
     def _fail(self, error: str) -> None:
-        """The application does not handle what a poll throws: it ends."""
+        """End the application, which does not handle the exception of a poll."""
         self.failed = error
         self._emit(ConsumerFailed(self._port.now, self.name, self.group, error))
         self.close()
@@ -502,44 +502,43 @@ class Consumer:
             self.letters.load(letters)
 
 
-# A member whose application reads, processes and writes: one record to another topic for each that it was handed.
+# A member whose application consumes, processes and produces: one record to another topic for each polled record.
 #
-# With transactions the offsets of what a poll handed out are committed together with what came out of it, so both are
-# there once, or neither (exactly once). The offsets go in the name of the member as it was when it last joined
-# (``ConsumerGroupMetadata``, KIP-447): who has been left behind by a rebalance is refused, and aborts. After an abort
-# the application goes back to what is committed, as Kafka's ``ExactlyOnceMessageProcessor`` does; a fatal error ends
-# it.
+# With transactions the offsets of a poll are committed atomically with its output (exactly once). The offsets carry
+# the identity of the member at its last join (``ConsumerGroupMetadata``, KIP-447): a member that missed a rebalance is
+# rejected, and aborts. After an abort the application resets its positions to the committed offsets, as Kafka's
+# ``ExactlyOnceMessageProcessor`` does; a fatal error ends it.
 #
-# Without transactions it waits for its output and then commits as any application: what was written before a crash and
-# not committed is written again (at least once). If some of it failed, it goes back to the poll's first records.
+# Without transactions it waits for its output and then commits as any application: output written before a crash but
+# not committed is written again (at least once). If some output failed, it goes back to the first records of the poll.
 
 
 ABORTED: Final = "transaction aborted"
-"""Why an application goes back to records ..."""
+"""Reason for abandoning records, with transactions."""
 NOT_SENT: Final = "output not written"
-"""... and why without transactions."""
+"""Reason for abandoning records, without transactions."""
 FENCED: Final = "ProducerFencedException"
 
 
 class ReadProcessWrite(Consumer):
-    """The consumer's node; the producer has one of its own."""
+    """Consumer of a consume-process-produce application; its producer is a node of its own."""
 
     __slots__ = ("_identity", "_offsets", "_written", "output")
 
     output: Output
 
     def __init__(self, *parts: Any) -> None:
-        """``parts`` are those of every consumer; :meth:`write_with` is to follow."""
+        """Make it with the parameters of every consumer; call :meth:`write_with` afterwards."""
         super().__init__(*parts)
         self._identity: tuple[int, str] = (-1, "")
-        """Generation and member id of the last assignment that was taken over."""
+        """(generation, member id) of the last assignment taken over."""
         self._offsets: tuple[tuple[str, int], ...] = ()
-        """Partition → the offset behind what the last poll handed out."""
+        """(partition, position after the records of the last poll)."""
         self._written = False
-        """The output of what is in hand is written."""
+        """Whether the output of the polled records is written."""
 
     def write_with(self, output: Output) -> None:
-        """Have the producer; before :meth:`begin`."""
+        """Set the producer; call it before :meth:`begin`."""
         self.output = output
         output.told = self._told
 
@@ -554,19 +553,19 @@ class ReadProcessWrite(Consumer):
             super()._go_on()
 
     def _poll(self, now: int) -> bool:
-        handed = super()._poll(now)
+        has_records = super()._poll(now)
         self._learn_identity()
-        return handed
+        return has_records
 
     def _learn_identity(self) -> None:
         member = None if self.coordination is None else self.coordination.member
         if member is not None and member.state == STABLE:
             self._identity = (member.generation, member.member_id)
 
-    def _hand_out(self, handed: list[PolledRecords], now: int) -> None:
-        ends = self._positions.offsets
-        self._offsets = tuple([(each.partition, ends[each.partition]) for each in handed])
-        super()._hand_out(handed, now)
+    def _hand_out(self, polled: list[PolledRecords], now: int) -> None:
+        positions = self._positions.offsets
+        self._offsets = tuple([(each.partition, positions[each.partition]) for each in polled])
+        super()._hand_out(polled, now)
 
     def _processed(self, now: int) -> None:
         if self._written:
@@ -588,13 +587,13 @@ class ReadProcessWrite(Consumer):
             return TransactionOffsets(self.group, ())
         settings = coordination.settings
         if settings.modern:
-            # The thread in the background keeps the epoch up to date between polls.
+            # The background thread updates the member epoch between polls.
             self._learn_identity()
         offsets = coordination.commits.named(dict(self._offsets))
         return TransactionOffsets(self.group, offsets, *self._identity, settings.instance)
 
     def _told(self, outcome: str) -> None:
-        """What became of the output; empty: it is ready for the first."""
+        """Handle the outcome of the output; empty: the producer is ready."""
         if outcome == FATAL:
             self._stop(self._port.now)
         elif outcome == WRITTEN:
@@ -605,7 +604,7 @@ class ReadProcessWrite(Consumer):
         self._go_on()
 
     def _go_back(self) -> None:
-        """The records in hand are to be polled again."""
+        """Reset the positions to poll the unprocessed records again."""
         left: tuple[Failing, ...] = self._hand.left(self._port.now)
         transactional = isinstance(self.output, TransactionalOutput)
         self.abandon(ABORTED if transactional else NOT_SENT)
@@ -615,7 +614,7 @@ class ReadProcessWrite(Consumer):
         if transactional:
             self._positions.to_committed()
             return
-        # The first of a partition is what counts.
+        # In reverse order, so that the first record of each partition determines its position.
         for partition, first, _count in reversed(left):
             self._positions.seek(partition, first)
 

@@ -1,8 +1,8 @@
-"""A group member by the consumer protocol, the client's side (``ConsumerMembershipManager``, KIP-848).
+"""The consumer's side of a group under the consumer protocol (``ConsumerMembershipManager``, KIP-848).
 
-The answers bring its epoch, and what it is to have when that changes. What it has by then it tells in a heartbeat
-at once; otherwise they go at the interval that the coordinator says. FENCED_MEMBER_EPOCH and UNKNOWN_MEMBER_ID mean
-that everything is to be abandoned before it joins again, under the id that it has.
+Heartbeat responses carry the member epoch, and the target assignment when it changes. The member acknowledges a new
+assignment with an immediate heartbeat; other heartbeats are sent at the coordinator's interval. After
+FENCED_MEMBER_EPOCH or UNKNOWN_MEMBER_ID it abandons all partitions and rejoins with the same member id.
 """
 
 from collections.abc import Callable
@@ -37,7 +37,7 @@ _FENCED: Final = (KafkaError.FENCED_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
 
 
 class ModernMember:
-    """One member. ``generation`` is its epoch, as far as it is a member."""
+    """State of one member of a consumer protocol group; ``generation`` is its epoch while it is a member."""
 
     __slots__ = (
         "_acknowledges", "_asked", "_draw_id", "_link", "_next_at", "_pattern", "_retry_at", "_sent_at", "_settings",
@@ -54,9 +54,9 @@ class ModernMember:
         pattern: str,
         draw_id: Callable[[], str] | None,
     ) -> None:
-        """``names``: the client's id and the group's; ``pattern`` is one for the coordinator to go by, else empty.
+        """Make it; ``names`` is (client id, group), ``pattern`` a topic pattern evaluated by the coordinator, or empty.
 
-        ``draw_id`` makes the id of a new process; None where the coordinator gives one (before KIP-1082, 4.0).
+        ``draw_id`` generates the member id of a new process; None where the coordinator does (before KIP-1082, 4.0).
         """
         self.name, self.group = names
         self._settings = settings
@@ -67,54 +67,54 @@ class ModernMember:
         self.member_id = ""
         self.epoch = JOIN
         self.failure = ""
-        """The exception that the next poll throws."""
+        """Exception that the next poll throws."""
         self.target: tuple[str, ...] | None = None
-        """What it is to have, until the application's thread has seen to it."""
+        """Target assignment, until the application's thread has reconciled it."""
         self.lost_all = False
-        """It is a member no more: what it owns is to be abandoned, and then it joins again."""
+        """It is no longer a member: its partitions are to be abandoned before it rejoins."""
         self.full_requests = 0
-        """How many times it has told everything; what is under way then is begun anew with the answer."""
+        """Number of full heartbeats sent; each restarts a reconciliation in progress with its response."""
         self._topics: tuple[str, ...] | None = None
-        """The subscription as last told; None: everything is to be told."""
+        """Subscription last sent; None: the next heartbeat is a full one."""
         self._acknowledges = False
-        """What it has now is to be told at once."""
+        """Whether to acknowledge the current assignment at once."""
         self._asked = 0
-        """Correlation of the heartbeat under way, 0 for none."""
+        """Correlation of the heartbeat in flight, 0 for none."""
         self._sent_at = 0
         self._next_at = 0
         self._retry_at = 0
 
-    # --- what commits ask
+    # --- for commits
 
     @property
     def state(self) -> int:
-        """STABLE while it has an epoch: members commit during a reconciliation too."""
+        """STABLE while it has an epoch: members may commit during a reconciliation too."""
         return STABLE if self.generation > 0 else UNJOINED
 
     @property
     def rebalancing(self) -> bool:
-        """Never: there is no phase in which it may not commit."""
+        """Always False: a member may commit at any time."""
         return False
 
     @property
     def generation(self) -> int:
-        """Its epoch, -1 while it is no member."""
+        """Member epoch, -1 while it is not a member."""
         return NO_GENERATION if self.lost_all or self.epoch <= JOIN else self.epoch
 
     def request_rejoin(self) -> None:
-        """Nobody tells a member by this protocol to join again."""
+        """Do nothing: this protocol has no request to rejoin."""
 
     def refused(self, error: KafkaError, now: int) -> None:
-        """A commit was: what it means for the member its next heartbeat will say."""
+        """Do nothing: the next heartbeat has the consequences of a rejected commit."""
 
     # --- heartbeats
 
     def beat(self, now: int, owned: tuple[str, ...]) -> None:
-        """Send a heartbeat if one is due. ``owned`` is what the member has."""
+        """Send a heartbeat if one is due; ``owned`` are the member's partitions."""
         if self.failure or self.lost_all or self._asked or not self._link.known or now < self._retry_at:
             return
         joins = self.epoch <= JOIN
-        # While there is something yet to be taken up or given up, what it has is not told: it is about to change.
+        # The owned partitions are not sent during a reconciliation: they are about to change.
         acknowledges = self._acknowledges and self.target is None
         if not joins and self._topics is not None and not acknowledges and now < self._next_at:
             return
@@ -122,11 +122,11 @@ class ModernMember:
             self.member_id = self._draw_id()
         full = joins or self._topics is None
         topics = self._subscribe()
-        told = topics if full or topics != self._topics else None
+        changed_topics = topics if full or topics != self._topics else None
         request = ConsumerGroupHeartbeatRequest(
             0, self.group, self.member_id, self.epoch, self.name, self._settings.instance,
             self._settings.rebalance_us if full else -1,
-            None if self._pattern else told,
+            None if self._pattern else changed_topics,
             self._pattern if self._pattern and full else None,
             self._settings.remote_assignor or None if full else None,
             owned if full or acknowledges else None,
@@ -142,7 +142,7 @@ class ModernMember:
         self._asked = self._link.ask(HEARTBEAT, request)
 
     def answered(self, response: ConsumerGroupHeartbeatResponse, now: int) -> None:
-        """An answer to a heartbeat; that to a last one is of no interest."""
+        """Handle the response to a heartbeat; that to a leave is ignored."""
         if not self._link.take(response.correlation) or response.correlation != self._asked:
             return
         self._asked = 0
@@ -160,7 +160,7 @@ class ModernMember:
             self.lost_all = True
             self.target = None
         elif error in _COORDINATOR_GONE:
-            # The next one goes as soon as the coordinator is found (``HeartbeatRequestManager``).
+            # The next one is sent as soon as the coordinator is found (``HeartbeatRequestManager``).
             self._link.unknown()
         elif error is KafkaError.NETWORK_EXCEPTION:
             self._link.unknown()
@@ -171,17 +171,17 @@ class ModernMember:
             self.failure = exception(error)
 
     def acknowledge(self) -> None:
-        """What it was to have it has."""
+        """Acknowledge the reconciled assignment with the next heartbeat."""
         self._acknowledges = True
 
     def abandoned(self) -> None:
-        """It owns nothing any more: join again."""
+        """Rejoin, after all partitions were abandoned."""
         self.lost_all = False
         self._acknowledges = False
         self.epoch = JOIN
 
     def leave(self) -> None:
-        """Say goodbye: a static member only for now. Nothing is waited for."""
+        """Leave the group without waiting for the response; a static member leaves temporarily."""
         if self._link.known and self.epoch > JOIN and not self.lost_all and not self.failure:
             instance = self._settings.instance
             epoch = LEAVE_FOR_NOW if instance else LEAVE
@@ -195,13 +195,13 @@ class ModernMember:
         self.lost_all = True
 
     def lost(self, kind: str, correlation: int, now: int) -> None:
-        """A request of the member's will not be answered."""
+        """Handle the failure of a request."""
         if kind == HEARTBEAT and correlation == self._asked:
             self._asked = 0
             self._failed(KafkaError.NETWORK_EXCEPTION, now)
 
     def due(self, now: int) -> int:
-        """When the next heartbeat is, -1 while something else has to happen first."""
+        """Return the time of the next heartbeat, -1 while it waits for another event."""
         if self.failure or self.lost_all or self._asked or not self._link.known:
             return -1
         at_once = self.epoch <= JOIN or self._topics is None or (self._acknowledges and self.target is None)
@@ -222,15 +222,15 @@ class ModernMember:
         ) = saved  # fmt: skip
 
 
-# A consumer in its group by the consumer protocol (``AsyncKafkaConsumer``, KIP-848).
+# A consumer in a group of the consumer protocol (``AsyncKafkaConsumer``, KIP-848).
 #
-# A thread in the background sends the heartbeats. In polls the application takes up what the member is to have: its
-# positions are committed if they are automatically, what is to go is given up, what is to come is taken, and then the
-# coordinator is told. Partitions that stay are read all the while.
+# A background thread sends the heartbeats. In polls the application reconciles the target assignment: positions are
+# committed with automatic commits, partitions are revoked, new ones are assigned, and then the assignment is
+# acknowledged. Retained partitions are read all the time.
 
 
 class ModernCoordination(InGroup[ModernMember]):
-    """A member's side of its group."""
+    """The consumer's side of a group under the consumer protocol."""
 
     __slots__ = ("_since", "_towards")
 
@@ -247,20 +247,20 @@ class ModernCoordination(InGroup[ModernMember]):
         draw_id: Callable[[], str] | None,
         emit: Callable[[Event], None],
     ) -> None:
-        """``named``: the member's and the group's name; see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
+        """Make it; ``named`` is (member, group); see :class:`ModernMember` for ``pattern`` and ``draw_id``."""
         super().__init__(
             port, named, profile, settings, metadata, positions, RebalanceEventListener(port, named, "epoch", emit),
             lambda link: ModernMember(named, settings, link, subscribe, pattern, draw_id),
         )  # fmt: skip
         self._towards: tuple[str, ...] | None = None
-        """What is being taken up ..."""
+        """Target assignment of the reconciliation in progress."""
         self._since = 0
-        """... since so many full requests: with another one it is begun anew."""
+        """Number of full heartbeats at its start: a further one restarts it."""
 
     # --- a poll
 
     def poll(self, now: int) -> bool:
-        """One round; False if the consumer has come to its end."""
+        """Run one round of a poll; return False if the consumer has failed."""
         self._polled_at = now
         member = self.member
         self.link.find()
@@ -278,7 +278,7 @@ class ModernCoordination(InGroup[ModernMember]):
         return True
 
     def _abandon(self) -> None:
-        """Everything is lost; then the member joins again."""
+        """Abandon all partitions as lost, then rejoin."""
         self._let_go()
         self.commits.forget(PREPARE)
         self._telling.tell(PartitionsLost, tuple(self._positions.assigned), -1)
@@ -291,7 +291,7 @@ class ModernCoordination(InGroup[ModernMember]):
         self._positions.withheld = ()
 
     def _reconcile(self, now: int) -> bool:
-        """Go on with what the member is to have (``maybeReconcile``); whether it has that now."""
+        """Continue the reconciliation (``maybeReconcile``); return whether it was completed."""
         member, positions = self.member, self._positions
         if self._towards is not None and self._since != member.full_requests:
             self._let_go()
@@ -307,7 +307,7 @@ class ModernCoordination(InGroup[ModernMember]):
             self._towards, self._since = target, member.full_requests
             if self._settings.auto_commit:
                 self.commits.commit(PREPARE, self.commits.consumed(), now, self._settings.rebalance_us)
-                # What is about to be given up is not handed out any more; the rest is.
+                # Partitions about to be revoked are no longer returned by polls; the others are.
                 positions.withheld = tuple([name for name in positions.assigned if name not in target])
                 if self.commits.busy(PREPARE):
                     return False
@@ -330,7 +330,7 @@ class ModernCoordination(InGroup[ModernMember]):
     # --- between polls
 
     def background(self, now: int, *, polling: bool) -> None:
-        """The background thread; ``polling``: the application waits in a poll."""
+        """Run the background thread; ``polling``: the application waits in a poll."""
         member = self.member
         if member.failure:
             return
@@ -340,13 +340,13 @@ class ModernCoordination(InGroup[ModernMember]):
         member.beat(now, tuple(self._positions.assigned))
 
     def wait(self, now: int) -> None:
-        """The application waits in a commit."""
+        """Continue while the application waits in a commit."""
         self.commits.poll(now)
 
     # --- messages
 
     def receive(self, message: Any) -> bool:
-        """Handle an answer; False if it is none of a coordinator's."""
+        """Handle a response; return False if it is not a coordinator's."""
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
             self.link.found(message)
@@ -357,7 +357,7 @@ class ModernCoordination(InGroup[ModernMember]):
         return True
 
     def due(self, now: int, *, polling: bool, idle: bool) -> int:
-        """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
+        """Return the time of the next action, -1 for none; ``idle``: the application's thread is in the client."""
         times = [self.link.due(), self.member.due(now)]
         if idle:
             times.append(self.commits.due(now))
@@ -374,8 +374,8 @@ class ModernCoordination(InGroup[ModernMember]):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        link, member, commits, self._polled_at, self._towards, self._since, telling = saved
+        link, member, commits, self._polled_at, self._towards, self._since, listener = saved
         self.link.load(link)
         self.member.load(member)
         self.commits.load(commits)
-        self._telling.load(telling)
+        self._telling.load(listener)

@@ -1,8 +1,8 @@
-"""A consumer's part in its group, in a poll and between polls (``ConsumerCoordinator``).
+"""The consumer's side of a group under the classic protocol, in and between polls (``ConsumerCoordinator``).
 
-In a poll: find the coordinator, take over what the last rebalance brought, join if need be, commit automatically, ask
-what is committed for new partitions. Between polls heartbeats go on, by a thread of their own since 0.10.1 (KIP-62),
-which also leaves the group when the application has not polled for ``max.poll.interval.ms``.
+A poll finds the coordinator, takes over the assignment of the last rebalance, joins if needed, commits automatically,
+and fetches the committed offsets of new partitions. Between polls heartbeats continue, in their own thread since 0.10.1
+(KIP-62), which also leaves the group when the application has not polled for ``max.poll.interval.ms``.
 """
 
 from collections.abc import Callable, Iterable
@@ -43,28 +43,28 @@ Told = type[PartitionsAssigned] | type[PartitionsRevoked] | type[PartitionsLost]
 
 
 class RebalanceEventListener:
-    """The listener of one member, as events."""
+    """Rebalance and commit callbacks of one member, emitted as events (``ConsumerRebalanceListener``)."""
 
     __slots__ = ("_committed", "_emit", "_named", "_port", "_word")
 
     def __init__(self, port: NodeContext, named: tuple[str, str], word: str, emit: Callable[[Event], None]) -> None:
-        """``named``: the member's and the group's name; ``word`` is what its protocol calls a generation."""
+        """Make it; ``named`` is (member, group), ``word`` its protocol's term for a generation."""
         self._port = port
         self._named = named
         self._word = word
         self._emit = emit
         self._committed: dict[str, int] = {}
-        """What this member knows to be committed by itself."""
+        """Offsets last committed by this member, by partition."""
 
     def tell(self, kind: Told, partitions: Iterable[str], generation: int) -> None:
-        """Partitions came or went, if any did."""
+        """Emit a callback event for partitions, if there are any."""
         names = tuple(partitions)
         if names:
-            words = (f"{self._word} {generation}: " if generation >= 0 else "") + ", ".join(names)
-            self._emit(kind(self._port.now, *self._named, len(names), words))
+            detail = (f"{self._word} {generation}: " if generation >= 0 else "") + ", ".join(names)
+            self._emit(kind(self._port.now, *self._named, len(names), detail))
 
     def done(self, outcome: CommitOutcome) -> None:
-        """A commit came to its end; of offsets that were committed before nothing is said."""
+        """Emit the outcome of a commit; offsets equal to the last committed ones are left out."""
         now = self._port.now
         if outcome.error:
             self._emit(CommitFailed(now, *self._named, outcome.error, outcome.kind))
@@ -75,7 +75,7 @@ class RebalanceEventListener:
                 self._emit(OffsetsCommitted(now, *self._named, each.partition, each.offset, outcome.kind))
 
     def keep(self, partitions: Iterable[str]) -> None:
-        """Forget what was committed of others than these."""
+        """Forget the committed offsets of all other partitions."""
         kept = tuple(partitions)
         self._committed = {name: offset for name, offset in self._committed.items() if name in kept}
 
@@ -88,28 +88,28 @@ class RebalanceEventListener:
         self._committed = dict(saved)
 
 
-# A member in its group, whatever its protocol: its commits, its end, responses that never come.
+# Base of both group protocols: commits, closing and failed requests.
 
 
 CLOSE_US: Final = 30_000_000
-"""How long a close waits for its commit."""
+"""Timeout of the commit of a close."""
 
 
 class Leaver(Committer, Protocol):
-    """A member that can end."""
+    """Interface of a group member under either protocol."""
 
     def leave(self) -> None:
-        """It is a member no more."""
+        """Leave the group."""
 
     def lost(self, kind: str, correlation: int, now: int) -> None:
-        """A request will not be answered."""
+        """Handle the failure of a request."""
 
 
 Member = TypeVar("Member", bound=Leaver)
 
 
 class InGroup(Generic[Member]):
-    """Base of both protocols' sides of a member."""
+    """Base class of the consumer's side of a group under either protocol."""
 
     __slots__ = (
         "_polled_at", "_port", "_positions", "_settings", "_telling", "commits", "link", "member", "on_outcome",
@@ -126,7 +126,7 @@ class InGroup(Generic[Member]):
         telling: RebalanceEventListener,
         make_member: Callable[[CoordinatorLink], Member],
     ) -> None:
-        """``named``: the member's and the group's name."""
+        """Make it; ``named`` is (member, group)."""
         self._port = port
         self._settings = settings
         self._positions = positions
@@ -135,31 +135,31 @@ class InGroup(Generic[Member]):
         self.member = make_member(self.link)
         self.commits = Commits(profile, settings, self.link, self.member, positions, self._done)
         self.on_outcome: Callable[[CommitOutcome], None] = _nothing
-        """Told how the application's own commits end."""
+        """Called with the outcome of every commit."""
         self._polled_at = 0
 
     @property
     def settings(self) -> GroupSettings:
-        """What the consumer's configuration says of its group."""
+        """The consumer's group settings."""
         return self._settings
 
     def _done(self, outcome: CommitOutcome) -> None:
-        """A commit came to its end."""
+        """Handle the end of a commit."""
         self._telling.done(outcome)
         self.on_outcome(outcome)
 
     def clock_stepped(self, by: int) -> None:
-        """The machine's clock was set: ``max.poll.interval.ms`` goes by it (``Timer``), but only ahead."""
+        """Handle a step of the machine's clock, which ``max.poll.interval.ms`` uses (``Timer``), but only forward."""
         self._polled_at -= max(0, by)
 
     def close(self, now: int) -> bool:
-        """Begin to leave: with automatic commits after a last one. True when that has ended, and the member left."""
+        """Start to leave, with automatic commits after a last commit; return True once the member has left."""
         if self._settings.auto_commit and not self.commits.busy(CLOSE):
             self.commits.commit(CLOSE, self.commits.consumed(), now, CLOSE_US)
         return self.closed(now)
 
     def closed(self, now: int) -> bool:
-        """Whether the last commit has ended; then the member leaves."""
+        """Leave once the last commit has ended; return whether the member has left."""
         self.link.find()
         self.commits.poll(now)
         if self.commits.busy(CLOSE):
@@ -168,7 +168,7 @@ class InGroup(Generic[Member]):
         return True
 
     def _receive_offsets(self, message: Any) -> bool:
-        """Handle an answer about offsets; False if it is none."""
+        """Handle a response about offsets; return False if it is another one."""
         if isinstance(message, OffsetCommitResponse):
             self.commits.committed(message, self._port.now)
         elif isinstance(message, OffsetFetchResponse):
@@ -178,23 +178,23 @@ class InGroup(Generic[Member]):
         return True
 
     def lost(self, broker: int) -> None:
-        """What was asked of a broker will not be answered."""
+        """Handle the failure of all requests to a broker."""
         now = self._port.now
         for kind, correlation in self.link.lost(broker):
             self.member.lost(kind, correlation, now)
             self.commits.lost(kind, correlation, now)
 
     def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
+        """Return the brokers of requests that timed out."""
         return self.link.overdue(now)
 
 
 def _nothing(_outcome: CommitOutcome) -> None:
-    """Nobody wants to know."""
+    """Ignore the outcome."""
 
 
 class Coordination(InGroup[ConsumerMembership]):
-    """A member's side of its group."""
+    """The consumer's side of a group under the classic protocol (``ConsumerCoordinator``)."""
 
     __slots__ = ("_emit", "_last", "_named", "_preparing")
 
@@ -210,7 +210,7 @@ class Coordination(InGroup[ConsumerMembership]):
         rack: str,
         emit: Callable[[Event], None],
     ) -> None:
-        """``named``: the member's and the group's name."""
+        """Make it; ``named`` is (member, group)."""
         super().__init__(
             port, named, profile, settings, metadata, positions,
             RebalanceEventListener(port, named, "generation", emit),
@@ -220,12 +220,12 @@ class Coordination(InGroup[ConsumerMembership]):
         self._emit = emit
         self._preparing = False
         self._last: tuple[tuple[str, ...], int] = ((), -1)
-        """What the member was given last, and in which generation."""
+        """(partitions, generation) of the last assignment."""
 
     # --- a poll
 
     def poll(self, now: int) -> bool:
-        """One round; False while there is no coordinator, or a rebalance: then positions are left alone."""
+        """Run one round of a poll; return False without a coordinator or in a rebalance: positions are unchanged."""
         self._polled_at = now
         member = self.member
         self.link.find()
@@ -249,12 +249,12 @@ class Coordination(InGroup[ConsumerMembership]):
         return True
 
     def _prepare(self, now: int) -> bool:
-        """Before a join: commit automatically and wait for it, then give partitions up (``onJoinPrepare``)."""
+        """Prepare a join: commit automatically and wait for it, then revoke partitions (``onJoinPrepare``)."""
         if not self._preparing:
             self._preparing = True
             if self._settings.auto_commit:
                 consumed = self.commits.consumed()
-                # What is about to be revoked is not handed out any more.
+                # Partitions about to be revoked are no longer returned by polls.
                 self._positions.frozen = not self._settings.cooperative
                 self.commits.commit(PREPARE, consumed, now, self._settings.rebalance_us)
         if self.commits.busy(PREPARE):
@@ -276,7 +276,7 @@ class Coordination(InGroup[ConsumerMembership]):
         return True
 
     def _take_over(self, assignment: Assignment, now: int) -> None:
-        """The assignment of a new generation (``onJoinComplete``)."""
+        """Take over the assignment of a new generation (``onJoinComplete``)."""
         member = self.member
         if member.assigned_beyond(assignment):
             member.request_rejoin()
@@ -301,7 +301,7 @@ class Coordination(InGroup[ConsumerMembership]):
     # --- between polls
 
     def background(self, now: int, *, polling: bool) -> None:
-        """The heartbeat's thread; ``polling``: the application waits in a poll."""
+        """Run the heartbeat thread; ``polling``: the application waits in a poll."""
         if not self._settings.own_thread or self.member.failure:
             return
         member = self.member
@@ -312,7 +312,7 @@ class Coordination(InGroup[ConsumerMembership]):
         member.beat(now)
 
     def wait(self, now: int) -> None:
-        """The application waits in a commit."""
+        """Continue while the application waits in a commit."""
         self.link.find()
         self.commits.poll(now)
         if not self._settings.own_thread:
@@ -321,7 +321,7 @@ class Coordination(InGroup[ConsumerMembership]):
     # --- messages
 
     def receive(self, message: Any) -> bool:
-        """Handle an answer; False if it is none of a coordinator's."""
+        """Handle a response; return False if it is not a coordinator's."""
         now = self._port.now
         if isinstance(message, FindCoordinatorResponse):
             self.link.found(message)
@@ -340,7 +340,7 @@ class Coordination(InGroup[ConsumerMembership]):
         return True
 
     def due(self, now: int, *, polling: bool, idle: bool) -> int:
-        """When something is to be done, -1 never. ``idle``: the application's thread is in the client."""
+        """Return the time of the next action, -1 for none; ``idle``: the application's thread is in the client."""
         times: list[int] = []
         if idle or self._settings.own_thread:
             times += [self.link.due(), self.member.due(now)]
@@ -348,7 +348,7 @@ class Coordination(InGroup[ConsumerMembership]):
             times.append(self.commits.due(now))
         elif self._settings.own_thread and not polling and self.member.state != UNJOINED:
             times.append(self._polled_at + self._settings.max_poll_us)
-        # What is overdue waits for something else, such as a coordinator, and hides nothing that is still to come.
+        # An action that is overdue waits for another event, such as the coordinator lookup, and needs no timer.
         return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
@@ -360,8 +360,8 @@ class Coordination(InGroup[ConsumerMembership]):
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Undo of :meth:`save`."""
-        link, member, commits, self._polled_at, self._preparing, self._last, told = saved
+        link, member, commits, self._polled_at, self._preparing, self._last, listener = saved
         self.link.load(link)
         self.member.load(member)
         self.commits.load(commits)
-        self._telling.load(told)
+        self._telling.load(listener)

@@ -1,9 +1,9 @@
-"""A consumer's fetches and their records until they are handed out (``Fetcher``, ``FetchCollector``).
+"""A consumer's fetches and fetched records until a poll returns them (``Fetcher``, ``FetchCollector``).
 
-There is at most one fetch under way to each broker. What a poll does not hand out stays buffered, and a partition with
-anything buffered is not fetched again; the others are, so the next records are on their way while the application is
-busy with the last ones. Errors too are dealt with by the poll that comes to them, in the order of arrival. What was
-fetched for a position that the partition has left since is thrown away.
+There is at most one fetch in flight to each broker. Records that a poll does not return stay buffered, and a partition
+with buffered records is not fetched; the others are, so the next records are in flight while the application processes
+the last ones. Errors are also handled by the poll that reaches them, in the order of arrival. Records fetched for a
+position that has changed since are discarded.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,14 +32,14 @@ from cluster_model.util.ranges import Range
 
 # Records of a fetch response that the application may see (``CompletedFetch.nextFetchedRecord``, KIP-98).
 #
-# Markers never reach it. A consumer that reads committed data only also leaves out what was aborted: the broker sends
-# it all the same, and says which transactions those are.
+# Transaction markers never do. A read_committed consumer also filters out aborted records: the broker sends them
+# together with a list of the aborted transactions.
 
 
 def handed_out(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int]] = ()) -> Iterator[Range]:
-    """The offsets to hand out, ascending; the position moves to the end of the answer whatever they are.
+    """Yield the ranges of visible offsets, ascending; the position moves to the end of the response in any case.
 
-    ``aborted`` are (producer id, first offset) as the answer lists them; none for who reads uncommitted data too.
+    ``aborted`` are the (producer id, first offset) of the response, empty for a read_uncommitted consumer.
     Neighbouring batches are one range.
     """
     if not records.extents:
@@ -79,23 +79,23 @@ def _ranges(lineages: Lineages, records: Slice, aborted: Sequence[tuple[int, int
 
 
 class PreferredReplicas:
-    """KIP-392: partition → the follower to read from, until its lease ends or anything goes wrong there."""
+    """Preferred read replicas by partition (KIP-392), each until its lease ends or an error occurs there."""
 
     __slots__ = ("_lease_us", "_metadata", "_replicas")
 
     def __init__(self, metadata: Metadata, lease_us: int) -> None:
-        """``lease_us`` is ``metadata.max.age.ms``: after that the leader is asked again."""
+        """Make it empty; ``lease_us`` is ``metadata.max.age.ms``: after it the leader is fetched from again."""
         self._metadata = metadata
         self._lease_us = lease_us
         self._replicas: dict[str, tuple[int, int]] = {}
         """Partition → (broker, end of its lease)."""
 
     def set(self, partition: str, broker: int, now: int) -> None:
-        """The leader named a replica to read from."""
+        """Set the replica named by the leader."""
         self._replicas[partition] = (broker, now + self._lease_us)
 
     def source(self, partition: str, leader: int, now: int) -> int:
-        """Whom to fetch from (``selectReadReplica``): a replica that metadata lacks is given up for ``leader``."""
+        """Return the broker to fetch from (``selectReadReplica``): ``leader`` if metadata lacks the preferred one."""
         known = self._replicas.get(partition)
         if known is None:
             return leader
@@ -110,7 +110,7 @@ class PreferredReplicas:
         return broker
 
     def clear(self, partition: str) -> bool:
-        """Something went wrong: the leader is next. False if there was none to give up."""
+        """Return to the leader after an error; return False if there was no preferred replica."""
         return self._replicas.pop(partition, None) is not None
 
     def save(self) -> tuple[Any, ...]:
@@ -123,11 +123,11 @@ class PreferredReplicas:
 
 
 _STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
-"""The one error after which metadata is not asked for: the broker is behind, not the client."""
+"""The only error after which metadata is not refreshed: the broker is behind, not the client."""
 
 
 class PolledRecords(NamedTuple):
-    """Records of one stint that a poll hands out: ``records`` of them from ``start`` on, the newest at ``last``."""
+    """Records of one log branch returned by a poll: ``records`` of them from ``start`` on, the newest at ``last``."""
 
     partition: str
     source: int
@@ -136,13 +136,13 @@ class PolledRecords(NamedTuple):
     records: int
     last: int
     appended: tuple["AppendedTogether", ...]
-    """The same by the time at which they were appended."""
+    """The same records grouped by the time of their append."""
     stint: int
-    """Which leader stint wrote them: with an offset the identity of a record."""
+    """The log branch they are from: with an offset it identifies a record."""
 
 
 class AppendedTogether(NamedTuple):
-    """The ``records`` of ``[start, end)`` that a poll hands out, which a leader appended at one time."""
+    """The ``records`` visible records of ``[start, end)``, which a leader appended at one time."""
 
     start: int
     end: int
@@ -151,7 +151,7 @@ class AppendedTogether(NamedTuple):
 
 
 def appended_together(stint: Lineage, records: Slice, start: int, end: int) -> tuple[AppendedTogether, ...]:
-    """Records of ``[start, end)`` that compaction left, by the time at which their leader appended them."""
+    """Group the records of ``[start, end)`` left by compaction by the time of their append."""
     found: list[AppendedTogether] = []
     for low, high, at in stint.appended_together(start, end):
         records_left, last = high - low, high - 1
@@ -163,7 +163,7 @@ def appended_together(stint: Lineage, records: Slice, start: int, end: int) -> t
 
 
 class _Buffered:
-    """An answer of which ``[at, ...)`` has not been handed out."""
+    """A fetched partition whose records from ``at`` on were not yet returned by a poll."""
 
     __slots__ = ("at", "data", "source")
 
@@ -174,7 +174,7 @@ class _Buffered:
 
 
 class Fetcher:
-    """Fetches for one consumer."""
+    """The fetches of one consumer, its fetch sessions and buffered records."""
 
     __slots__ = (
         "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_keeps", "_lineages", "_metadata",
@@ -190,7 +190,7 @@ class Fetcher:
         positions: Positions,
         lineages: dict[str, Lineages],
     ) -> None:
-        """``lineages`` is where the records that a fetch names are kept: what a real answer carries as bytes."""
+        """Make it; ``lineages`` store the records to which a fetch response refers instead of carrying their bytes."""
         self._port = port
         self._profile = profile
         self._config = config
@@ -201,10 +201,10 @@ class Fetcher:
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
-        """Broker → (correlation, sent at): one fetch under way to each."""
+        """Broker → (correlation, sent at) of the fetch in flight to it."""
         self._asked: dict[int, tuple[FetchPartition, ...]] = {}
         self._sessions: dict[int, SessionHandle] = {}
-        """Broker → the fetch session there."""
+        """Broker → fetch session."""
         self._backing_off: dict[str, int] = {}
         self._buffered: list[_Buffered] = []
         """Oldest first."""
@@ -212,13 +212,13 @@ class Fetcher:
         positions.on_new_leader = self.preferred.clear
 
     def busy(self, broker: int) -> bool:
-        """Whether a fetch is under way to a broker."""
+        """Return whether a fetch is in flight to a broker."""
         return broker in self._outstanding
 
-    # --- asking
+    # --- requests
 
     def send(self) -> None:
-        """Fetch from every broker to be read that has no fetch under way (``prepareFetchRequests``)."""
+        """Send a fetch to every broker to read from without a fetch in flight (``prepareFetchRequests``)."""
         now = self._port.now
         positions, metadata = self._positions, self._metadata
         waiting = {entry.data.partition for entry in self._buffered}
@@ -233,8 +233,8 @@ class Fetcher:
             source = self.preferred.source(partition, leader, now)
             if source not in self._outstanding and not self._port.is_unavailable(source):
                 epoch = metadata.epoch(partition) if self._profile.kip_320 else -1
-                asked = FetchPartition(partition, positions.offsets[partition], epoch, -1)
-                by_source.setdefault(source, []).append(asked)
+                fetch = FetchPartition(partition, positions.offsets[partition], epoch, -1)
+                by_source.setdefault(source, []).append(fetch)
         for source, partitions in by_source.items():
             self._fetch(source, tuple(partitions), now)
 
@@ -255,32 +255,32 @@ class Fetcher:
         self._port.send(source, request)
 
     def due(self) -> int:
-        """When a fetch is to be sent, or given up, -1 never."""
+        """Return when a fetch is to be sent or times out, -1 for never."""
         now, timeout = self._port.now, self._config.request_timeout_us
         times = [sent_at + timeout for _correlation, sent_at in self._outstanding.values()]
         times += [at for at in self._backing_off.values() if at > now]
         return min(times, default=-1)
 
     def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
+        """Return the brokers whose fetches timed out."""
         timeout = self._config.request_timeout_us
         return [broker for broker, (_correlation, sent_at) in self._outstanding.items() if now - sent_at >= timeout]
 
     def lost(self, broker: int) -> None:
-        """A fetch under way to a broker will not be answered."""
+        """Handle the failure of the fetch in flight to a broker."""
         if self._outstanding.pop(broker, None) is not None:
             self._sessions[broker].lost()
-            for asked in self._asked.pop(broker, ()):
-                self.preferred.clear(asked.partition)
-                self._back_off(asked.partition)
+            for fetch in self._asked.pop(broker, ()):
+                self.preferred.clear(fetch.partition)
+                self._back_off(fetch.partition)
 
     def _back_off(self, partition: str) -> None:
         self._backing_off[partition] = self._port.now + self._config.backoff_us
 
-    # --- answers
+    # --- responses
 
     def answered(self, source: int, response: FetchResponse) -> bool:
-        """Buffer an answer; False if it is not the one waited for."""
+        """Buffer a response; return False if it is not the expected one."""
         if self._outstanding.get(source, (0, 0))[0] != response.correlation:
             return False
         del self._outstanding[source]
@@ -295,9 +295,9 @@ class Fetcher:
         return True
 
     def _checked(self, data: FetchData) -> FetchData:
-        """An answer with a damaged batch in it, up to there: the poll that comes to it fails, whatever came behind.
+        """Clip a response with a corrupt batch to the records before it: a poll that reaches the batch fails.
 
-        What lies before it is handed out first, and the position stays at it.
+        The records before it are returned first, and the position stays at the batch.
         """
         records = readable(data.records, checks=self._config.check_crcs)
         if records.end == records.start:
@@ -305,12 +305,12 @@ class Fetcher:
         return data._replace(records=records)
 
     def collect(self, most: int) -> list[PolledRecords]:
-        """Up to ``most`` records, oldest first (``collectFetch``).
+        """Return up to ``most`` records, oldest first (``collectFetch``).
 
-        An error that the application must be told of ends it; where there are records already, the next poll throws.
+        It ends at an error for the application; if there are records already, the next poll throws it.
         """
         positions = self._positions
-        handed: list[PolledRecords] = []
+        polled: list[PolledRecords] = []
         kept: list[_Buffered] = []
         while self._buffered and most > 0 and not positions.failure:
             entry = self._buffered[0]
@@ -329,13 +329,13 @@ class Fetcher:
                 self.preferred.set(partition, data.preferred, self._port.now)
             else:
                 for taken in self._take(entry, most):
-                    handed.append(taken)
+                    polled.append(taken)
                     most -= taken.records
                 if entry.at >= data.records.end:
                     self._buffered.pop(0)
                     positions.put_last(partition)
         self._buffered += kept
-        return handed
+        return polled
 
     def _take(self, entry: _Buffered, most: int) -> list[PolledRecords]:
         data = entry.data
@@ -350,12 +350,12 @@ class Fetcher:
         newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, lineages[newest].epoch)
-        return self._handed(entry, start, end)
+        return self._polled(entry, start, end)
 
     def _take_readable(self, entry: _Buffered, most: int) -> list[PolledRecords]:
-        """Of an answer with transactions in it: what is neither a marker nor, by isolation, aborted.
+        """Take records of a response with transactions, without markers and, by isolation, aborted records.
 
-        Behind the last record of all the position goes on to the end of the answer.
+        After the last visible record the position moves to the end of the response.
         """
         data, records = entry.data, entry.data.records
         lineages = self._lineages[data.partition]
@@ -371,25 +371,25 @@ class Fetcher:
             if ranges[-1][1] < high:
                 end = ranges[-1][1]
                 break
-        handed = [part for low, high in ranges for part in self._handed(entry, low, high)]
+        polled = [part for low, high in ranges for part in self._polled(entry, low, high)]
         newest = next(lineage for first, lineage in reversed(records.extents) if first <= end - 1)
         entry.at = end
         self._positions.advance(data.partition, end, lineages.by_id[newest].epoch)
-        return handed
+        return polled
 
-    def _handed(self, entry: _Buffered, start: int, end: int) -> list[PolledRecords]:
-        """What compaction left of ``[start, end)``, by the stints that wrote it."""
+    def _polled(self, entry: _Buffered, start: int, end: int) -> list[PolledRecords]:
+        """Return the records of ``[start, end)`` left by compaction, by log branch."""
         extents = entry.data.records.extents
         first, stint = extents[-1]
         if first <= start:
             return self._of_stint(entry, start, end, stint)
-        handed: list[PolledRecords] = []
+        polled: list[PolledRecords] = []
         for index, (first, stint) in enumerate(extents):
             low = max(first, start)
             high = min(extents[index + 1][0], end) if index + 1 < len(extents) else end
             if low < high:
-                handed += self._of_stint(entry, low, high, stint)
-        return handed
+                polled += self._of_stint(entry, low, high, stint)
+        return polled
 
     def _of_stint(self, entry: _Buffered, start: int, end: int, stint: int) -> list[PolledRecords]:
         data = entry.data
@@ -400,14 +400,14 @@ class Fetcher:
         return [PolledRecords(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
 
     def _refused(self, data: FetchData) -> None:
-        """``handleInitializeErrors``."""
+        """Handle an error of a partition (``handleInitializeErrors``)."""
         if data.error == KafkaError.CORRUPT_MESSAGE:
             # Kafka wraps it in a KafkaException that says "seek past the record to continue consumption".
             self._positions.failure = "CorruptRecordException"
             return
         from_follower = self.preferred.clear(data.partition)
         if data.error == KafkaError.OFFSET_OUT_OF_RANGE:
-            if not from_follower:  # Only the leader's word on that counts: else it is asked next.
+            if not from_follower:  # Only the leader decides this: after a follower's error the leader is fetched from.
                 self._positions.out_of_range(data.partition)
             return
         if not self._metadata.learn(data.partition, data.current):

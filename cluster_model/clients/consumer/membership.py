@@ -1,8 +1,8 @@
-"""A group member by the classic protocol, the client's side: joins, syncs, heartbeats (``AbstractCoordinator``).
+"""The client's side of group membership under the classic protocol (``AbstractCoordinator``).
 
-A member joins, is told its generation, and syncs to learn its partitions; the leader among them brings the assignment.
-From then on heartbeats tell it when to join again. With ILLEGAL_GENERATION it keeps its member id, with
-UNKNOWN_MEMBER_ID it does not; in both cases what it owned is lost. FENCED_INSTANCE_ID is the end.
+A member joins, receives its generation, and syncs to receive its partitions; the group's leader sends the assignment.
+Heartbeat responses then signal when to rejoin. After ILLEGAL_GENERATION it keeps its member id, after
+UNKNOWN_MEMBER_ID it does not; in both cases its partitions are lost. FENCED_INSTANCE_ID is fatal.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,22 +34,22 @@ from cluster_model.protocol.group_messages import (
 
 
 Racks = dict[TopicPartition, tuple[str, ...]]
-"""Partition → racks that have a replica of it."""
+"""Partition → racks with a replica of it."""
 
 
 def topic_of(partition: str) -> str:
-    """The topic of a partition such as ``orders-0``."""
+    """Return the topic of a partition such as ``orders-0``."""
     return partition.rpartition("-")[0]
 
 
 def parsed(partition: str) -> TopicPartition:
-    """A partition as assignors want it."""
+    """Parse a partition name into the form that assignors use."""
     topic, _dash, number = partition.rpartition("-")
     return TopicPartition(topic, int(number))
 
 
 def sizes(metadata: Metadata, topics: Iterable[str]) -> dict[str, int]:
-    """Topic → how many partitions the client's metadata has of it, 0 of a topic that it lacks."""
+    """Return the number of partitions of each topic in the client's metadata, 0 if it lacks the topic."""
     wanted = dict.fromkeys(sorted(topics), 0)
     for name in metadata.states:
         topic = topic_of(name)
@@ -59,7 +59,7 @@ def sizes(metadata: Metadata, topics: Iterable[str]) -> dict[str, int]:
 
 
 def racks(metadata: Metadata, topics: Mapping[str, int]) -> Racks:
-    """Partition → the racks of its replicas as far as known, of topics with their sizes; none without racks."""
+    """Return the known racks of the replicas of each partition of ``topics`` (topic → size); empty without racks."""
     if not any(metadata.racks.values()):
         return {}
     found: Racks = {}
@@ -72,7 +72,7 @@ def racks(metadata: Metadata, topics: Mapping[str, int]) -> Racks:
 def assign(
     protocol: str, members: Sequence[JoinGroupMember], known: dict[str, int], near: Racks
 ) -> tuple[tuple[str, Assignment], ...]:
-    """Everybody's share by the assignor that the coordinator chose, over the topics that the leader knows.
+    """Compute the assignment of all members with the chosen assignor over the topics known to the leader.
 
     ``near`` are the racks of their partitions.
     """
@@ -93,11 +93,11 @@ def assign(
     return tuple([(member, Assignment(tuple(map(str, share)))) for member, share in found.items()])
 
 
-# A member's timers (``Heartbeat``): when the next heartbeat is due, how long the coordinator has been silent.
+# A member's heartbeat and session timers (``Heartbeat``).
 
 
 class Heartbeat:
-    """Times in virtual µs."""
+    """Heartbeat and session timers of a member, in virtual µs (Kafka's ``Heartbeat``)."""
 
     __slots__ = ("_asked", "_heard_at", "_next_at", "_settings", "running")
 
@@ -107,52 +107,52 @@ class Heartbeat:
         self._next_at = 0
         self._heard_at = 0
         self._asked = 0
-        """Correlation of the one under way, 0 for none."""
+        """Correlation of the heartbeat in flight, 0 for none."""
 
     def start(self, now: int) -> None:
-        """The member has joined."""
+        """Start the timers after a join."""
         self.running = True
         self._heard_at = now
         self._next_at = now + self._settings.heartbeat_us
         self._asked = 0
 
     def stop(self) -> None:
-        """It joins anew, or is none; whatever is under way is of no interest."""
+        """Stop the timers as the member rejoins or leaves; a heartbeat in flight is ignored."""
         self.running = False
 
     def due_now(self, now: int) -> bool:
-        """Whether the next one is to be sent."""
+        """Return whether the next heartbeat is to be sent."""
         return self.running and not self._asked and now >= self._next_at
 
     def session_over(self, now: int) -> bool:
-        """Whether nothing was heard for a whole session: the coordinator is looked for anew."""
+        """Return whether the session timeout passed without a response: the coordinator is looked up again."""
         return self.running and now - self._heard_at >= self._settings.session_us
 
     def sent(self, now: int, correlation: int) -> None:
-        """One is under way; the next is due an interval after it."""
+        """Record a heartbeat in flight; the next is due an interval after it."""
         self._asked = correlation
         self._next_at = now + self._settings.heartbeat_us
 
     def expects(self, correlation: int) -> bool:
-        """Whether that one is under way."""
+        """Return whether the heartbeat with this correlation is in flight."""
         return self.running and self._asked == correlation
 
     def heard(self, now: int) -> None:
-        """The session begins anew, whatever is under way."""
+        """Restart the session timeout."""
         self._heard_at = now
 
     def answered(self, now: int) -> None:
-        """The coordinator knows the member."""
+        """Handle a successful response."""
         self._asked = 0
         self._heard_at = now
 
     def failed(self, now: int) -> None:
-        """It was refused or lost: the next one after the back-off."""
+        """Handle a failed heartbeat: the next one is sent after the backoff."""
         self._asked = 0
         self._next_at = now + self._settings.backoff_us
 
     def due(self) -> int:
-        """When something is to be looked at, -1 never."""
+        """Return the time of the next action, -1 for none."""
         if not self.running:
             return -1
         over = self._heard_at + self._settings.session_us
@@ -168,11 +168,13 @@ class Heartbeat:
 
 
 UNJOINED: Final = 0
+"""Not a member."""
 PREPARING: Final = 1
-"""JoinGroup is under way."""
+"""JoinGroup is in flight."""
 COMPLETING: Final = 2
-"""SyncGroup is."""
+"""SyncGroup is in flight."""
 STABLE: Final = 3
+"""A member with an assignment."""
 
 JOIN: Final = "join"
 SYNC: Final = "sync"
@@ -186,11 +188,11 @@ _COORDINATOR_GONE: Final = (
     KafkaError.NETWORK_EXCEPTION,
 )
 _JOIN_MARGIN_US: Final = 5_000_000
-"""A JoinGroup is waited for so much longer than the rebalance may last."""
+"""Time by which the timeout of a JoinGroup exceeds the rebalance timeout."""
 
 
 class ConsumerMembership:
-    """One member. What becomes of its partitions is told to ``listener``."""
+    """State machine of one member of a classic group: joins, syncs and heartbeats."""
 
     __slots__ = (
         "_asked", "_joined", "_link", "_metadata", "_outcome", "_prepared", "_protocol", "_rejoin", "_retry_at",
@@ -207,7 +209,7 @@ class ConsumerMembership:
         subscribe: Callable[[], tuple[str, ...]],
         rack: str,
     ) -> None:
-        """``names``: the client's id and the group's; ``subscribe`` tells what is subscribed to by today's metadata."""
+        """Make it; ``names`` is (client id, group), ``subscribe`` returns the subscribed topics by current metadata."""
         self.name, self.group = names
         self.rack = rack if settings.racks else ""
         self._settings = settings
@@ -219,43 +221,43 @@ class ConsumerMembership:
         self.member_id = ""
         self.leads = False
         self.led = 0
-        """How many members the leader was told of, 0 if it is not to assign: it has returned, and nothing changes."""
+        """Members in the leader's JoinGroup response, 0 if it must not assign: it is a returning static leader."""
         self.failure = ""
-        """The exception that the next poll throws."""
+        """Exception that the next poll throws."""
         self.heartbeat = Heartbeat(settings)
         self._rejoin = True
         self._prepared = False
-        """Whether partitions were given up for the join that is to come."""
+        """Whether partitions were revoked for the next join."""
         self._joined: tuple[str, ...] | None = None
-        """The subscription of the last join."""
+        """Subscription of the last join."""
         self._used: dict[str, int] = {}
-        """Topics and their sizes as the leader assigned them ..."""
+        """Topic sizes used by the leader's last assignment."""
         self._snapshot: dict[str, int] | None = None
-        """... and once that is in force: it joins again when they change."""
+        """The same once the assignment is in effect: the leader rejoins when they change."""
         self._used_racks: Racks = {}
-        """Where the replicas of these were, as the leader assigned them."""
+        """Replica racks used by the leader's last assignment."""
         self._protocol = ""
         self._asked = 0
-        """Correlation of the join or sync under way."""
+        """Correlation of the join or sync in flight."""
         self._retry_at = 0
         self._outcome: Assignment | None = None
-        """What the last sync brought, until the application's next poll takes it over."""
+        """Assignment of the last sync, until the application's next poll takes it over."""
         self._seen = -1
 
-    # --- what the poll asks
+    # --- for polls
 
     @property
     def reset(self) -> bool:
-        """Whether generation or member id were lost, and with them the right to what is owned."""
+        """Whether generation or member id were lost, and with them the owned partitions."""
         return self.generation == NO_GENERATION or not self.member_id
 
     @property
     def rebalancing(self) -> bool:
-        """Whether a join or a sync is under way (``rebalanceInProgress``)."""
+        """Whether a join or sync is in flight (``rebalanceInProgress``)."""
         return self.state in (PREPARING, COMPLETING)
 
     def wants_to_join(self) -> bool:
-        """Whether the next thing is another join (``rejoinNeededOrPending``): told so, or what it reads has changed."""
+        """Return whether to rejoin (``rejoinNeededOrPending``): by request, or as subscription or topics changed."""
         if self._seen != self._metadata.version:
             self._seen = self._metadata.version
             if self._joined is not None and self._subscribe() != self._joined:
@@ -265,30 +267,30 @@ class ConsumerMembership:
         return self._rejoin and not self.rebalancing
 
     def _topics_changed(self, used: dict[str, int]) -> bool:
-        """A leader looks at the sizes of topics, and at the racks of their replicas if it has a rack itself."""
+        """Return whether topic sizes changed, or replica racks if the leader has a rack itself."""
         if sizes(self._metadata, used) != used:
             return True
         return bool(self.rack) and racks(self._metadata, used) != self._used_racks
 
     @property
     def must_prepare(self) -> bool:
-        """Whether partitions are still to be given up before the join (``onJoinPrepare``)."""
+        """Whether partitions are still to be revoked before the join (``onJoinPrepare``)."""
         return not self._prepared
 
     def prepared(self) -> None:
-        """They were."""
+        """Record that partitions were revoked for the join."""
         self._prepared = True
 
     def subscription(self) -> tuple[str, ...]:
-        """The topics subscribed to, by today's metadata."""
+        """Return the subscribed topics by current metadata."""
         return self._subscribe()
 
     def request_rejoin(self) -> None:
-        """Join again at the next poll."""
+        """Rejoin at the next poll."""
         self._rejoin = True
 
     def taken_over(self) -> Assignment | None:
-        """What the last sync brought, once; None if there is nothing new or it was overtaken."""
+        """Return the assignment of the last sync, once; None if there is none, or it is outdated."""
         outcome, self._outcome = self._outcome, None
         if outcome is None or self.state != STABLE or self.reset:
             return None
@@ -297,15 +299,15 @@ class ConsumerMembership:
 
     @property
     def protocol(self) -> str:
-        """The assignor of this generation."""
+        """Assignor of this generation."""
         return self._protocol
 
     # --- joining
 
     def join(self, now: int, owned: tuple[str, ...], last: tuple[str, ...], last_generation: int) -> None:
-        """Send a JoinGroup if the coordinator is known and the back-off is over.
+        """Send a JoinGroup if the coordinator is known and the backoff is over.
 
-        ``owned`` is what the member has now; ``last`` what it was given last, which a sticky assignor is told of.
+        ``owned`` are the member's partitions now; ``last`` its last assignment, sent to a sticky assignor.
         """
         if not self._link.known or now < self._retry_at or self.failure:
             return
@@ -334,7 +336,7 @@ class ConsumerMembership:
         return Subscription(topics, owned, self.generation if owned else NO_GENERATION, self.rack)
 
     def joined(self, response: JoinGroupResponse, now: int) -> None:
-        """An answer to the join: sync, with everybody's assignment if this is the leader."""
+        """Handle the response to a join: sync, with the assignment of all members if this is the leader."""
         if self._link.take(response.correlation) and response.correlation == self._asked and self.state == PREPARING:
             if response.error:
                 self.join_failed(KafkaError(response.error), now, response.member_id)
@@ -363,7 +365,7 @@ class ConsumerMembership:
             self._asked = self._link.ask(SYNC, request, timeout)
 
     def join_failed(self, error: KafkaError, now: int, member_id: str = "") -> None:
-        """The join was refused, or will not be answered."""
+        """Handle a failed join."""
         if error is KafkaError.MEMBER_ID_REQUIRED:
             self.generation, self.member_id = NO_GENERATION, member_id
             self._again(now, at_once=True)
@@ -391,7 +393,7 @@ class ConsumerMembership:
         self.heartbeat.stop()
 
     def synced(self, response: SyncGroupResponse, now: int) -> None:
-        """An answer to the sync: the member's partitions."""
+        """Handle the response to a sync, with the member's assignment."""
         if self._link.take(response.correlation) and response.correlation == self._asked and self.state == COMPLETING:
             if response.error:
                 self.sync_failed(KafkaError(response.error), now)
@@ -403,7 +405,7 @@ class ConsumerMembership:
                 self._snapshot = self._used
 
     def sync_failed(self, error: KafkaError, now: int) -> None:
-        """The sync was refused, or will not be answered: join again."""
+        """Handle a failed sync: rejoin, or fail."""
         if error is KafkaError.FENCED_INSTANCE_ID:
             self._fatal(error)
             return
@@ -420,7 +422,7 @@ class ConsumerMembership:
         self._again(now, at_once=at_once)
 
     def _forget(self, *, member_id_too: bool) -> None:
-        """``resetStateOnResponseError``."""
+        """Lose the generation, and the member id if requested (``resetStateOnResponseError``)."""
         self.generation = NO_GENERATION
         if member_id_too:
             self.member_id = ""
@@ -429,10 +431,10 @@ class ConsumerMembership:
         self._outcome = None
         self.heartbeat.stop()
 
-    # --- staying
+    # --- heartbeats
 
     def beat(self, now: int) -> None:
-        """What the heartbeat's thread does when it looks."""
+        """Run the heartbeat thread: send a due heartbeat, or handle the session timeout."""
         if not self.heartbeat.running:
             return
         if not self._link.known:
@@ -446,11 +448,11 @@ class ConsumerMembership:
             self.heartbeat.sent(now, self._link.ask(HEARTBEAT, request))
 
     def coordinator_found(self, now: int) -> None:
-        """A lookup was answered: the session is counted from here (``resetSessionTimeout``)."""
+        """Restart the session timeout after a coordinator lookup (``resetSessionTimeout``)."""
         self.heartbeat.heard(now)
 
     def beaten(self, response: HeartbeatResponse, now: int) -> None:
-        """An answer to a heartbeat."""
+        """Handle the response to a heartbeat."""
         if self._link.take(response.correlation) and self.heartbeat.expects(response.correlation):
             if response.error:
                 self.refused(KafkaError(response.error), now)
@@ -458,7 +460,7 @@ class ConsumerMembership:
                 self.heartbeat.answered(now)
 
     def refused(self, error: KafkaError, now: int) -> None:
-        """A heartbeat or a commit was refused."""
+        """Handle an error of a heartbeat or commit."""
         self.heartbeat.failed(now)
         if error in _COORDINATOR_GONE:
             self._link.unknown()
@@ -472,14 +474,14 @@ class ConsumerMembership:
             self._fatal(error)
 
     def leave(self) -> None:
-        """Leave the group, as a dynamic member does; a static one only stops (``maybeLeaveGroup``)."""
+        """Leave the group; a static member only stops, without a LeaveGroup (``maybeLeaveGroup``)."""
         if not self._settings.instance and self._link.known and self.state != UNJOINED and self.member_id:
             request = LeaveGroupRequest(0, self.group, (LeavingMember(self.member_id),))
             self._link.ask(LEAVE, request)
         self._forget(member_id_too=True)
 
     def lost(self, kind: str, correlation: int, now: int) -> None:
-        """A request of the member's will not be answered."""
+        """Handle the failure of a request."""
         if kind == JOIN and correlation == self._asked and self.state == PREPARING:
             self.join_failed(KafkaError.NETWORK_EXCEPTION, now)
         elif kind == SYNC and correlation == self._asked and self.state == COMPLETING:
@@ -488,11 +490,11 @@ class ConsumerMembership:
             self.refused(KafkaError.NETWORK_EXCEPTION, now)
 
     def assigned_beyond(self, assignment: Assignment) -> bool:
-        """Whether an assignment has a topic that is not subscribed to: then it joins again."""
+        """Return whether an assignment has a topic that is not subscribed: then it rejoins."""
         return any(topic_of(partition) not in (self._joined or ()) for partition in assignment.partitions)
 
     def due(self, now: int) -> int:
-        """When it has something to do, -1 never."""
+        """Return the time of the next action, -1 for none."""
         beat = self.heartbeat.due()
         times = [beat] if beat >= 0 and self._link.known else []
         if self._rejoin and not self.rebalancing and self._retry_at > now:
@@ -523,5 +525,5 @@ class ConsumerMembership:
 
 
 def exception(error: KafkaError) -> str:
-    """The name of the exception that stands for an error: ``FencedInstanceIdException`` and so on."""
+    """Return the name of the exception for an error, such as ``FencedInstanceIdException``."""
     return "".join(word.capitalize() for word in error.name.split("_")) + "Exception"

@@ -1,8 +1,8 @@
-"""A consumer's offset commits, and the committed offsets of its group (``ConsumerCoordinator``).
+"""A consumer's offset commits, and its reads of the group's committed offsets (``ConsumerCoordinator``).
 
-Automatic commits are made inside of a poll, after joining and before fetching: what they commit is all that earlier
-polls have handed out. A failed one is not told to the application. commitSync is repeated while its errors are
-retriable; commitAsync never is. The broker keeps the last commit it has appended, so offsets may go backwards.
+Automatic commits are made in a poll, after joining and before fetching: they commit all records returned by earlier
+polls. The application is not informed of their failure. commitSync is repeated while its errors are retriable;
+commitAsync is not. The broker keeps the last commit appended, so offsets may go backwards.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,11 +22,11 @@ from cluster_model.protocol.group_messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# What commits need of a member, whatever its protocol.
+# Interface of a member for commits, under either protocol.
 
 
 class Committer(Protocol):
-    """A member of a group."""
+    """A group member that can commit offsets."""
 
     group: str
 
@@ -36,21 +36,21 @@ class Committer(Protocol):
 
     @property
     def rebalancing(self) -> bool:
-        """Whether it may not because of a rebalance."""
+        """Whether a rebalance prevents commits."""
 
     @property
     def generation(self) -> int:
-        """Its generation, or its epoch."""
+        """Its generation or member epoch."""
 
     @property
     def member_id(self) -> str:
-        """Its id."""
+        """Its member id."""
 
     def request_rejoin(self) -> None:
-        """A commit was answered REBALANCE_IN_PROGRESS."""
+        """Handle REBALANCE_IN_PROGRESS in the response to a commit."""
 
     def refused(self, error: KafkaError, now: int) -> None:
-        """A commit was answered that this is no member of today."""
+        """Handle an error of a commit that rejects its generation or member id."""
 
 
 AUTO: Final = "auto"
@@ -76,11 +76,11 @@ _COORDINATOR_GONE: Final = (
 )
 _LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
 _MEMBERS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
-"""Of an OffsetFetch in a member's name (KIP-848): its heartbeats will say the same."""
+"""Errors of an OffsetFetch with a member's identity (KIP-848), which its heartbeats handle."""
 
 
 class CommitOutcome(NamedTuple):
-    """How a commit ended; ``error`` is an exception's name, empty for success."""
+    """The outcome of a commit; ``error`` is an exception's name, empty for success."""
 
     kind: str
     error: str
@@ -88,7 +88,7 @@ class CommitOutcome(NamedTuple):
 
 
 class Commits:
-    """Commits of one member. How each ended is told to ``done``."""
+    """The offset commits of one member; ``done`` is called with the outcome of each."""
 
     __slots__ = (
         "_done", "_epochs", "_fetching", "_link", "_member", "_pending", "_positions", "_repeat", "_retry_at",
@@ -112,25 +112,25 @@ class Commits:
         self._epochs = profile.kip_320
         self._stable = profile.stable_offsets
         self.auto_at = settings.auto_commit_us
-        """When the next automatic commit is due."""
+        """Time of the next automatic commit."""
         self._pending: dict[int, tuple[str, tuple[CommittedOffset, ...], int]] = {}
-        """Correlation → (kind, offsets, generation) of commits under way, oldest first."""
+        """Correlation → (kind, offsets, deadline) of commits in flight, oldest first."""
         self._repeat: tuple[str, tuple[CommittedOffset, ...], int, int] | None = None
-        """(kind, offsets, when, deadline) of a commit that is sent again."""
+        """(kind, offsets, time, deadline) of a commit to repeat."""
         self._fetching = 0
-        """Correlation of the OffsetFetch under way, 0 for none."""
+        """Correlation of the OffsetFetch in flight, 0 for none."""
         self._retry_at = 0
-        """When what is committed may be asked for again."""
+        """Earliest time of the next OffsetFetch."""
 
     # --- what to commit
 
     def consumed(self) -> tuple[CommittedOffset, ...]:
-        """The position of every partition that has a valid one (``allConsumed``)."""
+        """Return the positions of all partitions with a valid one (``allConsumed``)."""
         positions = self._positions
         return self.named({name: positions.offsets[name] for name in positions.assigned if positions.fetchable(name)})
 
     def named(self, offsets: Mapping[str, int]) -> tuple[CommittedOffset, ...]:
-        """Offsets given by the application, of any partitions; each is the next one to be read.
+        """Return the offsets to commit, each the next to read, with their leader epochs.
 
         Raises:
             ModelError: a negative offset (Kafka's client throws IllegalArgumentException).
@@ -143,12 +143,12 @@ class Commits:
     # --- committing
 
     def busy(self, kind: str) -> bool:
-        """Whether a commit of a kind has not ended."""
+        """Return whether a commit of a kind has not ended."""
         repeated = self._repeat is not None and self._repeat[0] == kind
         return repeated or any(pending[0] == kind for pending in self._pending.values())
 
     def commit(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, timeout_us: int = -1) -> None:
-        """Start a commit. Kinds that wait for their end are repeated for ``timeout_us``."""
+        """Start a commit; synchronous kinds are repeated for ``timeout_us``."""
         if not offsets:
             self._done(CommitOutcome(kind, "", ()))
             return
@@ -170,7 +170,7 @@ class Commits:
             self._pending[correlation] = (kind, offsets, deadline)
 
     def _retriable(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
-        """An error that may pass: commitSync, and what waits like it, tries again until its time is over."""
+        """Handle a retriable error: synchronous kinds are repeated until their deadline."""
         if kind in (AUTO, ASYNC):
             if kind == AUTO:
                 self.auto_at = now + self._settings.backoff_us
@@ -181,7 +181,7 @@ class Commits:
             self._repeat = (kind, offsets, now + self._settings.backoff_us, deadline)
 
     def committed(self, response: OffsetCommitResponse, now: int) -> None:
-        """An answer to a commit (``OffsetCommitResponseHandler``)."""
+        """Handle the response to a commit (``OffsetCommitResponseHandler``)."""
         if self._link.take(response.correlation) and response.correlation in self._pending:
             errors = [KafkaError(error) for _partition, error in response.partitions if error]
             self._ended(response.correlation, errors[0] if errors else KafkaError.NONE, now)
@@ -210,27 +210,27 @@ class Commits:
             self._done(CommitOutcome(kind, exception(error), offsets))
 
     def _stale(self, kind: str, offsets: tuple[CommittedOffset, ...], now: int, deadline: int) -> None:
-        """The member has another epoch by now (KIP-848): what the client commits by itself goes again with that."""
+        """Handle an outdated member epoch (KIP-848): the client's own commits are repeated with the new one."""
         if kind in (PREPARE, CLOSE):
             self._retriable(kind, offsets, now, deadline)
         else:
             self._done(CommitOutcome(kind, COMMIT_FAILED, offsets))
 
     def auto(self, now: int) -> None:
-        """The automatic commit of a poll, if its time has come."""
+        """Start the automatic commit of a poll, if it is due."""
         if self._settings.auto_commit and now >= self.auto_at:
             self.auto_at = now + self._settings.auto_commit_us
             if self._member.state == STABLE and not self.busy(PREPARE):
                 self.commit(AUTO, self.consumed(), now)
 
     def rearm(self, now: int) -> None:
-        """A new assignment: the full interval from here."""
+        """Restart the interval of automatic commits after a new assignment."""
         self.auto_at = now + self._settings.auto_commit_us
 
-    # --- what is committed
+    # --- committed offsets
 
     def fetch(self, partitions: list[str], now: int) -> None:
-        """Ask what the group has committed for partitions that need a position."""
+        """Request the group's committed offsets of partitions that need a position."""
         if partitions and not self._fetching and self._link.known and now >= self._retry_at:
             request = OffsetFetchRequest(0, self._member.group, tuple(partitions), self._stable)
             if self._settings.modern:
@@ -239,7 +239,7 @@ class Commits:
             self._fetching = self._link.ask(FETCH, request)
 
     def fetched(self, response: OffsetFetchResponse, now: int) -> None:
-        """An answer: go there, or where the reset policy says (``refreshCommittedOffsets``)."""
+        """Handle a response: set positions to committed offsets, or reset them (``refreshCommittedOffsets``)."""
         if not self._link.take(response.correlation) or response.correlation != self._fetching:
             return
         self._fetching = 0
@@ -261,17 +261,17 @@ class Commits:
             else:
                 self._positions.seek(each.partition, each.offset, each.leader_epoch)
 
-    # --- time
+    # --- timers
 
     def poll(self, now: int) -> None:
-        """Send again what was to be."""
+        """Repeat a commit that is due."""
         if self._repeat is not None and now >= self._repeat[2]:
             kind, offsets, _at, deadline = self._repeat
             self._repeat = None
             self._send(kind, offsets, now, deadline)
 
     def lost(self, kind: str, correlation: int, now: int) -> None:
-        """A request will not be answered."""
+        """Handle the failure of a request."""
         if kind == COMMIT and correlation in self._pending:
             self._ended(correlation, KafkaError.NETWORK_EXCEPTION, now)
         elif kind == FETCH and correlation == self._fetching:
@@ -279,14 +279,14 @@ class Commits:
             self._retry_at = now + self._settings.backoff_us
 
     def forget(self, kind: str) -> None:
-        """Nobody waits for commits of a kind any more."""
+        """Drop the commits of a kind."""
         if self._repeat is not None and self._repeat[0] == kind:
             self._repeat = None
         for correlation in [number for number, pending in self._pending.items() if pending[0] == kind]:
             del self._pending[correlation]
 
     def due(self, now: int) -> int:
-        """When the application's thread has something to do here, -1 never."""
+        """Return the time of the next action of the application's thread, -1 for none."""
         times = [self.auto_at] if self._settings.auto_commit and self._member.state == STABLE else []
         if self._repeat is not None:
             times.append(self._repeat[2])

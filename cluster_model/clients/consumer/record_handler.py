@@ -1,8 +1,8 @@
-"""An application's handler of records: its time, its failures, dead letters, and records not yet processed.
+"""An application's record handler: processing time, failures, dead letters and unprocessed records.
 
-A record that the application's own rule cannot process fails for whoever reads it. Faults add to that: *poison* is in
-the record, and fails every time; otherwise every attempt is drawn anew. What the application does then is its policy
-(:class:`~cluster_model.spec.cluster_spec.Application`), unless the fault says otherwise.
+A record that the application's own rule cannot process fails in every consumer. Faults add further failures: a *poison*
+record fails every time, otherwise each attempt fails at random. The application then applies its error policy
+(:class:`~cluster_model.spec.cluster_spec.Application`), unless the fault overrides it.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -18,24 +18,24 @@ from cluster_model.protocol.events import Event, RecordDeadLettered, RecordsAban
 from cluster_model.spec.cluster_spec import Application, Failing, ProducerSpec
 from cluster_model.util.deterministic_math import mixed, number_of
 
-# Dead letters: records that a handler cannot process, sent to a topic of their own before anything is committed.
+# Dead letters: records that a handler cannot process, sent to a dead-letter topic before their offsets are committed.
 #
-# The application has a producer for them, beside its consumer and in the same process. It sends one letter after the
-# other, each with ``send().get()``: the next step waits for the outcome. If a letter fails, or nobody knows what
-# became of it, the application goes back to that record, polls it once more, and has its handler try it again, as
-# Spring's ``DefaultErrorHandler`` does when its ``DeadLetterPublishingRecoverer`` throws. So no record is lost:
-# offsets behind it are committed only after its letter was acknowledged. A letter that was written while nobody was
-# told, or whose record was not committed before a crash, is written again.
+# The application has a producer for them in the same process as its consumer. It sends one letter after the other with
+# ``send().get()``, waiting for each outcome. If a letter fails or its outcome is unknown, the application goes back to
+# that record, polls it again, and has its handler try it again, as Spring's ``DefaultErrorHandler`` does when its
+# ``DeadLetterPublishingRecoverer`` throws. So no record is lost: offsets after it are committed only after its letter
+# was acknowledged. A letter that was written without an acknowledgement, or whose record was not committed before a
+# crash, is written again.
 
 
 SUFFIX: Final = ".dead-letter"
-"""Behind a member's name: its producer's."""
+"""Suffix of the producer's name after the name of the group member."""
 NOT_SENT: Final = "dead letter not sent"
-"""Why an application goes back to a record."""
+"""Reason for abandoning a record, to which the application then goes back."""
 
 
 class LetterProducer(DrivenProducer):
-    """The node: a producer that sends one record when it is asked to, and tells whether it was acknowledged."""
+    """Producer of dead letters: it sends one record per :meth:`send` and reports whether it was acknowledged."""
 
     __slots__ = ("_acked_before", "_sending", "told")
 
@@ -51,10 +51,10 @@ class LetterProducer(DrivenProducer):
         keys: ProducerKeys | None = None,
         seed: int = 0,
     ) -> None:
-        """The parameters are those of every producer."""
+        """Make it with the parameters of every producer."""
         super().__init__(port, spec, config, brokers, emit, jitter, partitioning, keys, seed)
         self.told: Callable[[bool], None] = lambda acked: None
-        """Called with the outcome."""
+        """Called with the outcome of every :meth:`send`: whether the record was acknowledged."""
         self._sending = False
         self._acked_before = 0
 
@@ -64,13 +64,13 @@ class LetterProducer(DrivenProducer):
         return self._port.now
 
     def send(self) -> None:
-        """One record; not before the last one has its outcome."""
+        """Send one record; the previous one must have its outcome."""
         self._sending = True
         self._acked_before = self.acked
         self._hand_over(1, self._port.now)
 
     def _look(self) -> None:
-        """Tell the outcome when it has come: the record waits for nothing any more."""
+        """Report the outcome of the record once it has one."""
         if self._sending and not self._held and not self._accumulator.unsettled:
             self._sending = False
             self.told(self.acked > self._acked_before)
@@ -86,29 +86,29 @@ class LetterProducer(DrivenProducer):
 
 
 class DeadLetters:
-    """Of one member's application."""
+    """Dead letters of one member's application, sent one after the other."""
 
     __slots__ = ("_done", "_emit", "_every", "_left", "_named", "producer")
 
     def __init__(
         self, producer: LetterProducer, named: tuple[str, str], every: int, emit: Callable[[Event], None]
     ) -> None:
-        """``named``: the member's and the group's name; ``every``: the handler fails once in so many offsets."""
+        """Make it; ``named`` is (member, group); the handler fails for one in ``every`` offsets."""
         self.producer = producer
         producer.told = self._outcome
         self._named = named
         self._every = every
         self._emit = emit
         self._left: tuple[Failing, ...] = ()
-        """What has no letter yet, the one under way first."""
+        """Records without a letter yet, the one in flight first."""
         self._done: Callable[[tuple[Failing, ...]], None] = lambda left: None
 
     def on_done(self, done: Callable[[tuple[Failing, ...]], None]) -> None:
-        """Have ``done`` called at the end of every :meth:`deliver`, with the records that have no letter."""
+        """Call ``done`` at the end of every :meth:`deliver`, with the records without a letter."""
         self._done = done
 
     def deliver(self, failing: tuple[Failing, ...]) -> None:
-        """Send all of them, one after the other, until one cannot be sent; there is at least one."""
+        """Send letters for ``failing`` (not empty) one after the other, until one fails."""
         self._left = failing
         self.producer.send()
 
@@ -138,15 +138,15 @@ class DeadLetters:
         self.producer.load(producer)
 
 
-# Records that an application fetched and has not processed: in its poll loop, or queued for another thread.
+# Records that were polled and not yet processed: in the poll loop, or queued for another thread.
 
 
 Left = tuple[str, int, int]
-"""(partition, first offset, how many)."""
+"""(partition, first offset, count)."""
 
 
 class InHand:
-    """Records of the last poll, and those that another thread is to process, with the time at which it will have."""
+    """Polled, unprocessed records: those of the last poll, and those queued for another thread with their end times."""
 
     __slots__ = ("_polled", "_queued")
 
@@ -155,26 +155,26 @@ class InHand:
         self._queued: tuple[tuple[int, Left], ...] = ()
 
     def take(self, handed: Iterable[PolledRecords]) -> None:
-        """A poll has ended with these."""
+        """Set the records of the last poll."""
         self._polled = tuple([(each.partition, each.start, each.records) for each in handed])
 
     def done(self) -> None:
-        """They have been processed."""
+        """Remove the records of the last poll, which were processed."""
         self._polled = ()
 
     def keep(self, left: tuple[Left, ...]) -> None:
-        """Of the last poll's only these have not been processed."""
+        """Keep only these records of the last poll as unprocessed."""
         self._polled = left
 
     def pass_on(self, now: int, duration_us: int) -> None:
-        """Queue them for another thread, which takes so long for them when it comes to them."""
+        """Queue the records of the last poll for another thread, which processes them in ``duration_us``."""
         self._queued = tuple([each for each in self._queued if each[0] > now])
         done_at = max([now, *[at for at, _left in self._queued]]) + duration_us
         self._queued += tuple([(done_at, left) for left in self._polled])
         self._polled = ()
 
     def left(self, now: int) -> tuple[Left, ...]:
-        """What has not been processed."""
+        """Return the records not yet processed."""
         return self._polled + tuple([left for at, left in self._queued if at > now])
 
     def save(self) -> tuple[Any, ...]:
@@ -193,35 +193,35 @@ CRASH: Final = "crash"
 CLOSE: Final = "close"
 DEAD_LETTER: Final = "dead_letter"
 THEN: Final = {
-    USUAL: "as it is configured: its retries, then its dead-letter topic, or else the record is left unprocessed",
-    RETRY: "it goes back to the record and polls it again, for ever; what is behind it waits",
-    SKIP: "the record is left unprocessed at once",
-    CRASH: "the exception ends the process; nothing is committed any more",
-    CLOSE: "the exception ends the poll loop and the consumer is closed, which commits what was polled if commits are "
-    "automatic",
-    DEAD_LETTER: "the record is sent to the dead-letter topic at once",
+    USUAL: "apply the application's configured policy: its retries, then its dead-letter topic, else skip the record",
+    RETRY: "seek back to the record and poll it again without limit; later records of its partition wait",
+    SKIP: "skip the record at once, unprocessed",
+    CRASH: "the exception ends the process without a further commit",
+    CLOSE: "the exception ends the poll loop and the consumer is closed, which commits the polled offsets if automatic "
+    "commits are enabled",
+    DEAD_LETTER: "send the record to the dead-letter topic at once",
 }
-"""What an application does when its handler has failed, with what that means."""
+"""Reactions of an application to a failed handler, with their descriptions."""
 THROWN: Final = "HandlerException"
-"""The exception that ends such an application."""
+"""Exception that ends such an application."""
 GONE_BACK: Final = "handler failed"
-"""Why an application goes back to records."""
+"""Reason for abandoning records to which the application then goes back."""
 
 WHOLE: Final = 1_000_000
 
 
 class HandlerFault(NamedTuple):
-    """What a fault does to a handler: it fails for ``share_ppm`` in a million records, for the same ones if poison."""
+    """Fault of a handler: it fails for ``share_ppm`` of a million records, always the same ones if ``poison``."""
 
     share_ppm: int
     poison: bool
     then: str
     pause_us: int
-    """From a failure until the record is polled again."""
+    """Delay from a failure until the record is polled again."""
 
 
 class Handling:
-    """Of one member's application. What a fault may set is told by the cluster, and not saved here."""
+    """The record handler of one member's application; fields set by faults are saved by the cluster, not here."""
 
     __slots__ = (
         "_by_rule", "_draws", "_group", "_more_us", "_taken", "application", "broke", "factor_ppm", "failing", "left",
@@ -229,48 +229,49 @@ class Handling:
     )  # fmt: skip
 
     def __init__(self, application: Application, name: str, group: str, seed: int) -> None:
-        """``seed`` is the session's."""
+        """Make it; ``seed`` is the session's."""
         self.application = application
         self._draws = number_of(f"{seed}/handler:{name}")
         self._group = f"{seed}/{group}/"
         self.stall_us = 0
-        """Added by faults to every poll's records ..."""
+        """Time added by faults to each poll."""
         self.slower_us = 0
-        """... and to every record's time, which is first multiplied by so many millionths."""
+        """Time added by faults to each record."""
         self.factor_ppm = WHOLE
+        """Factor of the time per record set by faults, in millionths."""
         self.troubles: tuple[HandlerFault, ...] = ()
         self.failing: tuple[Failing, ...] = ()
-        """Records that it gives up as it is configured to."""
+        """Records that it failed to process, for the configured policy."""
         self.skipped: tuple[Failing, ...] = ()
-        """Records that it leaves unprocessed whatever is configured."""
+        """Records skipped by a fault, whatever the configured policy is."""
         self.broke = ""
-        """:data:`RETRY`, :data:`CRASH` or :data:`CLOSE` if the handler's exception ends this poll's work ..."""
+        """:data:`RETRY`, :data:`CRASH` or :data:`CLOSE` if the handler's exception ends the processing of this poll."""
         self.left: tuple[Left, ...] = ()
-        """... with these records not processed, the one that it failed for first."""
+        """Records then left unprocessed, the failed one first."""
         self._taken = 0
         self._by_rule = 0
         self._more_us = 0
 
     def take(self, handed: Sequence[PolledRecords], number: int) -> None:
-        """Find out what will become of a poll's records; ``number`` were handed out before, in all lives."""
+        """Determine the outcome of the records of a poll; ``number`` were polled before, by all processes."""
         self.skipped, self.broke, self.left, self._more_us = (), "", (), 0
         self._taken = sum(each.records for each in handed)
         failed: list[Failing] = []
         if self.troubles:
-            handed = self._strike(handed, number, failed)
+            handed = self._apply_faults(handed, number, failed)
         rule = self.application.failing
         found = [each for each in [rule(each.partition, each.start, each.last) for each in handed] if each is not None]
         self._by_rule = sum(count for _partition, _first, count in found)
         self.failing = (*found, *failed)
 
-    def _strike(self, handed: Sequence[PolledRecords], number: int, failed: list[Failing]) -> list[PolledRecords]:
-        """What comes of faults; the records that it gets to before it breaks off, if it does."""
+    def _apply_faults(self, handed: Sequence[PolledRecords], number: int, failed: list[Failing]) -> list[PolledRecords]:
+        """Apply the faults to the records of a poll; return those processed before an exception ends it, or all."""
         skipped: list[Failing] = []
         reached: list[PolledRecords] = []
         for index, each in enumerate(handed):
             for offset in range(each.start, each.last + 1):
                 number += 1
-                then, pause_us = self._fate(each.partition, offset, number)
+                then, pause_us = self._reaction(each.partition, offset, number)
                 if then in (USUAL, DEAD_LETTER):
                     failed.append((each.partition, offset, 1))
                 elif then == SKIP:
@@ -289,8 +290,8 @@ class Handling:
         self.skipped = tuple(skipped)
         return reached
 
-    def _fate(self, partition: str, offset: int, number: int) -> tuple[str, int]:
-        """What becomes of a record that a fault makes the handler fail for; empty: it is processed after all."""
+    def _reaction(self, partition: str, offset: int, number: int) -> tuple[str, int]:
+        """Return (reaction, delay) for a record that a fault makes the handler fail for; "" if it is processed."""
         every = self.application.fails
         if every and offset % every == every - 1:
             return "", 0
@@ -303,7 +304,7 @@ class Handling:
         return "", 0
 
     def _retried_in_vain(self, trouble: HandlerFault, partition: str, offset: int, number: int) -> bool:
-        """The application tries again as often as it is configured to, and that takes time."""
+        """Retry as often as configured, which takes time; return whether all retries failed."""
         application = self.application
         attempt = 1
         while attempt <= application.retries:
@@ -322,20 +323,20 @@ class Handling:
 
     @property
     def record_us(self) -> int:
-        """What it spends on a record."""
+        """Processing time per record."""
         return self.application.processing_us * self.factor_ppm // WHOLE + self.slower_us
 
     def duration(self) -> int:
-        """How long it takes for the poll's records."""
+        """Return the processing time of the records of the poll."""
         application = self.application
         tried = self._by_rule * application.retries * (application.pause_us + self.record_us)
         return self._taken * self.record_us + tried + self._more_us + self.stall_us
 
     @property
     def processed(self) -> int:
-        """Records of the poll that were not given up."""
-        given_up = sum(count for _partition, _first, count in (*self.failing, *self.skipped))
-        return max(0, self._taken - given_up)
+        """Number of records of the poll that were processed."""
+        unprocessed = sum(count for _partition, _first, count in (*self.failing, *self.skipped))
+        return max(0, self._taken - unprocessed)
 
     def save(self) -> tuple[Any, ...]:
         """All state."""

@@ -1,9 +1,9 @@
-"""A consumer's positions, and how it finds or resets them (``SubscriptionState``, ``OffsetFetcher``).
+"""A consumer's positions: initialisation, reset and validation (``SubscriptionState``, ``OffsetFetcher``).
 
-A position is found (the group's committed offset), reset (``auto.offset.reset`` through ListOffsets) or moved by what
-is handed out. It carries the leader epoch of the last record read. When metadata names another leader, the consumer
-asks it where that epoch ends before it goes on (KIP-320): an end below the position means that what was read has been
-truncated. A position that a reset produced has no epoch, and is not checked.
+A position is initialised to the group's committed offset, reset (``auto.offset.reset`` through ListOffsets), or
+advanced by polled records. It carries the leader epoch of the last record read. When metadata names another leader, the
+consumer requests the end offset of that epoch before it continues (KIP-320): an end below the position means that
+records it read were truncated. A position set by a reset has no epoch and is not validated.
 """
 
 import re
@@ -28,7 +28,7 @@ from cluster_model.protocol.messages import (
 )
 from cluster_model.protocol.versions import Profile
 
-# ``auto.offset.reset``: where a consumer goes that has no position, or whose position is gone.
+# ``auto.offset.reset``: the new position of a consumer without one, or with one that is out of range.
 
 
 BY_DURATION: Final = "by_duration"
@@ -37,25 +37,25 @@ _UNITS: Final = {"D": 86_400 * _SECOND, "H": 3_600 * _SECOND, "M": 60 * _SECOND,
 
 
 class ResetPolicy(NamedTuple):
-    """``name`` is none, earliest, latest or by_duration; ``back_us`` is how far the last looks back."""
+    """Offset reset policy: ``name`` is none, earliest, latest or by_duration with the duration ``back_us``."""
 
     name: str
     back_us: int = 0
 
     @property
     def is_none(self) -> bool:
-        """Whether the application is told instead."""
+        """Whether the application gets an exception instead of a reset."""
         return self.name == "none"
 
     def timestamp(self, now: int) -> int:
-        """What ListOffsets is asked for. The lab's clock begins at 0: what is older is everything."""
+        """Return the timestamp for ListOffsets; the lab's clock begins at 0, and any earlier time means EARLIEST."""
         if self.name == BY_DURATION:
             return now - self.back_us if now > self.back_us else EARLIEST
         return EARLIEST if self.name == "earliest" else LATEST
 
 
 def reset_policy(profile: Profile, text: str) -> ResetPolicy:
-    """The policy that a configuration names.
+    """Parse the policy of a configuration.
 
     Raises:
         ModelError: by_duration before 4.0.
@@ -74,12 +74,14 @@ def reset_policy(profile: Profile, text: str) -> ResetPolicy:
 
 
 INITIALIZING: Final = 1
-"""The group's committed offset is still to be asked for."""
+"""The partition has no position yet: the group's committed offset is to be fetched."""
 AWAIT_RESET: Final = 2
+"""The position is to be reset."""
 AWAIT_VALIDATION: Final = 3
+"""The position is to be validated against the leader."""
 
 Asked = tuple[int, int, int]
-"""(correlation, broker, sent at) of a question under way."""
+"""(correlation, broker, sent at) of a request in flight."""
 
 
 class Positions:
@@ -101,7 +103,7 @@ class Positions:
         metadata: Metadata,
         emit: Callable[[Event], None],
     ) -> None:
-        """``named``: the member's and the group's name; ``settings``: back-off and request timeout in µs."""
+        """Make it without partitions; ``named`` is (member, group), ``settings`` (backoff, request timeout) in µs."""
         self._port = port
         self._named = named
         self._detects = profile.client.detects_truncation
@@ -111,30 +113,30 @@ class Positions:
         self._metadata = metadata
         self._emit = emit
         self.assigned: dict[str, None] = {}
-        """Partitions, the next to be fetched first."""
+        """Assigned partitions, the next to fetch first."""
         self.offsets: dict[str, int] = {}
-        """Those with a position."""
+        """Positions by partition."""
         self.epochs: dict[str, int] = {}
-        """Leader epoch of the last record read, of those that have read any."""
+        """Leader epoch of the last record read, by partition."""
         self.failure = ""
-        """The exception that the next poll throws, by Kafka's name."""
+        """Exception that the next poll throws, by Kafka's name."""
         self.frozen = False
-        """While a commit before a rebalance is under way, nothing is handed out or fetched."""
+        """Nothing is returned or fetched, during a commit before a rebalance."""
         self.isolation = READ_UNCOMMITTED
-        """By which a reset to the end is answered."""
+        """Isolation level of resets to the end."""
         self.withheld: tuple[str, ...] = ()
-        """Nor of these, which are about to be given up (KIP-848)."""
+        """Partitions not returned or fetched because they are about to be revoked (KIP-848)."""
         self.paused: dict[str, tuple[int, ...]] = {}
-        """Nor of these: the application has paused them, for so many reasons."""
+        """Partitions paused by the application, with the reasons."""
         self.on_new_leader: Callable[[str], object] = _nothing
-        """Told of a partition whose leader or leader epoch has changed."""
+        """Called with a partition whose leader or leader epoch has changed."""
         self._states: dict[str, int] = {}
-        """Those that cannot be fetched now, with why."""
+        """States of the partitions that cannot be fetched now."""
         self._checked: dict[str, tuple[int, int]] = {}
-        """(leader, epoch) that a position was last held against."""
+        """(leader, epoch) that a position was last validated against."""
         self._asked: dict[str, Asked] = {}
         self._timestamps: dict[str, int] = {}
-        """What a reset asks for, where it is not the policy's first question."""
+        """Timestamp of a reset's request, where it is not the policy's first one."""
         self._retry_at: dict[str, int] = {}
         self._correlation = port.first_number
         self._seen = -1
@@ -142,48 +144,48 @@ class Positions:
     # --- the assignment
 
     def assign(self, partitions: tuple[str, ...]) -> None:
-        """Have exactly these: what was there before keeps its position, the others have yet to find one."""
-        wanted = dict.fromkeys(partitions)
-        for gone in [partition for partition in self.assigned if partition not in wanted]:
-            self._forget(gone)
-        for partition in wanted:
+        """Set the assignment: retained partitions keep their positions, new ones have none yet."""
+        assignment = dict.fromkeys(partitions)
+        for removed in [partition for partition in self.assigned if partition not in assignment]:
+            self._forget(removed)
+        for partition in assignment:
             if partition not in self.assigned:
                 self.assigned[partition] = None
                 self._states[partition] = INITIALIZING
 
     def _forget(self, partition: str) -> None:
         del self.assigned[partition]
-        books: tuple[dict[str, Any], ...] = (
+        tables: tuple[dict[str, Any], ...] = (
             self.offsets, self.epochs, self._states, self._checked, self._asked, self._timestamps, self._retry_at,
             self.paused,
         )  # fmt: skip
-        for book in books:
-            book.pop(partition, None)
+        for table in tables:
+            table.pop(partition, None)
 
     def initializing(self) -> list[str]:
-        """Partitions whose committed offset is to be asked for."""
+        """Return the partitions whose committed offset is to be fetched."""
         return [partition for partition, state in self._states.items() if state == INITIALIZING]
 
     def fetchable(self, partition: str) -> bool:
-        """Whether it is assigned and has a position that nothing speaks against."""
+        """Return whether a partition is assigned, has a valid position and is neither paused nor withheld."""
         free = not self.frozen and partition not in self.withheld and not (self.paused and partition in self.paused)
         return free and partition in self.offsets and partition not in self._states
 
     def pause(self, why: int) -> None:
-        """Pause what is assigned now. A partition that is taken away and given back later is not paused any more."""
+        """Pause the assigned partitions; a partition that is revoked and assigned again is no longer paused."""
         for partition in self.assigned:
-            others = self.paused.get(partition, ())
-            self.paused[partition] = others if why in others else (*others, why)
+            reasons = self.paused.get(partition, ())
+            self.paused[partition] = reasons if why in reasons else (*reasons, why)
 
     def resume(self, why: int) -> bool:
-        """Undo :meth:`pause` for that reason; whether any partition goes on."""
+        """Undo :meth:`pause` for a reason; return whether any partition is resumed."""
         before = len(self.paused)
-        left = {partition: tuple(each for each in whys if each != why) for partition, whys in self.paused.items()}
-        self.paused = {partition: whys for partition, whys in left.items() if whys}
+        left = {name: tuple(each for each in reasons if each != why) for name, reasons in self.paused.items()}
+        self.paused = {partition: reasons for partition, reasons in left.items() if reasons}
         return len(self.paused) < before
 
     def put_last(self, partition: str) -> None:
-        """Fetch it after all others from now on."""
+        """Move a partition to the end of the fetch order."""
         if partition in self.assigned:
             del self.assigned[partition]
             self.assigned[partition] = None
@@ -191,13 +193,13 @@ class Positions:
     # --- moves
 
     def advance(self, partition: str, offset: int, epoch: int) -> None:
-        """Records up to ``offset`` were handed out, the last of them of that epoch."""
+        """Move a position to ``offset`` after a poll returned records, the last of them of ``epoch``."""
         self.offsets[partition] = offset
         if epoch >= 0:
             self.epochs[partition] = epoch
 
     def seek(self, partition: str, offset: int, epoch: int = -1) -> None:
-        """Go on at an offset; with an epoch it is held against the present leader first (``seekUnvalidated``)."""
+        """Set a position; with an epoch it is first validated against the current leader (``seekUnvalidated``)."""
         self._settle(partition, offset, epoch)
         if epoch >= 0 and self._detects and self._metadata.leader(partition) != NOBODY:
             self._checked[partition] = self._leader(partition)
@@ -219,40 +221,40 @@ class Positions:
         return (self._metadata.leader(partition), self._metadata.epoch(partition))
 
     def to_committed(self) -> None:
-        """Go back to what the group has committed, with every partition."""
+        """Reset all positions to the group's committed offsets."""
         partitions = tuple(self.assigned)
         for partition in partitions:
             self._forget(partition)
         self.assign(partitions)
 
     def unset(self, partition: str) -> None:
-        """Nothing is committed for it: go where ``auto.offset.reset`` says, or fail."""
+        """Handle a partition without a committed offset: apply ``auto.offset.reset``, or fail."""
         if self._policy.is_none:
             self.failure = "NoOffsetForPartitionException"
         else:
             self.reset(partition)
 
     def out_of_range(self, partition: str) -> None:
-        """Its leader does not have the position."""
+        """Handle a position that is out of range at the leader: apply ``auto.offset.reset``, or fail."""
         if self._policy.is_none:
             self.failure = "OffsetOutOfRangeException"
         else:
             self.reset(partition)
 
     def reset(self, partition: str) -> None:
-        """Go where ``auto.offset.reset`` says."""
+        """Start a reset by ``auto.offset.reset``."""
         self._states[partition] = AWAIT_RESET
         self._asked.pop(partition, None)
         self._timestamps.pop(partition, None)
 
-    # --- questions
+    # --- requests
 
     def poll(self) -> None:
-        """Ask what is to be asked now (``updateFetchPositions``)."""
+        """Send the requests for resets and validations that are due (``updateFetchPositions``)."""
         if self._seen != self._metadata.version:
             self._seen = self._metadata.version
             if self._detects:
-                self._hold_against_leaders()
+                self._validate_positions()
         now = self._port.now
         for partition, state in tuple(self._states.items()):
             if state != INITIALIZING and partition not in self._asked and self._retry_at.get(partition, 0) <= now:
@@ -262,8 +264,8 @@ class Positions:
                 else:
                     self._ask(partition, leader, state, now)
 
-    def _hold_against_leaders(self) -> None:
-        """``maybeValidatePositionForCurrentLeader``, for every position."""
+    def _validate_positions(self) -> None:
+        """Mark positions whose leader changed for validation (``maybeValidatePositionForCurrentLeader``)."""
         for partition in self.offsets:
             leader = self._leader(partition)
             if leader[0] == NOBODY or leader == self._checked.get(partition):
@@ -279,15 +281,15 @@ class Positions:
         self._asked[partition] = (self._correlation, leader, now)
         current = self._current(partition)
         if state == AWAIT_VALIDATION:
-            asked = ((partition, self.epochs[partition], current),)
-            self._port.send(leader, EpochEndRequest(self._correlation, asked, CONSUMER))
+            requested = ((partition, self.epochs[partition], current),)
+            self._port.send(leader, EpochEndRequest(self._correlation, requested, CONSUMER))
         else:
             timestamp = self._timestamps.get(partition, self._policy.timestamp(self._port.wall_now))
             request = ListOffsetsRequest(self._correlation, partition, timestamp, current, isolation=self.isolation)
             self._port.send(leader, request)
 
     def due(self) -> int:
-        """When something is to be asked, or given up, -1 never."""
+        """Return when a request is to be sent or times out, -1 for never."""
         timeout = self._settings[1]
         now = self._port.now
         times = [sent_at + timeout for _correlation, _broker, sent_at in self._asked.values()]
@@ -295,14 +297,14 @@ class Positions:
         return min(times, default=-1)
 
     def overdue(self, now: int) -> list[int]:
-        """Brokers that have not answered in time."""
+        """Return the brokers whose requests timed out."""
         timeout = self._settings[1]
         return [broker for _correlation, broker, sent_at in self._asked.values() if now - sent_at >= timeout]
 
     def lost(self, broker: int) -> None:
-        """What was asked of a broker will not be answered."""
-        for partition, (_correlation, asked_of, _sent_at) in tuple(self._asked.items()):
-            if asked_of == broker:
+        """Handle the failure of all requests to a broker."""
+        for partition, (_correlation, target, _sent_at) in tuple(self._asked.items()):
+            if target == broker:
                 self._try_again(partition)
 
     def _try_again(self, partition: str) -> None:
@@ -313,7 +315,7 @@ class Positions:
         return self._asked.get(partition, (-1, 0, 0))[0] == correlation
 
     def listed(self, response: ListOffsetsResponse) -> None:
-        """An answer to a reset (``resetPositionIfNeeded``)."""
+        """Handle the response to a reset (``resetPositionIfNeeded``)."""
         partition = response.partition
         if not self._expected(partition, response.correlation):
             return
@@ -321,7 +323,7 @@ class Positions:
             self._try_again(partition)
             self._metadata.refresh()
         elif response.log_offset < 0:
-            # No record is that young: by_duration then goes to the end (KIP-1106).
+            # No record is that recent: by_duration then resets to the end (KIP-1106).
             self._asked.pop(partition)
             self._timestamps[partition] = LATEST
         else:
@@ -330,7 +332,7 @@ class Positions:
             self._emit(ConsumerReset(self._port.now, *self._named, partition, response.log_offset, before))
 
     def ended(self, response: EpochEndResponse) -> None:
-        """An answer to a validation (``maybeCompleteValidation``)."""
+        """Handle the response to a validation (``maybeCompleteValidation``)."""
         for answer in response.partitions:
             if self._expected(answer.partition, response.correlation):
                 if answer.error:
@@ -378,14 +380,14 @@ class Positions:
         self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)
         self._checked, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)
         self._retry_at = dict(retry_at)
-        # To hold what has been held against a leader already against it once more changes nothing.
+        # Validating a position again against the same leader has no effect.
         self._seen = -1
 
 
 def _nothing(_partition: str) -> None:
-    """Nobody wants to know."""
+    """Ignore the change."""
 
 
 def _untold(_partition: str) -> int:
-    """The current leader epoch in a request before KIP-320."""
+    """Return the current leader epoch of a request before KIP-320: none."""
     return -1

@@ -412,7 +412,7 @@ def test_calls_at_the_wrong_time_are_refused(snapshot: SnapshotAssertion) -> Non
             call()
         assert str(caught.value) == snapshot
     talk.manager.begin()
-    with pytest.raises(ValueError, match="not READY") as caught:
+    with pytest.raises(ValueError, match="needs READY") as caught:
         talk.manager.begin()
     assert str(caught.value) == snapshot
 
