@@ -1,8 +1,8 @@
-"""Assignors: how partitions are shared out to the members of a consumer group.
+"""Kafka's partition assignors for consumer groups.
 
-base: what an assignor is given and what it returns.
+base: the interface of assignors, with its input and output.
 assignors: RangeAssignor, RoundRobinAssignor, the server-side UniformAssignor (KIP-848), and all assignors by name.
-sticky: the sticky assignors, the constrained and the general case, with racks.
+sticky: the sticky assignors, constrained and general, with racks.
 
 Clients use them in the classic protocol, the coordinator in the consumer protocol. They import nothing else of
 the model.

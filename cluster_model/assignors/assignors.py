@@ -1,4 +1,4 @@
-"""Kafka's range, round robin and uniform assignors, and all assignors by the names that the protocols use."""
+"""Kafka's range, round robin and uniform assignors, and all assignors by their protocol names."""
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
@@ -21,7 +21,7 @@ from cluster_model.assignors.sticky import CooperativeStickyAssignor, StickyAssi
 
 
 class _Sharing:
-    """One topic while it is shared out (``RangeAssignor.TopicAssignmentState``)."""
+    """State of one topic during its assignment (``RangeAssignor.TopicAssignmentState``)."""
 
     __slots__ = ("_each", "_extra", "_taken", "_topic", "free", "members", "racks", "racks_matter")
 
@@ -34,19 +34,19 @@ class _Sharing:
         in_racks = [member.rack for member in members if member.rack]
         replicas = {partition: topics.racks.get(partition, ()) for partition in topics.partitions(topic)}
         self.racks = replicas if in_racks else {}
-        """Partition → racks of its replicas; empty where no member has a rack."""
+        """Partition → racks of its replicas; empty if no member has a rack."""
         self.racks_matter = racks_matter(in_racks, self.racks)
 
     def near(self, member: MemberSubscription, number: int) -> bool:
-        """Whether a replica is in the member's rack, or the member has none."""
+        """Return whether a replica is in the member's rack, or the member has none."""
         return not member.rack or member.rack in self.racks.get(TopicPartition(self._topic, number), ())
 
     def room(self, member: MemberSubscription) -> int:
-        """How many more partitions a member may get."""
+        """Return how many more partitions a member may get."""
         return max(0, self._each + (self._extra > 0) - self._taken[member.id])
 
     def give(self, member: MemberSubscription, numbers: list[int], shares: dict[str, list[TopicPartition]]) -> None:
-        """Those partitions are a member's."""
+        """Assign partitions to a member."""
         shares[member.id].extend(TopicPartition(self._topic, number) for number in numbers)
         self._taken[member.id] += len(numbers)
         if self._taken[member.id] > self._each:
@@ -57,7 +57,7 @@ class _Sharing:
     def give_ranges(
         self, may_have: Callable[[MemberSubscription, int], bool], shares: dict[str, list[TopicPartition]]
     ) -> None:
-        """Each member in turn gets the first of what is free and it may have, as much as it has room for."""
+        """Assign to each member in turn the first free partitions that it may have, up to its limit."""
         for member in self.members:
             numbers = [number for number in self.free if may_have(member, number)][: self.room(member)]
             if numbers:
@@ -65,18 +65,18 @@ class _Sharing:
 
 
 class RangeAssignor:
-    """The first members of each topic get one partition more where it does not come out even.
+    """Kafka's ``RangeAssignor``: contiguous ranges per topic, one partition more for the first members.
 
-    The same members are first in every topic, so that their extras add up. Where racks matter (see
-    :func:`~cluster_model.assignors.sticky.racks_matter`), members get what is in their rack before the rest is
-    shared out. The coordinator's own ``range`` of KIP-848 has the same result without racks.
+    The same members are first in every topic, so their extra partitions add up. Where racks matter (see
+    :func:`~cluster_model.assignors.sticky.racks_matter`), members first get the partitions in their rack. The
+    coordinator's own ``range`` of KIP-848 has the same result without racks.
     """
 
     name = "range"
     cooperative = False
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """See the class."""
+        """Assign the partitions of all topics to their subscribers."""
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         sharings = [
             _Sharing(topic, subscribed, topics) for topic, subscribed in subscribers(in_order(members), topics).items()
@@ -89,7 +89,7 @@ class RangeAssignor:
 
 
 def _match_racks(sharings: list[_Sharing], shares: dict[str, list[TopicPartition]]) -> None:
-    """Give what is in a member's rack, topics with the same members and the same size together, to keep joins local."""
+    """Assign partitions in a member's rack, jointly for topics with the same members and size (co-partitioning)."""
     alike: dict[tuple[tuple[str, ...], int], list[_Sharing]] = {}
     for sharing in sharings:
         key = (tuple(member.id for member in sharing.members), len(sharing.racks))
@@ -102,7 +102,7 @@ def _match_racks(sharings: list[_Sharing], shares: dict[str, list[TopicPartition
 
 
 def _match_together(together: list[_Sharing], size: int, shares: dict[str, list[TopicPartition]]) -> None:
-    """The partitions of one number in all these topics go to the first member that all of them are near to."""
+    """Assign the partitions of one number in all these topics to the first member with replicas of all in its rack."""
     for number in range(size):
         for member in together[0].members:
             if all(sharing.near(member, number) and sharing.room(member) > 0 for sharing in together):
@@ -111,17 +111,17 @@ def _match_together(together: list[_Sharing], size: int, shares: dict[str, list[
                 break
 
 
-# ``RoundRobinAssignor``: all partitions in a row, members in a circle.
+# ``RoundRobinAssignor``: all partitions in order, members in a circle.
 
 
 class RoundRobinAssignor:
-    """Each partition goes to the next member in the circle that subscribes to its topic."""
+    """Kafka's ``RoundRobinAssignor``: each partition goes to the next member that subscribes to its topic."""
 
     name = "roundrobin"
     cooperative = False
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """See the class. The place in the circle is kept from one topic to the next."""
+        """Assign all partitions in turn; the next topic continues with the next member."""
         circle = in_order(members)
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in members}
         turn = 0
@@ -136,18 +136,18 @@ class RoundRobinAssignor:
 
 # ``UniformAssignor``, the group coordinator's default assignor of the consumer protocol (KIP-848).
 #
-# ``owned`` of a member is its target assignment, which the coordinator keeps; racks are not looked at.
+# ``owned`` of a member is its target assignment, which the coordinator keeps; racks are ignored.
 
 
-# Which member gets the next partition of a topic, and which gives one up (``MemberAssignmentBalancer``).
+# Choice of the member that gets the next partition of a topic, or gives one up (``MemberAssignmentBalancer``).
 
 
 class Levels:
-    """A topic's subscribers by how many partitions they have, of any topic.
+    """Balancer of a topic's subscribers by their number of partitions, of any topic (``MemberAssignmentBalancer``).
 
-    At the low end stands a stretch of members with the fewest, at the high end one with the most. A stretch is gone
-    through once, each member in it getting or giving one partition; then its level is one higher or lower, and members
-    that are at that level already join it. Sizes are looked up as they are now: the caller keeps them up to date.
+    It has a low range of the members with the fewest partitions, and a high range of those with the most. In each pass
+    every member of a range gets or gives one partition; then the level of the range rises or falls by one, and members
+    already at that level join it. The caller keeps ``sizes`` up to date.
     """
 
     __slots__ = (
@@ -163,11 +163,11 @@ class Levels:
     )
 
     def __init__(self, sizes: Sequence[int], members: Sequence[int]) -> None:
-        """``members`` are places in ``sizes``; at least one."""
+        """Make it; ``members`` (at least one) are indices of ``sizes``."""
         self._sizes = sizes
         self._members = sorted(members, key=lambda place: (sizes[place], place))
         self._low = sizes[self._members[0]] - 1
-        """The level of the low stretch before this turn through it."""
+        """Level of the low range before this pass."""
         self._low_end = 0
         self._low_next = 0
         self._high = sizes[self._members[-1]] + 1
@@ -176,16 +176,16 @@ class Levels:
 
     @property
     def difference(self) -> int:
-        """Between the most and the fewest that a member has."""
+        """Difference between the largest and the smallest number of partitions of a member."""
         return self._sizes[self._members[-1]] - self._sizes[self._members[0]]
 
     @property
     def level(self) -> bool:
-        """Whether handing over from high to low gains nothing any more."""
+        """Whether moving a partition from high to low no longer improves the balance."""
         return self._high - self._low <= 1
 
     def least(self) -> int:
-        """The member that is next to get a partition."""
+        """Return the next member to get a partition."""
         if self._low_next >= self._low_end:
             self._low += 1
             while self._low_end < len(self._members) and self._size_at(self._low_end) == self._low:
@@ -195,10 +195,10 @@ class Levels:
         return self._members[self._low_next - 1]
 
     def most(self) -> int | None:
-        """The member that is next to give one up, None if there is no other."""
+        """Return the next member to give up a partition, None if there is none."""
         if self._high_next < self._high_start:
             if self._high_end <= self._high_start and self._high_start > 0:
-                # All of the stretch were left out: go down to the next member there is.
+                # All members of the range were left out: continue with the next lower member.
                 self._high = self._size_at(self._high_start - 1)
             else:
                 self._high -= 1
@@ -211,27 +211,27 @@ class Levels:
         return self._members[self._high_next + 1]
 
     def leave_out(self) -> None:
-        """The member that :meth:`most` named has nothing to give: it leaves the high stretch."""
-        members, place, end = self._members, self._high_next + 1, self._high_end - 1
-        members[place], members[end] = members[end], members[place]
+        """Remove the member returned by :meth:`most` from the high range: it has no partition to give up."""
+        members, index, end = self._members, self._high_next + 1, self._high_end - 1
+        members[index], members[end] = members[end], members[index]
         self._high_end -= 1
 
-    def _size_at(self, place: int) -> int:
-        return self._sizes[self._members[place]]
+    def _size_at(self, index: int) -> int:
+        return self._sizes[self._members[index]]
 
 
 ROUNDS = 16
-"""How often all topics are gone through at most (``MAX_ITERATION_COUNT``)."""
+"""Maximum rounds of balancing over all topics (``MAX_ITERATION_COUNT``)."""
 
 
 class UniformAssignor:
-    """Two ways: one for members that all subscribe to the same, one for others."""
+    """The server-side ``UniformAssignor``, with one algorithm for equal subscriptions and one for different ones."""
 
     name = "uniform"
     cooperative = True
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """See the class."""
+        """Assign the partitions of all topics evenly, moving few of them."""
         by_id = sorted(members, key=lambda member: member.id)
         if same_subscriptions(members):
             return finished(members, _homogeneous(by_id, topics))
@@ -239,24 +239,25 @@ class UniformAssignor:
 
 
 def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str, list[TopicPartition]]:
-    """The first members get one more where it does not come out even (``UniformHomogeneousAssignmentBuilder``).
+    """Assign with equal subscriptions (``UniformHomogeneousAssignmentBuilder``).
 
-    Each keeps what it has up to its quota; what is over, and what nobody had, fills up those below theirs.
+    The first members have a quota of one more if the number is not divisible. Each member keeps its partitions up to
+    its quota; the excess and the unowned partitions go to members below their quota.
     """
     partitions = [partition for topic in subscribers(members, topics) for partition in topics.partitions(topic)]
     kept: dict[str, list[TopicPartition]] = {}
     released: list[TopicPartition] = []
-    nobodys = dict.fromkeys(partitions)
+    unowned = dict.fromkeys(partitions)
     quotas: dict[str, int] = {}
     least, extra = divmod(len(partitions), len(members) or 1)
-    for place, member in enumerate(members):
-        quotas[member.id] = least + (place < extra)
-        owned = [partition for partition in sorted(dict.fromkeys(member.owned)) if partition in nobodys]
+    for index, member in enumerate(members):
+        quotas[member.id] = least + (index < extra)
+        owned = [partition for partition in sorted(dict.fromkeys(member.owned)) if partition in unowned]
         for partition in owned:
-            del nobodys[partition]
+            del unowned[partition]
         kept[member.id] = owned[: quotas[member.id]]
         released.extend(owned[quotas[member.id] :])
-    free = iter((*nobodys, *released))
+    free = iter((*unowned, *released))
     for member in members:
         while len(kept[member.id]) < quotas[member.id]:
             kept[member.id].append(next(free))
@@ -264,48 +265,49 @@ def _homogeneous(members: list[MemberSubscription], topics: Topics) -> dict[str,
 
 
 class Heterogeneous:
-    """Members subscribe to different topics (``UniformHeterogeneousAssignmentBuilder``).
+    """Assignment with different subscriptions (``UniformHeterogeneousAssignmentBuilder``).
 
-    Members keep what they still subscribe to. Then topic by topic, the one with the most partitions per subscriber
-    first, what is free goes to the subscribers with the fewest partitions; and then again topic by topic, subscribers
-    with many hand over to those with few, until nothing moves any more or all topics had :data:`ROUNDS` turns.
+    Members keep the partitions of topics that they still subscribe to. Then, topic by topic, the one with the most
+    partitions per subscriber first, free partitions go to the subscribers with the fewest partitions. Finally, topic by
+    topic, partitions move from subscribers with many to those with few, until nothing moves or after :data:`ROUNDS`
+    rounds.
     """
 
     __slots__ = ("_members", "_owners", "_sizes", "_subscribers", "_topics")
 
     def __init__(self, members: list[MemberSubscription], topics: Topics) -> None:
-        """``members`` are in order of their ids."""
+        """Compute the assignment; ``members`` are sorted by id."""
         self._members = members
         self._sizes = [0] * len(members)
-        """Member, by its place → how many partitions it has."""
-        places = {member.id: place for place, member in enumerate(members)}
+        """Number of partitions by member index."""
+        indices = {member.id: index for index, member in enumerate(members)}
         self._subscribers = {
-            topic: [places[member.id] for member in whole] for topic, whole in subscribers(members, topics).items()
+            topic: [indices[member.id] for member in whole] for topic, whole in subscribers(members, topics).items()
         }
         self._owners: dict[str, list[int | None]] = {topic: [None] * topics.sizes[topic] for topic in self._subscribers}
-        """Topic → the owner of each of its partitions, by place."""
+        """Topic → member index of the owner of each partition."""
         self._topics = sorted(self._subscribers, key=self._rank)
         self._keep(topics)
         self._give_out()
         self._balance()
 
     def _rank(self, topic: str) -> tuple[Fraction, int, str]:
-        """Most partitions per subscriber first, then fewest subscribers, then by name."""
+        """Return the sort key of topics: most partitions per subscriber, then fewest subscribers, then name."""
         subscribed = len(self._subscribers[topic])
         return Fraction(-len(self._owners[topic]), subscribed), subscribed, topic
 
     def _keep(self, topics: Topics) -> None:
-        for place, member in enumerate(self._members):
+        for index, member in enumerate(self._members):
             for partition in member.owned:
                 if partition.topic in member.topics and topics.has(partition):
-                    self._assign(partition.topic, partition.partition, place)
+                    self._assign(partition.topic, partition.partition, index)
 
-    def _assign(self, topic: str, number: int, place: int) -> None:
+    def _assign(self, topic: str, number: int, owner: int) -> None:
         before = self._owners[topic][number]
         if before is not None:
             self._sizes[before] -= 1
-        self._owners[topic][number] = place
-        self._sizes[place] += 1
+        self._owners[topic][number] = owner
+        self._sizes[owner] += 1
 
     def _give_out(self) -> None:
         for topic in self._topics:
@@ -317,7 +319,7 @@ class Heterogeneous:
     def _balance(self) -> None:
         movable = [topic for topic in self._topics if len(self._subscribers[topic]) > 1]
         last: str | None = None
-        """The topic at which something last moved: when its turn comes again, all is done."""
+        """Topic whose partitions moved last: when its turn comes again, balancing is complete."""
         for _round in range(ROUNDS):
             for topic in movable:
                 if topic == last:
@@ -326,7 +328,7 @@ class Heterogeneous:
                     last = topic
 
     def _balanced(self, topic: str) -> bool:
-        """Hand partitions of a topic over from those with the most to those with the fewest; whether any was."""
+        """Move partitions of a topic from members with the most to those with the fewest; return whether any moved."""
         levels = Levels(self._sizes, self._subscribers[topic])
         if levels.difference <= 1:
             return False
@@ -351,7 +353,7 @@ class Heterogeneous:
         return moved
 
     def shares(self) -> dict[str, list[TopicPartition]]:
-        """Member → its partitions."""
+        """Return the partitions of each member."""
         shares: dict[str, list[TopicPartition]] = {member.id: [] for member in self._members}
         for topic, owners in self._owners.items():
             for number, owner in enumerate(owners):
@@ -360,14 +362,14 @@ class Heterogeneous:
         return shares
 
 
-# The assignors by the names that the protocols use.
+# Assignors by their protocol names.
 
 
 _RANGE: Final = RangeAssignor()
 _CLIENT: Final[tuple[Assignor, ...]] = (_RANGE, RoundRobinAssignor(), StickyAssignor(), CooperativeStickyAssignor())
 
 CLIENT_ASSIGNORS: Final = {assignor.name: assignor for assignor in _CLIENT}
-"""What a consumer's ``partition.assignment.strategy`` can hold, by the names in its JoinGroup."""
+"""Assignors of ``partition.assignment.strategy``, by their names in JoinGroup."""
 
 SERVER_ASSIGNORS: Final[dict[str, Assignor]] = {"uniform": UniformAssignor(), "range": _RANGE}
-"""What ``group.remote.assignor`` can name under KIP-848, the default first. The coordinator gives no racks."""
+"""Assignors of ``group.remote.assignor`` under KIP-848, the default first; the coordinator passes no racks."""

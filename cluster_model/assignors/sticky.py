@@ -1,4 +1,7 @@
-"""``StickyAssignor`` (KIP-54) and ``CooperativeStickyAssignor`` (KIP-429): even, moving few partitions."""
+"""``StickyAssignor`` (KIP-54) and ``CooperativeStickyAssignor`` (KIP-429): balanced, with few partition moves.
+
+As Kafka's ``AbstractStickyAssignor``, with its rack-aware parts (KIP-881).
+"""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,39 +17,39 @@ from cluster_model.assignors.base import (
     subscribers,
 )
 
-# Which partitions members may keep of those that they own (``AbstractStickyAssignor.allSubscriptionsEqual``).
+# Owned partitions that members may keep (``AbstractStickyAssignor.allSubscriptionsEqual``).
 
 
 class PreviousAssignment(NamedTuple):
-    """Who owns what before the assignment."""
+    """Owners of partitions before the assignment."""
 
     owned: dict[str, list[TopicPartition]]
-    """Member id, in order of ids → partitions; each partition has one owner at most."""
+    """Member id (sorted) → partitions; each partition has one owner at most."""
     disputed: dict[TopicPartition, None]
-    """Claimed by two members of the same, newest generation: neither keeps them."""
+    """Partitions claimed by several members of the same, newest generation: none of them keeps them."""
 
 
 def claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPartition]) -> PreviousAssignment:
-    """Settle claims on ``partitions``: among several the newest generation has it. Claims on others are left out."""
-    wanted = dict.fromkeys(partitions)
+    """Resolve the members' claims on ``partitions``: the newest generation wins; other claims are ignored."""
+    known = dict.fromkeys(partitions)
     by_id = sorted(members, key=lambda member: member.id)
     newest: dict[TopicPartition, list[MemberSubscription]] = {}
     for member in by_id:
         for partition in dict.fromkeys(member.owned):
-            if partition not in wanted:
+            if partition not in known:
                 continue
-            rivals = newest.get(partition)
-            if rivals is None or member.generation > rivals[0].generation:
+            claimants = newest.get(partition)
+            if claimants is None or member.generation > claimants[0].generation:
                 newest[partition] = [member]
-            elif member.generation == rivals[0].generation:
-                rivals.append(member)
+            elif member.generation == claimants[0].generation:
+                claimants.append(member)
     owned: dict[str, list[TopicPartition]] = {member.id: [] for member in by_id}
     disputed: dict[TopicPartition, None] = {}
-    for partition, rivals in newest.items():
-        if len(rivals) > 1:
+    for partition, claimants in newest.items():
+        if len(claimants) > 1:
             disputed[partition] = None
         else:
-            owned[rivals[0].id].append(partition)
+            owned[claimants[0].id].append(partition)
     return PreviousAssignment(owned, disputed)
 
 
@@ -54,21 +57,21 @@ def claims(members: Sequence[MemberSubscription], partitions: Sequence[TopicPart
 
 
 Way = tuple[str, str]
-"""From one member to another."""
+"""(source member, target member) of a move."""
 
 
 class Movements:
-    """Undoing an earlier move of the same topic is better than a second one the other way round."""
+    """Partition moves of one balancing; undoing an earlier move is preferred to a new move the opposite way."""
 
     __slots__ = ("_by_topic", "_ways")
 
     def __init__(self) -> None:
         self._ways: dict[TopicPartition, Way] = {}
-        """Partition → from its first owner to its present one."""
+        """Partition → (first owner, current owner)."""
         self._by_topic: dict[str, dict[Way, dict[TopicPartition, None]]] = {}
 
     def moved(self, partition: TopicPartition, source: str, target: str) -> None:
-        """A partition went from one member to another."""
+        """Record the move of a partition."""
         way = self._ways.pop(partition, None)
         if way is not None:
             del self._by_topic[partition.topic][way][partition]
@@ -78,19 +81,19 @@ class Movements:
             self._by_topic.setdefault(partition.topic, {}).setdefault((source, target), {})[partition] = None
 
     def better(self, partition: TopicPartition, source: str, target: str) -> TopicPartition:
-        """What to move instead: the lowest of the topic that went the other way, else the partition itself."""
+        """Return the partition to move: the lowest of the topic that moved the opposite way, else the given one."""
         way = self._ways.get(partition)
         if way is not None:
             source = way[0]
-        undone = self._by_topic.get(partition.topic, {}).get((target, source), {})
-        return min(undone, default=partition)
+        opposite = self._by_topic.get(partition.topic, {}).get((target, source), {})
+        return min(opposite, default=partition)
 
 
-# Members and partitions that share a rack (KIP-881, consumers since 3.5).
+# Rack awareness (KIP-881, consumers since 3.5).
 
 
 def racks_matter(member_racks: Iterable[str], partition_racks: Mapping[TopicPartition, tuple[str, ...]]) -> bool:
-    """Whether to look at racks: some member is in a replica's rack, and not every rack has every partition."""
+    """Return whether to use racks: some member is in a replica's rack, and not every rack has every partition."""
     everywhere = {rack for racks in partition_racks.values() for rack in racks}
     if everywhere.isdisjoint(member_racks):
         return False
@@ -98,7 +101,7 @@ def racks_matter(member_racks: Iterable[str], partition_racks: Mapping[TopicPart
 
 
 class Racks:
-    """What the sticky assignors ask about racks (``AbstractStickyAssignor.RackInfo``)."""
+    """Rack information for the sticky assignors (``AbstractStickyAssignor.RackInfo``)."""
 
     __slots__ = ("_members", "_nearby", "_partitions")
 
@@ -109,47 +112,47 @@ class Racks:
         replicas = {partition: topics.racks.get(partition, ()) for partition in partitions} if in_racks else {}
         matter = racks_matter(in_racks.values(), replicas)
         self._members = in_racks if matter else {}
-        """Member → its rack; empty where racks do not matter."""
+        """Member → its rack; empty if racks do not matter."""
         self._partitions = replicas if matter else {}
-        here: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for rack in self._members.values():
-            here[rack] = here.get(rack, 0) + 1
+            counts[rack] = counts.get(rack, 0) + 1
         self._nearby = {
-            partition: sum(here.get(rack, 0) for rack in dict.fromkeys(racks))
+            partition: sum(counts.get(rack, 0) for rack in dict.fromkeys(racks))
             for partition, racks in self._partitions.items()
         }
-        """Partition → how many members are in a rack of its replicas."""
+        """Partition → number of members in the racks of its replicas."""
 
     def __bool__(self) -> bool:
         """Whether racks matter."""
         return bool(self._members)
 
     def apart(self, member: str, partition: TopicPartition) -> bool:
-        """Whether a member has a rack and no replica of the partition is in it."""
+        """Return whether a member has a rack without a replica of the partition."""
         rack = self._members.get(member)
         return rack is not None and rack not in self._partitions.get(partition, ())
 
     def hardest_first(self, partitions: list[TopicPartition]) -> list[TopicPartition]:
-        """Those with the fewest members nearby first, otherwise as they were."""
+        """Sort partitions by the number of members in their racks, the fewest first (stable)."""
         return sorted(partitions, key=lambda partition: self._nearby.get(partition, 0))
 
     def next_near(self, partition: TopicPartition, members: Sequence[str], first: int) -> int:
-        """The place of the first member from ``first`` on, and round, with a replica in its rack; -1 for none."""
+        """Return the index of the next member (from ``first`` on, cyclic) with a replica in its rack; -1 for none."""
         racks = self._partitions.get(partition, ())
         for step in range(len(members)):
-            place = (first + step) % len(members)
-            if self._members.get(members[place]) in racks:
-                return place
+            index = (first + step) % len(members)
+            if self._members.get(members[index]) in racks:
+                return index
         return -1
 
 
-# Sticky assignment where all members subscribe to the same (``ConstrainedAssignmentBuilder``).
+# Sticky assignment with equal subscriptions (``ConstrainedAssignmentBuilder``).
 
 
 class Constrained:
-    """Keep as much as an even share allows, then deal out the rest.
+    """Sticky assignment with equal subscriptions: members keep up to an even share, the rest is distributed.
 
-    Every member gets ``least`` partitions, and as many members as there are left over one more.
+    Every member gets ``least`` partitions, and ``extra`` members get one more.
     """
 
     __slots__ = (
@@ -157,21 +160,21 @@ class Constrained:
     )  # fmt: skip
 
     def __init__(self, partitions: list[TopicPartition], claims: PreviousAssignment, racks: Racks) -> None:
-        """``partitions`` are all of the topics, sorted."""
+        """Compute the assignment; ``partitions`` are those of all topics, sorted."""
         self.shares: dict[str, list[TopicPartition]] = {member: [] for member in claims.owned}
         self.moving: dict[TopicPartition, str] = {}
-        """Partition → who gets it, though another one owned it until now."""
+        """Partition → new owner, for partitions owned by another member until now."""
         self._claims = claims
         self._racks = racks
         self._least, self._extra = divmod(len(partitions), len(claims.owned))
         self._above = 0
-        """Members that have one more than the least."""
+        """Number of members with one partition more than the least."""
         self._under: list[str] = []
-        """Members that have less than the least, in order of ids."""
+        """Members with fewer partitions than the least, sorted by id."""
         self._full: list[str] = []
-        """Members that have the least, and may get one more."""
+        """Members with the least number of partitions, which may get one more."""
         self._revoked: dict[TopicPartition, str] = {}
-        """Partition → the member that does not keep it."""
+        """Partition → former owner that does not keep it."""
         self._keep()
         kept = {partition for share in self.shares.values() for partition in share}
         self._free = racks.hardest_first([partition for partition in partitions if partition not in kept])
@@ -180,7 +183,7 @@ class Constrained:
         self._deal()
 
     def _keep(self) -> None:
-        """What members keep: the lowest numbers, and one more than the least while there are extras."""
+        """Keep owned partitions, lowest numbers first, up to the least, and one more while extras are left."""
         for member, owned in self._claims.owned.items():
             near = []
             for partition in sorted(owned, key=lambda partition: (partition.partition, partition.topic)):
@@ -207,32 +210,32 @@ class Constrained:
             self._full.clear()
 
     def _deal_by_rack(self) -> None:
-        """Give partitions to members near them, as far as there are any: first to those that have too few."""
+        """Assign free partitions to members in their racks, where possible: first to members below the least."""
         first = 0
         left = []
         for partition in self._free:
-            place = self._racks.next_near(partition, self._under, first)
-            if place >= 0:
-                member = self._under[place]
+            index = self._racks.next_near(partition, self._under, first)
+            if index >= 0:
+                member = self._under[index]
                 self._give(partition, member)
                 if len(self.shares[member]) >= self._least:
-                    del self._under[place]
+                    del self._under[index]
                     if self._above < self._extra:
                         self._full.append(member)
                 else:
-                    place += 1
-                first = place % len(self._under) if self._under else 0
+                    index += 1
+                first = index % len(self._under) if self._under else 0
                 continue
-            place = self._racks.next_near(partition, self._full, 0)
-            if place >= 0:
-                self._give(partition, self._full.pop(place))
+            index = self._racks.next_near(partition, self._full, 0)
+            if index >= 0:
+                self._give(partition, self._full.pop(index))
                 self._one_more_above()
             else:
                 left.append(partition)
         self._free = left
 
     def _deal(self) -> None:
-        """One partition at a time round the members that have too few, then one each to those with the least."""
+        """Assign free partitions round robin to members below the least, then one each to members at the least."""
         turn = 0
         for partition in self._free:
             if not self._under:
@@ -253,16 +256,21 @@ class Constrained:
             self.moving[partition] = member
 
 
-# Sticky assignment where members subscribe to different topics (``GeneralAssignmentBuilder``).
+# Sticky assignment with different subscriptions (``GeneralAssignmentBuilder``).
 
 
 Shares = dict[str, dict[TopicPartition, None]]
+"""Member → its partitions."""
 Previous = dict[TopicPartition, tuple[int, str]]
-"""Partition → (generation, member) of the newest claim of an older generation."""
+"""Partition → (generation, member) of its newest claim by an older generation."""
 
 
 class General:
-    """Keep what is still subscribed to, give the rest to those with the fewest, then move until it is even."""
+    """Sticky assignment with different subscriptions.
+
+    Members keep the partitions of topics that they still subscribe to. The rest goes to the members with the fewest,
+    and then partitions move until the assignment is balanced.
+    """
 
     __slots__ = (
         "_by_size", "_lost_some", "_movements", "_owner", "_partitions", "_potential", "_previous", "_racks",
@@ -277,21 +285,21 @@ class General:
         self._racks = racks
         self._subscribers = {topic: [member.id for member in whole] for topic, whole in subscribers.items()}
         self._topics: dict[str, list[str]] = {member: [] for member in claims.owned}
-        """Member → the topics that it subscribes to."""
+        """Member → its subscribed topics."""
         for topic, subscribed in self._subscribers.items():
             for member in subscribed:
                 self._topics[member].append(topic)
         self._potential = {
             member: sum(topics.sizes[topic] for topic in wanted) for member, wanted in self._topics.items()
         }
-        """Member → how many partitions it could have at most."""
+        """Member → maximum number of partitions that it could have."""
         by_need = sorted(self._subscribers, key=lambda topic: (len(self._subscribers[topic]), topic))
         self._partitions = [partition for topic in by_need for partition in topics.partitions(topic)]
-        """Those with the fewest subscribers first."""
+        """All partitions, those of topics with the fewest subscribers first."""
         self._previous = _previous(members)
         self._movements = Movements()
         self._lost_some = False
-        """Whether a member lost something for another reason than balance."""
+        """Whether a member lost a partition for another reason than balance."""
         self.shares: Shares = {member: {} for member in claims.owned}
         self._owner: dict[TopicPartition, str] = {}
         self._keep(claims)
@@ -320,7 +328,7 @@ class General:
         self.shares.update(fixed)
 
     def _given(self, partition: TopicPartition, *, near: bool) -> bool:
-        """Give a partition to the member with the fewest that may have it, and, if ``near``, is not apart from it."""
+        """Assign a partition to the eligible member with the fewest, with ``near`` only in its racks; False if none."""
         for _size, member in self._by_size:
             if partition.topic in self._topics[member] and not (near and self._racks.apart(member, partition)):
                 self._put(partition, member)
@@ -331,7 +339,7 @@ class General:
         return len(self._subscribers[partition.topic]) > 1
 
     def _set_fixed_aside(self) -> Shares:
-        """Take out the members that have all they could have, nothing of which anybody else could have."""
+        """Remove members that have all the partitions they could have, none of which another member could have."""
         fixed: Shares = {}
         for member, share in list(self.shares.items()):
             if len(share) >= self._potential[member] and not any(map(self._is_movable, share)):
@@ -340,7 +348,7 @@ class General:
         return fixed
 
     def _move(self, partitions: list[TopicPartition]) -> None:
-        """Move partitions to members that have at least two fewer, until nothing is left to gain."""
+        """Move partitions to members that have at least two fewer, until no move improves the balance."""
         moved = True
         while moved:
             moved = False
@@ -353,7 +361,7 @@ class General:
                     balanced = self._is_balanced()
 
     def _moved(self, partition: TopicPartition) -> bool:
-        """Move a partition, to the member that had it before if that is one to gain by, else to the least loaded."""
+        """Move a partition to its previous owner if that improves the balance, else to the least loaded member."""
         size = len(self.shares[self._owner[partition]])
         _generation, before = self._previous.get(partition, (0, ""))
         if before in self.shares and partition.topic in self._topics[before] and size > len(self.shares[before]) + 1:
@@ -366,14 +374,14 @@ class General:
         return False
 
     def _move_to(self, partition: TopicPartition, target: str) -> None:
-        """Move a partition, or in its place one whose earlier move that undoes.
+        """Move a partition, or in its place one whose earlier move is undone by it.
 
-        The other one may belong to somebody else by now: it is taken only where that is a gain too. So every move makes
-        the group more even: balancing comes to an end, and need not be taken back, as Kafka does if it was for nothing.
+        The replacement may have another owner by now: it is used only if that improves the balance too. So every move
+        improves the balance: balancing terminates, and never needs to be reverted, as Kafka does if it had no effect.
         """
-        instead = self._movements.better(partition, self._owner[partition], target)
-        if len(self.shares[self._owner[instead]]) > len(self.shares[target]) + 1:
-            partition = instead
+        replacement = self._movements.better(partition, self._owner[partition], target)
+        if len(self.shares[self._owner[replacement]]) > len(self.shares[target]) + 1:
+            partition = replacement
         source = self._owner[partition]
         self._resize(source, -1)
         del self.shares[source][partition]
@@ -386,17 +394,17 @@ class General:
         self._owner[partition] = member
 
     def _resize(self, member: str, change: int) -> None:
-        """Keep the order by size, before a share gets larger or smaller."""
+        """Update the order by size before a share grows or shrinks by ``change``."""
         size = len(self.shares[member])
         del self._by_size[bisect_left(self._by_size, (size, member))]
         insort(self._by_size, (size + change, member))
 
     def _is_balanced(self) -> bool:
-        """Whether no member could have a partition of one that has at least two more."""
+        """Return whether no member could take a partition from one that has at least two more."""
         if not self._by_size or self._by_size[0][0] >= self._by_size[-1][0] - 1:
             return True
         largest: dict[str, int] = {}
-        """Topic → the most that an owner of any of its partitions has."""
+        """Topic → largest share among the owners of its partitions."""
         for share in self.shares.values():
             for topic in dict.fromkeys(partition.topic for partition in share):
                 largest[topic] = max(len(share), largest.get(topic, 0))
@@ -406,7 +414,7 @@ class General:
 
 
 def _previous(members: Sequence[MemberSubscription]) -> Previous:
-    """The claims that are older than the newest generation of the group, the newest of them for each partition."""
+    """Return the newest claim on each partition by generations older than the newest of the group."""
     newest = max(member.generation for member in members)
     found: Previous = {}
     for member in sorted(members, key=lambda member: member.id):
@@ -420,31 +428,31 @@ def _previous(members: Sequence[MemberSubscription]) -> Previous:
 class _Outcome(NamedTuple):
     shares: Mapping[str, Sequence[TopicPartition]]
     moving: Mapping[TopicPartition, str]
-    """Partition → who gets it, though another one has it now."""
+    """Partition → new owner, for partitions owned by another member now."""
 
 
 class StickyAssignor:
-    """Members give up all they have and get back what they are to keep."""
+    """Kafka's ``StickyAssignor``, an eager one: members revoke all partitions before a rebalance and get most back."""
 
     name = "sticky"
     cooperative = False
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """See the module."""
+        """Assign the partitions of all topics evenly, moving few of them."""
         return finished(members, _outcome(members, topics).shares) if members else {}
 
 
 class CooperativeStickyAssignor:
-    """The same result, less every partition that another member has now: that one is given out next time.
+    """Kafka's ``CooperativeStickyAssignor``: the sticky result without partitions still owned by another member.
 
-    Whoever has to give a partition up joins again at once, and the rebalance after this one hands it out.
+    A member that has to revoke a partition rejoins at once, and the next rebalance assigns that partition.
     """
 
     name = "cooperative-sticky"
     cooperative = True
 
     def assign(self, members: Sequence[MemberSubscription], topics: Topics) -> Assignment:
-        """See the class."""
+        """Assign as :class:`StickyAssignor`, except partitions that another member has to revoke first."""
         if not members:
             return {}
         shares, moving = _outcome(members, topics)
@@ -454,21 +462,22 @@ class CooperativeStickyAssignor:
 
 def _outcome(members: Sequence[MemberSubscription], topics: Topics) -> _Outcome:
     by_id = sorted(members, key=lambda member: member.id)
-    who = subscribers(by_id, topics)
-    partitions = [partition for topic in who for partition in topics.partitions(topic)]
+    by_topic = subscribers(by_id, topics)
+    partitions = [partition for topic in by_topic for partition in topics.partitions(topic)]
     settled = claims(members, partitions)
     racks = Racks(members, partitions, topics)
     if same_subscriptions(members):
         constrained = Constrained(partitions, settled, racks)
         return _Outcome(constrained.shares, constrained.moving)
-    shares = {member: list(share) for member, share in General(members, who, topics, settled, racks).shares.items()}
+    general = General(members, by_topic, topics, settled, racks)
+    shares = {member: list(share) for member, share in general.shares.items()}
     return _Outcome(shares, _moving(members, shares))
 
 
 def _moving(
     members: Sequence[MemberSubscription], shares: Mapping[str, Sequence[TopicPartition]]
 ) -> dict[TopicPartition, str]:
-    """What is new to a member that gets it, and lost by one that says it has it (``adjustAssignment``)."""
+    """Return partition → new owner of partitions that move between members (``adjustAssignment``)."""
     given = {member.id: frozenset(shares[member.id]) for member in members}
     owned = {member.id: frozenset(member.owned) for member in members}
     lost = {each for member in members for each in member.owned if each not in given[member.id]}

@@ -1,9 +1,9 @@
-"""The hand-stepped cluster: no timers, only the protocol actions that steps name.
+"""The manually stepped cluster, without timers: each step is one protocol action.
 
-cluster: the cluster, its brokers and its controller.
-verbs: the vocabulary of steps.
+cluster: the cluster, with its broker and controller steps.
+verbs: the step verbs and their parameters.
 requests: produce, ISR and consumer steps; fetch: round trips of a follower.
-context: what all steps work with.
+context: state shared by all steps.
 
 It runs the same replicas and rules as the timed cluster.
 """

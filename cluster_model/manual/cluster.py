@@ -1,7 +1,8 @@
-"""A hand-stepped cluster: no timers and no deliveries, only the protocol actions that steps name.
+"""A manually stepped cluster: without timers and message delivery, each step is one protocol action.
 
-The replicas, leaderships and decisions are the very objects of the timed cluster. Time stands still, so what normally
-waits for time is a step. Refusals are Kafka's errors by name, and change nothing.
+Replicas, leaderships and controller decisions are those of the timed cluster. Time does not advance, so actions that
+normally wait for time are steps. A step that the protocol rejects returns the name of Kafka's error and changes
+nothing.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,11 +35,11 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.messages import PartitionState
 from cluster_model.spec.cluster_spec import ClusterSpec
 
-# Broker processes and their disks by hand: crashes, clean stops, starts, checkpoints, flushes, segments.
+# Steps of broker processes and disks: crashes, clean shutdowns, starts, checkpoints, flushes, segments.
 
 
 class Processes:
-    """What happens to a broker's process, its page cache and its disks."""
+    """Steps that affect a broker's process, its page cache and its disks."""
 
     def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
         self._ground = ground
@@ -47,7 +48,7 @@ class Processes:
         self._produces = produces
         ground.stop = self._stop
         self._clean = dict.fromkeys(ground.up, False)
-        """Whether ``.kafka_cleanshutdown`` is there."""
+        """Broker → whether ``.kafka_cleanshutdown`` exists."""
         self.handlers: dict[str, Handler] = {
             "crash": self._crash,
             "power_loss": self._power_loss,
@@ -79,7 +80,7 @@ class Processes:
         return error
 
     def _shutdown(self, params: Params) -> KafkaError:
-        """SIGTERM. Leaderships are not handed over here: that is the controller's, step by step."""
+        """Stop a broker by SIGTERM; its leaderships are moved by separate controller steps."""
         broker = params["broker"]
         replicas = self._ground.replicas_on(broker)
         if self._ground.up[broker]:
@@ -103,10 +104,10 @@ class Processes:
         return KafkaError.NONE
 
     def _restart(self, params: Params) -> KafkaError:
-        """Start and register: a new broker epoch. Who was fenced stays so, and is not elected by it.
+        """Start a broker and register it with a new broker epoch; a fenced broker stays fenced.
 
-        With KIP-966 a fenced broker that had not stopped in good order is no longer eligible to lead. One that was not
-        fenced counts as the one it was: here nobody waits for a session to lapse.
+        With KIP-966 a fenced broker after an unclean shutdown is no longer an eligible leader. A broker that was not
+        fenced continues its session.
         """
         broker, ground = params["broker"], self._ground
         replicas = ground.replicas_on(broker)
@@ -162,11 +163,11 @@ class Processes:
         return replica.delete_records(-1 if before == "hw" else int(before), NOW)
 
 
-# The controller by hand: elections of every kind, fencing, and decisions delivered to one broker at a time.
+# Controller steps: elections, fencing, and decisions delivered to one broker at a time.
 
 
 class ManualController:
-    """What the controller decides, and who hears of it."""
+    """Steps of the controller: its decisions, and their delivery to brokers."""
 
     def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges) -> None:
         self._ground = ground
@@ -200,7 +201,7 @@ class ManualController:
         broker, ground = params["broker"], self._ground
         ground.replicas_on(broker)
         if broker not in ground.live:
-            raise ModelError(f"broker {broker} is fenced already", code="fenced_already")
+            raise ModelError(f"broker {broker} is already fenced; unfence it first", code="fenced_already")
         del ground.live[broker]
         ground.emit(BrokerFenced(NOW, broker, "session timed out"))
         ground.decider.fence(broker, ground.live, NOW)
@@ -211,7 +212,7 @@ class ManualController:
         broker, ground = params["broker"], self._ground
         ground.replicas_on(broker)
         if broker in ground.live:
-            raise ModelError(f"broker {broker} is not fenced", code="not_fenced")
+            raise ModelError(f"broker {broker} is not fenced; fence it first", code="not_fenced")
         if not ground.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
         ground.live[broker] = ground.registered[broker]
@@ -232,7 +233,7 @@ class ManualController:
             if not decisions:
                 known = sorted({state.leader_epoch for state in ground.decisions[replica.partition]})
                 raise ModelError(
-                    f"no decision of epoch {wanted} about {replica.partition}; there are {known}", code="no_decision"
+                    f"no decision of epoch {wanted} for {replica.partition}; epochs: {known}", code="no_decision"
                 )
         ground.count_on(replica.broker)
         if not replica.apply(decisions[-1], NOW):
@@ -245,15 +246,15 @@ class ManualController:
         return KafkaError.NONE
 
 
-# The controller of a hand-stepped cluster, for views and conditions: always there, always the same.
+# The controller of a manually stepped cluster, as shown in views and conditions: always up, and always the same node.
 
 
 HAND_CONTROLLER: Final = 1_000
-"""Node id of the controller that a hand stands for."""
+"""Node id of the controller."""
 
 
 class HandControl:
-    """What a control plane tells of itself."""
+    """Control plane information of a manually stepped cluster, for views and conditions."""
 
     __slots__ = ("_ground",)
 
@@ -261,23 +262,23 @@ class HandControl:
         self._ground = ground
 
     def controllers(self) -> tuple[int, ...]:
-        """One, without a process."""
+        """Return the only controller."""
         return (HAND_CONTROLLER,)
 
     def active(self) -> int:
-        """That one."""
+        """Return the active controller."""
         return HAND_CONTROLLER
 
     def controller_epoch(self) -> int:
-        """Nobody ever replaces it."""
+        """Return the controller epoch, which never changes."""
         return 0
 
     def is_live(self, broker: int) -> bool:
-        """Whether the steps so far have it count on a broker."""
+        """Return whether a broker is not fenced."""
         return broker in self._ground.live
 
     def known(self, broker: int) -> Mapping[str, PartitionState]:
-        """What a broker was told last of the partitions it holds: by hand there is no other metadata."""
+        """Return the last states delivered to a broker for its own replicas; it has no other metadata."""
         return {
             name: PartitionState(
                 name, replica.leader, replica.leader_epoch, (), replica.partition_epoch, (), topic_id=replica.topic_id
@@ -287,11 +288,11 @@ class HandControl:
         }
 
 
-# The state of a partition at each broker, as steps by hand assert and print it.
+# The state of a partition on each broker, as asserted and printed by manual steps.
 
 
 def state_of(ground: ManualContext, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
-    """Broker id as text, ``controller``, and ``consumer`` once it has done anything → field → value."""
+    """Return node → field → value; nodes are broker ids as text, ``controller``, and ``consumer`` once it was used."""
     found = {
         str(broker): {"up": ground.up[broker], **_replica(replica), "log": query.log(partition, broker)}
         for broker, replica in ground.parts.replicas[partition].items()
@@ -340,17 +341,17 @@ def _fetcher(replica: Replica) -> str:
 
 
 class ManualCluster:
-    """Brokers, a controller's state, and nothing that moves by itself."""
+    """A cluster that only changes by manual steps."""
 
     experience: Callable[[], Experience] | None = None
-    """Statistics of the session's clients, set by the session; None where none counts them."""
+    """Return statistics of the session's clients, set by the session; None if there are none."""
 
     def __init__(self, spec: ClusterSpec, seed: int) -> None:
         self.spec = spec
         self.seed = seed
         self.trace = Trace()
         self.executed = 0
-        """Steps taken so far."""
+        """Number of steps taken."""
         ids = tuple(broker.id for broker in spec.brokers)
         live = dict.fromkeys(ids, 0)
         parts = build_parts(spec, Streams(seed), self.emit, live)
@@ -393,22 +394,22 @@ class ManualCluster:
 
     @property
     def now_us(self) -> int:
-        """Always the same instant."""
+        """Virtual time, which does not advance."""
         return NOW
 
     def is_up(self, broker: int) -> bool:
-        """Whether a broker's process runs; the controller's always does."""
+        """Return whether a broker's process runs; the controller's always does."""
         return self._ground.up.get(broker, broker == HAND_CONTROLLER)
 
     def act(self, verb: str, params: dict[str, Any]) -> str:
-        """Take one step; the name of Kafka's error where the protocol refuses it, else the empty string.
+        """Take one step; return the name of Kafka's error if the protocol rejects it, else the empty string.
 
         Raises:
-            ModelError: an unknown verb, partition or broker, or a missing parameter: the step makes no sense.
+            ModelError: an unknown verb, partition or broker, a missing parameter, or a step that is not possible now.
         """
         handler = self._handlers.get(verb)
         if handler is None:
-            raise ModelError(f"no step {verb!r}; there are {', '.join(MANUAL_VERBS)}", code="no_step")
+            raise ModelError(f"unknown step {verb!r}; steps: {', '.join(MANUAL_VERBS)}", code="no_step")
         for name, param in MANUAL_VERBS[verb].params.items():
             if param.required and name not in params:
                 raise ModelError(f"{verb} needs {name}: {param.doc}", code="missing_parameter")
@@ -423,7 +424,7 @@ class ManualCluster:
         return tuple(self.world.records)
 
     def state(self, partition: str | None = None) -> dict[str, dict[str, Any]]:
-        """What each broker holds and believes of a partition (the first by default), and the controller's word."""
+        """Return the state of a partition (the first by default) on each broker and on the controller."""
         name = self.partitions[0] if partition is None else partition
         self.world.record(name)
         return state_of(self._ground, self.query, self._consumer, name)
@@ -437,20 +438,20 @@ class ManualCluster:
         return self.trace.drain()
 
     def digest(self) -> str:
-        """Hex digest of everything that happened so far."""
+        """Return the hex digest of all events and steps so far."""
         return self.trace.digest(NOW, self.executed)
 
     def stop_producers(self) -> None:
-        """There are none."""
+        """Do nothing: there are no producers."""
 
     def close(self) -> None:
-        """End of the trace: produces still waiting have no known outcome, and the ledger becomes final."""
+        """End the trace: unanswered produce requests have an unknown outcome, and the ledger becomes final."""
         self._produces.close()
         self.checker.invariants.close()
         self.checker.ledger.close(NOW)
 
     def view(self) -> ClusterView:
-        """Everything now."""
+        """Return a view of the whole cluster."""
         partitions = partition_views.partition_views(self.world, self.checker)
         brokers = tuple(
             BrokerView(
@@ -467,5 +468,5 @@ class ManualCluster:
         )
 
     def log_view(self, partition: str, start: int, end: int) -> LogView:
-        """The logs of a partition side by side over ``[start, end)``."""
+        """Return a view of the logs of a partition over ``[start, end)``, side by side."""
         return partition_views.log_view(self.world, self.checker, partition, start, end)

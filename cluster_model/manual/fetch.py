@@ -1,4 +1,4 @@
-"""Hand-stepped round trips between a follower and the leader it believes in, whole or in parts."""
+"""Manually stepped requests of a follower to the leader it knows: fetches and truncations, whole or in parts."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -22,14 +22,14 @@ from cluster_model.protocol.records import as_stored
 
 _UNLIMITED: Final = 1 << 40
 _MOST_QUESTIONS: Final = 1_000
-"""KIP-279 asks again once per epoch at most; more means that the rule does not settle."""
+"""Limit of repeated requests of a truncation: KIP-279 repeats once per epoch at most."""
 
 _Key = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class ManualFetch:
-    """A fetch on its way: to whom, what, how many records at most, and as which life of the follower's broker."""
+    """A fetch in flight: its leader, partition, record limit, and the broker epoch of the follower."""
 
     leader: int
     partition: FetchPartition
@@ -38,9 +38,9 @@ class ManualFetch:
 
 
 class RoundTrips:
-    """Requests and answers under way, at most one fetch and one question per replica.
+    """Requests and responses in flight: at most one fetch and one OffsetsForLeaderEpoch per replica.
 
-    What was sent arrives even if its sender has moved on since; an answer to a former role or life comes to nothing.
+    A request arrives even if its sender has changed its role since; a response to a former role or process is dropped.
     """
 
     def __init__(self, ground: ManualContext) -> None:
@@ -49,13 +49,14 @@ class RoundTrips:
         self._parked: dict[_Key, ManualFetch] = {}
         self._answers: dict[_Key, tuple[FetchPartition, FetchData]] = {}
         self._questions: dict[_Key, tuple[int, tuple[str, int, int]]] = {}
-        """(leader, question) of OffsetsForLeaderEpoch."""
+        """Replica → (leader, request) of OffsetsForLeaderEpoch in flight."""
         self._epoch_answers: dict[_Key, EpochEnd] = {}
         self._deaf: dict[_Key, None] = {}
-        """Whose request under way belongs to a former role or life: it arrives, and its answer comes to nothing."""
+        """Replicas whose request in flight belongs to a former role or process: it arrives, its response is dropped."""
         self._void: dict[_Key, KafkaError] = {}
-        """Why the last fetch of a replica came to nothing."""
+        """Replica → error by which its last fetch failed."""
         self._void_questions: dict[_Key, KafkaError] = {}
+        """Replica → error by which its last OffsetsForLeaderEpoch failed."""
         self.handlers: dict[str, Handler] = {
             "fetch": lambda params: self.fetch(self._follower(params), params.get("records")),
             "fetch_send": self._send_step,
@@ -77,28 +78,32 @@ class RoundTrips:
         return (replica.partition, replica.broker)
 
     def forget(self, replica: Replica) -> None:
-        """A new role or a crash: answers under way belong to the past."""
+        """Drop the responses in flight to a replica with a new role, or of a crashed broker."""
         key = self._key(replica)
         if key in self._sent or key in self._parked:
             self._deaf[key] = None
         if self._answers.pop(key, None) is not None:
             self._void[key] = KafkaError.INVALID_REQUEST
-        asked, answered = self._questions.pop(key, None), self._epoch_answers.pop(key, None)
-        if asked is not None or answered is not None:
+        request, response = self._questions.pop(key, None), self._epoch_answers.pop(key, None)
+        if request is not None or response is not None:
             self._void_questions[key] = KafkaError.INVALID_REQUEST
 
     def stopped(self, broker: int) -> None:
-        """A broker's process is gone: whatever was on its way to it, or parked at it, is gone with the connection."""
+        """Fail all requests in flight to a broker that stopped, or delayed on it."""
         for table in (self._sent, self._parked):
-            for key in [key for key, asked in table.items() if asked.leader == broker]:
+            for key in [key for key, fetch in table.items() if fetch.leader == broker]:
                 del table[key]
                 self._void[key] = KafkaError.NETWORK_EXCEPTION
-        for key in [key for key, (leader, _question) in self._questions.items() if leader == broker]:
+        for key in [key for key, (leader, _request) in self._questions.items() if leader == broker]:
             del self._questions[key]
             self._void_questions[key] = KafkaError.NETWORK_EXCEPTION
 
     def _nothing(self, replica: Replica, how: str) -> KafkaError:
-        """The answer to a step that finds no fetch: why the last one is gone, else the step makes no sense."""
+        """Return the error by which the last fetch failed, for a step that finds no fetch.
+
+        Raises:
+            ModelError: there was no fetch.
+        """
         reason = self._void.get(self._key(replica))
         if reason is None:
             raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}", code="no_fetch")
@@ -112,7 +117,7 @@ class RoundTrips:
         return reason
 
     def _leader(self, replica: Replica) -> Replica | KafkaError:
-        """The leader that a follower believes in, if it can be talked to."""
+        """Return the leader that a follower knows, or an error if it cannot be reached."""
         up = self._ground.up
         if not up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
@@ -123,7 +128,7 @@ class RoundTrips:
         return self._ground.parts.replicas[replica.partition][replica.leader]
 
     def fetch(self, replica: Replica, records: int | None) -> KafkaError:
-        """The whole round trip."""
+        """Run a whole fetch round trip."""
         following = replica.following
         if following is not None and (following.truncating or following.seek is not None):
             error = self.truncate(replica) if following.truncating else self.seek(replica)
@@ -133,13 +138,13 @@ class RoundTrips:
         if error is not KafkaError.NONE:
             return error
         if self._key(replica) not in self._sent:
-            return self._nothing(replica, "on its way")
+            return self._nothing(replica, "in flight")
         error = self.serve(replica)
         applied = self.apply(replica)
         return error if error is not KafkaError.NONE else applied
 
     def send(self, replica: Replica, records: int | None) -> KafkaError:
-        """The follower asks."""
+        """Send the follower's fetch."""
         leader = self._leader(replica)
         following = replica.following
         if isinstance(leader, KafkaError) and leader is not KafkaError.NETWORK_EXCEPTION:
@@ -167,7 +172,7 @@ class RoundTrips:
         return KafkaError.NONE
 
     def _send_step(self, params: Params) -> KafkaError:
-        """A fetch that the follower does not send now is refused at its later steps as it was here."""
+        """Send a fetch; if it fails, later steps of this fetch fail with the same error."""
         replica = self._follower(params)
         error = self.send(replica, params.get("records"))
         if error is not KafkaError.NONE and self._key(replica) not in self._sent:
@@ -177,57 +182,57 @@ class RoundTrips:
     def _serve_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         if self._key(replica) not in self._sent:
-            return self._nothing(replica, "on its way; fetch_send sends one")
+            return self._nothing(replica, "in flight; fetch_send sends one")
         return self._park(replica) if params.get("answer", "now") == "later" else self.serve(replica)
 
     def _arrived(self, replica: Replica) -> tuple[ManualFetch, Replica]:
-        asked = self._sent.pop(self._key(replica))
-        return asked, self._ground.parts.replicas[replica.partition][asked.leader]
+        fetch = self._sent.pop(self._key(replica))
+        return fetch, self._ground.parts.replicas[replica.partition][fetch.leader]
 
     def serve(self, replica: Replica) -> KafkaError:
-        """The leader that was asked answers, as what it is by now."""
-        asked, leader = self._arrived(replica)
-        return self._answer(replica, asked, leader, book=True)
+        """Handle the fetch on its target broker, by the current state of that broker."""
+        fetch, leader = self._arrived(replica)
+        return self._answer(replica, fetch, leader, book=True)
 
-    def _answer(self, replica: Replica, asked: ManualFetch, leader: Replica, *, book: bool) -> KafkaError:
-        data = self._read(replica, asked, leader, book=book)
-        if data.records.end - data.records.start > asked.limit:
-            start = asked.partition.offset
+    def _answer(self, replica: Replica, fetch: ManualFetch, leader: Replica, *, book: bool) -> KafkaError:
+        data = self._read(replica, fetch, leader, book=book)
+        if data.records.end - data.records.start > fetch.limit:
+            start = fetch.partition.offset
             data = data._replace(
-                records=as_stored(leader.log.read(start, start + asked.limit, _UNLIMITED), leader.damages)
+                records=as_stored(leader.log.read(start, start + fetch.limit, _UNLIMITED), leader.damages)
             )
         key = self._key(replica)
         if key in self._deaf:
             del self._deaf[key]
             self._void[key] = KafkaError.INVALID_REQUEST
         else:
-            self._answers[key] = (asked.partition, data)
+            self._answers[key] = (fetch.partition, data)
         self._ground.settle(leader)
         return KafkaError(data.error)
 
     @staticmethod
-    def _read(replica: Replica, asked: ManualFetch, leader: Replica, *, book: bool) -> FetchData:
-        request = FetchRequest(0, replica.broker, asked.broker_epoch, 0, _UNLIMITED, (asked.partition,))
-        return serve_fetch(leader, request, asked.partition, NOW, (), book=book)
+    def _read(replica: Replica, fetch: ManualFetch, leader: Replica, *, book: bool) -> FetchData:
+        request = FetchRequest(0, replica.broker, fetch.broker_epoch, 0, _UNLIMITED, (fetch.partition,))
+        return serve_fetch(leader, request, fetch.partition, NOW, (), book=book)
 
     def _park(self, replica: Replica) -> KafkaError:
-        """It arrives and is counted, but waits for its answer; an error or a divergence is answered at once."""
-        asked, leader = self._arrived(replica)
-        data = self._read(replica, asked, leader, book=True)
+        """Delay a fetch without new records, after the leader updated its state; answer errors at once."""
+        fetch, leader = self._arrived(replica)
+        data = self._read(replica, fetch, leader, book=True)
         if data.error or data.diverging is not None or data.records.end > data.records.start:
-            return self._answer(replica, asked, leader, book=False)
-        self._parked[self._key(replica)] = asked
+            return self._answer(replica, fetch, leader, book=False)
+        self._parked[self._key(replica)] = fetch
         self._ground.settle(leader)
         return KafkaError.NONE
 
     def _wake(self, params: Params) -> KafkaError:
-        """A parked fetch is answered: it reads again, and is not counted again."""
+        """Complete a delayed fetch: it reads again, without another update of the leader's state."""
         replica = self._follower(params)
-        asked = self._parked.pop(self._key(replica), None)
-        if asked is None:
-            return self._nothing(replica, "parked; fetch_serve parks one with answer: later")
-        leader = self._ground.parts.replicas[replica.partition][asked.leader]
-        return self._answer(replica, asked, leader, book=False)
+        fetch = self._parked.pop(self._key(replica), None)
+        if fetch is None:
+            return self._nothing(replica, "delayed; fetch_serve delays one with answer: later")
+        leader = self._ground.parts.replicas[replica.partition][fetch.leader]
+        return self._answer(replica, fetch, leader, book=False)
 
     def _apply_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)
@@ -236,25 +241,25 @@ class RoundTrips:
         return self.apply(replica)
 
     def apply(self, replica: Replica) -> KafkaError:
-        """The answer arrives."""
+        """Deliver the fetch response to the follower."""
         answer = self._answers.pop(self._key(replica))
-        assert replica.following is not None  # a new role forgets what was under way
+        assert replica.following is not None  # A new role drops responses in flight.
         replica.following.answer(NOW, *answer)
         replica.observer.look(NOW, replica)
         return self.seek(replica)
 
     def seek(self, replica: Replica) -> KafkaError:
-        """A follower out of range asks where its leader's log ends and, if need be, begins."""
+        """Look up the end and, if needed, the start of the leader's log for a follower that is out of range."""
         following = replica.following
         while following is not None and following.seek is not None:
             leader = self._leader(replica)
             if isinstance(leader, KafkaError):
                 return leader
-            asked = following.seek
-            which = EARLIEST if asked.earliest else LATEST
-            question = ListOffsetsRequest(0, replica.partition, which, asked.epoch, replica.broker)
-            refused = check_epoch(leader, question.current_leader_epoch)
-            error, offset, _timestamp = list_offset(leader, refused, question, NOW)
+            seek = following.seek
+            timestamp = EARLIEST if seek.earliest else LATEST
+            request = ListOffsetsRequest(0, replica.partition, timestamp, seek.epoch, replica.broker)
+            epoch_error = check_epoch(leader, request.current_leader_epoch)
+            error, offset, _timestamp = list_offset(leader, epoch_error, request, NOW)
             if following.offset_answer(NOW, error, offset) is FetcherAction.EXIT:
                 self._ground.stop(replica.broker, following.exit_reason)
                 return KafkaError.NETWORK_EXCEPTION
@@ -267,11 +272,11 @@ class RoundTrips:
         key = self._key(replica)
         self._deaf.pop(key, None)
         if all(table.pop(key, None) is None for table in (self._sent, self._parked, self._answers)):
-            return self._nothing(replica, "under way")
+            return self._nothing(replica, "in flight")
         return KafkaError.NONE
 
     def truncate(self, replica: Replica) -> KafkaError:
-        """Ask and truncate until it is settled, if this generation asks at all."""
+        """Run the whole truncation, if the version truncates by OffsetsForLeaderEpoch."""
         for _question in range(_MOST_QUESTIONS):
             following = replica.following
             if following is None or not following.truncating:
@@ -292,7 +297,7 @@ class RoundTrips:
         return error
 
     def ask_epoch(self, replica: Replica) -> KafkaError:
-        """The question of a truncating follower leaves."""
+        """Send the OffsetsForLeaderEpoch of a truncating follower."""
         leader = self._leader(replica)
         if isinstance(leader, KafkaError):
             return leader
@@ -309,13 +314,13 @@ class RoundTrips:
     def _truncate_serve(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         if self._key(replica) not in self._questions:
-            return self._no_question(replica, "on its way; truncate_send sends one")
+            return self._no_question(replica, "in flight; truncate_send sends one")
         return self.answer_epoch(replica)
 
     def answer_epoch(self, replica: Replica) -> KafkaError:
-        """The leader that was asked answers, as what it is by now."""
-        leader, question = self._questions.pop(self._key(replica))
-        answer = epoch_end(self._ground.parts.replicas[replica.partition][leader], *question)
+        """Handle the OffsetsForLeaderEpoch on its target broker, by the current state of that broker."""
+        leader, request = self._questions.pop(self._key(replica))
+        answer = epoch_end(self._ground.parts.replicas[replica.partition][leader], *request)
         self._epoch_answers[self._key(replica)] = answer
         return KafkaError(answer.error)
 
@@ -326,9 +331,9 @@ class RoundTrips:
         return self.apply_epoch(replica)
 
     def apply_epoch(self, replica: Replica) -> KafkaError:
-        """That answer arrives."""
+        """Deliver that response to the follower."""
         answer = self._epoch_answers.pop(self._key(replica))
-        assert replica.following is not None  # a new role forgets what was under way
+        assert replica.following is not None  # A new role drops responses in flight.
         replica.following.epoch_answer(NOW, answer)
         return KafkaError.NONE
 
@@ -336,5 +341,5 @@ class RoundTrips:
         replica = self._follower(params)
         key = self._key(replica)
         if self._questions.pop(key, None) is None and self._epoch_answers.pop(key, None) is None:
-            return self._no_question(replica, "under way")
+            return self._no_question(replica, "in flight")
         return KafkaError.NONE

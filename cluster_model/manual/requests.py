@@ -1,4 +1,4 @@
-"""Produce requests, ISR changes and consumers, stepped by hand."""
+"""Manually stepped produce requests, ISR changes and consumer requests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -39,22 +39,22 @@ RECORD_BYTES: Final = 100
 
 @dataclass(slots=True)
 class UnderWay:
-    """A produce request between a client and a broker. Exactly one of: sent, parked (served, unanswered), answered."""
+    """A produce request in flight, in exactly one state: sent, delayed (handled but not answered) or answered."""
 
     request: ProduceRequest
     replica: Replica
     whole: bool
-    """Taken in one step: its answer reaches the client by itself."""
+    """Sent in one step: its response is delivered without another step."""
     result: AppendResult | None = None
-    """Set when the broker has served it."""
+    """Set when the broker has handled it."""
     epoch: int = -1
-    """The leader epoch in which it was served."""
+    """Leader epoch in which it was handled."""
     answer: KafkaError | None = None
     """Set when the broker has answered it."""
 
 
 class Produces:
-    """Requests under way, one queue for each broker and partition: a connection keeps their order."""
+    """Produce requests in flight, with one queue per broker and partition: a connection keeps their order."""
 
     def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
@@ -75,7 +75,7 @@ class Produces:
     def _append(self, params: Params) -> KafkaError:
         replica = self._ground.replica(params)
         count, names = _counted(params)
-        # Each record is a batch of its own, so that a step can cut, fetch or lose them one by one.
+        # Each record is its own batch, so that steps can truncate, fetch or lose them one by one.
         for index in range(count):
             one = self._request(replica, params, 1, names[index : index + 1], whole=True)
             error = self._hand_over(one)
@@ -101,7 +101,7 @@ class Produces:
         return UnderWay(request, replica, whole)
 
     def _hand_over(self, one: UnderWay) -> KafkaError:
-        """The request reaches the broker, and whatever can be answered at once is."""
+        """Handle the request on the broker, and answer it unless it is delayed."""
         replica = one.replica
         if not self._ground.up[replica.broker]:
             return self._failed(one, KafkaError.NETWORK_EXCEPTION)
@@ -121,7 +121,7 @@ class Produces:
         return error
 
     def settle(self, replica: Replica) -> None:
-        """Answer the produces that a step has settled."""
+        """Answer the produce requests completed by a step."""
         while replica.done:
             token, error = replica.done.pop(0)
             one = self._parked.pop(token, None)
@@ -134,7 +134,7 @@ class Produces:
             self._arrived(one)
 
     def _arrived(self, one: UnderWay) -> None:
-        """The answer is with the client; acks=0 has none."""
+        """Deliver the response to the client; acks=0 has none."""
         request, error = one.request, one.answer
         where = (request.partition, request.sequence, request.records)
         emit = self._ground.emit
@@ -167,7 +167,7 @@ class Produces:
         queue = self._queues.get((replica.broker, replica.partition))
         if not queue:
             raise ModelError(
-                f"no produce request to broker {replica.broker} for {replica.partition} is under way; "
+                f"no produce request to broker {replica.broker} for {replica.partition} is in flight; "
                 "produce_send sends one",
                 code="no_produce_request",
             )
@@ -178,7 +178,8 @@ class Produces:
         one = next((each for each in queue if each.result is None and each.answer is None), None)
         if one is None:
             raise ModelError(
-                f"every produce request to broker {params['broker']} has arrived already", code="arrived_already"
+                f"every produce request to broker {params['broker']} has already arrived; produce_send sends one",
+                code="arrived_already",
             )
         if not self._ground.up[one.replica.broker]:
             queue.remove(one)
@@ -194,13 +195,14 @@ class Produces:
         one = queue[0]
         if one.result is None and one.answer is None:
             raise ModelError(
-                f"the produce request has yet to arrive at broker {params['broker']}: produce_serve", code="not_arrived"
+                f"the produce request has not arrived at broker {params['broker']}; produce_serve delivers it",
+                code="not_arrived",
             )
         if one.answer is None:
             required = 0 if one.result is None else one.result.required
             raise ModelError(
-                f"the produce request still waits at broker {params['broker']}: it needs a high watermark of "
-                f"{required}, which is {one.replica.hw}",
+                f"the produce request is delayed on broker {params['broker']}: it needs high watermark {required}, "
+                f"found {one.replica.hw}",
                 code="high_watermark_too_low",
             )
         queue.pop(0)
@@ -212,7 +214,7 @@ class Produces:
         token = one.request.correlation
         if token not in self._parked:
             raise ModelError(
-                f"no produce request waits at broker {params['broker']}, so none can time out there",
+                f"no produce request is delayed on broker {params['broker']}, so none can time out there",
                 code="no_produce_waits",
             )
         del self._parked[token]
@@ -227,20 +229,20 @@ class Produces:
         return KafkaError.NONE
 
     def stopped(self, broker: int) -> None:
-        """A broker's process is gone: whoever waits for its answer will never know."""
+        """End the requests in flight to a stopped broker with an unknown outcome."""
         for token, one in tuple(self._parked.items()):
             if one.replica.broker == broker:
                 del self._parked[token]
                 if one.whole:
                     self._unknown(one, KafkaError.NETWORK_EXCEPTION)
-        for (asked, _partition), queue in self._queues.items():
-            if asked == broker:
+        for (target, _partition), queue in self._queues.items():
+            if target == broker:
                 for one in queue:
                     self._unknown(one, KafkaError.NETWORK_EXCEPTION)
                 queue.clear()
 
     def close(self) -> None:
-        """The end: what is unanswered has no known outcome."""
+        """End all unanswered requests with an unknown outcome."""
         for one in self._parked.values():
             if one.whole:
                 self._unknown(one, KafkaError.REQUEST_TIMED_OUT)
@@ -263,23 +265,23 @@ def _counted(params: Params) -> tuple[int, tuple[str, ...]]:
     return count, names
 
 
-# A consumer by hand: fetches, validation of its position by epoch (KIP-320), and looking up offsets.
+# A manually stepped consumer: fetches, validation of its position (KIP-320), and offset lookups.
 
 
 _UNLIMITED = 1 << 40
 
 
 class HandConsumer:
-    """One consumer over all partitions, which asks whom it is told to ask."""
+    """One consumer of all partitions, whose requests go to the brokers named by steps."""
 
     def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
         names = ground.parts.committed.records
         self.positions = dict.fromkeys(names, 0)
         self.read: dict[str, list[list[int | str]]] = {name: [] for name in names}
-        """What it was handed, as [epoch, name] in order."""
+        """Consumed records by partition, as [epoch, name] in order."""
         self._epochs = dict.fromkeys(names, UNDEFINED)
-        """Epoch of the last record handed out."""
+        """Leader epoch of the last consumed record, by partition."""
         self.handlers: dict[str, Handler] = {
             "consume": self._consume,
             "consume_validate": self._validate,
@@ -288,12 +290,12 @@ class HandConsumer:
         }
 
     def state(self, partition: str) -> dict[str, Any] | None:
-        """Position and what was read; None while it has done nothing."""
+        """Return its position and consumed records; None if it was not used."""
         position, read = self.positions[partition], self.read[partition]
         return {"position": position, "epoch": self._epochs[partition], "read": read} if position or read else None
 
     def _current(self, params: Params) -> int:
-        """The leader epoch that a request carries: none unless told, nor before 2.1."""
+        """Return the current leader epoch of a request: none unless a step gives it, and none before 2.1."""
         if "epoch" not in params or not self._ground.parts.profile.kip_320:
             return UNDEFINED
         if params["epoch"] == "latest":
@@ -304,14 +306,14 @@ class HandConsumer:
         replica = self._ground.replica(params)
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        asked = FetchPartition(replica.partition, self.positions[replica.partition], self._current(params), UNDEFINED)
-        data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (asked,)), asked, NOW, (), book=False)
+        fetch = FetchPartition(replica.partition, self.positions[replica.partition], self._current(params), UNDEFINED)
+        data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (fetch,)), fetch, NOW, (), book=False)
         if data.error:
             return KafkaError(data.error)
         limit = int(params.get("records", _UNLIMITED))
         records = data.records
         if records.end - records.start > limit:
-            records = replica.log.read(asked.offset, asked.offset + limit, _UNLIMITED)
+            records = replica.log.read(fetch.offset, fetch.offset + limit, _UNLIMITED)
         if records.end > records.start:
             self._hand_out(replica, records, data.leader_epoch)
         return KafkaError.NONE
@@ -330,7 +332,7 @@ class HandConsumer:
             self._ground.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
 
     def _validate(self, params: Params) -> KafkaError:
-        """KIP-320: where the epoch of the last record read ends before the position, records are gone."""
+        """Validate the position (KIP-320): an epoch that ends before it means that records were truncated."""
         replica = self._ground.replica(params)
         if not self._ground.parts.profile.kip_320:
             return KafkaError.UNSUPPORTED_VERSION
@@ -339,7 +341,7 @@ class HandConsumer:
         name = replica.partition
         if self._epochs[name] == UNDEFINED:
             raise ModelError(
-                f"the consumer has read nothing of {name}, so it has no epoch to ask for: consume first",
+                f"the consumer has read no record of {name}, so its position has no epoch; consume first",
                 code="nothing_read",
             )
         answer = epoch_end(replica, name, self._epochs[name], self._current(params))
@@ -362,8 +364,8 @@ class HandConsumer:
         if not self._ground.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         current = self._current(params)
-        which = EARLIEST if params["at"] == "earliest" else LATEST
-        request = ListOffsetsRequest(0, replica.partition, which, current)
+        timestamp = EARLIEST if params["at"] == "earliest" else LATEST
+        request = ListOffsetsRequest(0, replica.partition, timestamp, current)
         error, offset, _timestamp = list_offset(replica, check_epoch(replica, current), request, NOW)
         if error is KafkaError.NONE:
             self._move(replica.partition, offset)
@@ -372,20 +374,21 @@ class HandConsumer:
     def _seek(self, params: Params) -> KafkaError:
         if params["partition"] not in self.positions:
             raise ModelError(
-                f"no partition {params['partition']!r}; there are {', '.join(self.positions)}", code="no_partition"
+                f"unknown partition {params['partition']!r}; partitions: {', '.join(self.positions)}",
+                code="no_partition",
             )
         self._move(params["partition"], int(params["offset"]))
         return KafkaError.NONE
 
 
-# ISR changes by hand: a leader's proposal, the controller's decision, and the response's way back.
+# ISR change steps: a leader's request, the controller's decision, and the delivery of the response.
 
 
 _Key = tuple[str, int]
 
 
 class IsrChanges:
-    """AlterPartition under way: of each leader at most one request or one answer, as KIP-497 has it."""
+    """AlterPartition in flight: at most one request or response per leader and partition, as in KIP-497."""
 
     def __init__(self, ground: ManualContext) -> None:
         self._ground = ground
@@ -402,7 +405,7 @@ class IsrChanges:
         }
 
     def forget(self, replica: Replica) -> None:
-        """A new role, or a crash: answers to the former life come to nothing. A request on its way still arrives."""
+        """Drop the response in flight to a replica with a new role, or of a crashed broker; a request still arrives."""
         self._answers.pop((replica.partition, replica.broker), None)
 
     def _leadership(self, replica: Replica) -> Leadership | KafkaError:
@@ -431,11 +434,11 @@ class IsrChanges:
         if remote is None or newcomer in leadership.isr or not leadership.may_join(newcomer, remote):
             return KafkaError.INELIGIBLE_REPLICA
         if remote.last_fetch == LONG_AGO:
-            return KafkaError.INELIGIBLE_REPLICA  # only a fetch in this epoch lets it join (Partition.maybeExpandIsr)
+            return KafkaError.INELIGIBLE_REPLICA  # It has not fetched in this epoch (Partition.maybeExpandIsr).
         return self._change(params, replica, (*leadership.isr, newcomer))
 
     def _expire(self, params: Params) -> KafkaError:
-        """The leader's own rule decides; who is silent has not fetched for longer than the lag time."""
+        """Apply the leader's own rule; ``silent`` followers count as not having fetched for the maximum lag time."""
         replica = self._ground.replica(params)
         leadership = self._leadership(replica)
         if isinstance(leadership, KafkaError):
@@ -469,8 +472,8 @@ class IsrChanges:
         if later and not replica.profile.alter_partition:
             leadership.pending = leadership.proposal = None
             raise ModelError(
-                f"Kafka {replica.profile.version} writes its ISR to ZooKeeper in one go: there is no request that "
-                "could be answered later (AlterPartition came with 2.7)",
+                f"Kafka {replica.profile.version} writes the ISR to ZooKeeper directly, so answer: later is not "
+                "possible (AlterPartition exists since 2.7)",
                 code="not_in_version",
             )
         proposal = leadership.take_proposal()
@@ -492,7 +495,7 @@ class IsrChanges:
             return leadership
         if leadership.pending is None:
             raise ModelError(
-                f"broker {replica.broker} has no change of the ISR of {replica.partition} pending", code="no_isr_change"
+                f"broker {replica.broker} has no pending ISR change of {replica.partition}", code="no_isr_change"
             )
         leadership.propose(leadership.pending)
         return self._send_or_commit({**params, "answer": "later"}, replica, leadership)
@@ -502,14 +505,14 @@ class IsrChanges:
         key = (replica.partition, replica.broker)
         if key not in self._sent:
             raise ModelError(
-                f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way; "
+                f"no AlterPartition of broker {replica.broker} for {replica.partition} is in flight; "
                 "shrink_isr, expand_isr and expire_isr send one with answer: later",
                 code="no_alter_partition",
             )
         return self._judge(key)
 
     def _judge(self, key: _Key) -> KafkaError:
-        """The controller takes up a proposal; a sender that it has fenced is still one that it knows."""
+        """Handle an AlterPartition on the controller; a fenced sender is still a registered broker."""
         proposal = self._sent.pop(key)
         ground = self._ground
         live = dict(ground.live)
@@ -532,7 +535,7 @@ class IsrChanges:
         response = self._answers.pop((replica.partition, replica.broker), None)
         if response is None:
             raise ModelError(
-                f"no answer to an AlterPartition of broker {replica.broker} for {replica.partition} is under way",
+                f"no response to an AlterPartition of broker {replica.broker} for {replica.partition} is in flight",
                 code="no_alter_partition_answer",
             )
         if not self._ground.up[replica.broker]:
@@ -545,7 +548,7 @@ class IsrChanges:
         key = (replica.partition, replica.broker)
         if self._sent.pop(key, None) is None and self._answers.pop(key, None) is None:
             raise ModelError(
-                f"no AlterPartition of broker {replica.broker} for {replica.partition} is under way",
+                f"no AlterPartition of broker {replica.broker} for {replica.partition} is in flight",
                 code="no_alter_partition",
             )
         return KafkaError.NONE

@@ -1,4 +1,4 @@
-"""The vocabulary of hand-stepped traces: one protocol action a verb, with its parameters."""
+"""The verbs of manual steps, each one protocol action, with their parameters."""
 
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -10,7 +10,10 @@ ParamType = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ManualParam:
-    """A parameter. ``epoch`` is a leader epoch or ``latest``; ``acks`` 0, 1 or all; ``before`` an offset or ``hw``."""
+    """A parameter of a verb.
+
+    Type ``epoch`` is a leader epoch or ``latest``; ``acks`` is 0, 1 or all; ``before`` is an offset or ``hw``.
+    """
 
     type: ParamType
     doc: str
@@ -20,7 +23,7 @@ class ManualParam:
 
 @dataclass(frozen=True, slots=True)
 class ManualVerb:
-    """A protocol action."""
+    """A protocol action with its parameters."""
 
     name: str
     doc: str
@@ -28,22 +31,22 @@ class ManualVerb:
 
 
 _PARTITION: Final = ManualParam("partition", "Partition, as in orders-0.")
-_FOLLOWER: Final = ManualParam("broker", "The broker that follows.")
-_LIMIT: Final = ManualParam("int", "Most records that the answer may carry.", required=False)
+_FOLLOWER: Final = ManualParam("broker", "The follower.")
+_LIMIT: Final = ManualParam("int", "Maximum records in the response.", required=False)
 
 
 _RECORDS: Final = {
-    "records": ManualParam("int", "How many records (1).", required=False),
-    "acks": ManualParam("acks", "0, 1 or all (1).", required=False),
-    "names": ManualParam("strs", "A name for each record; without, records count from 0.", required=False),
+    "records": ManualParam("int", "Number of records (default 1).", required=False),
+    "acks": ManualParam("acks", "0, 1 or all (default 1).", required=False),
+    "names": ManualParam("strs", "A name for each record (default: numbers from 0).", required=False),
 }
 _NOW_OR_LATER: Final = ("now", "later")
 _ALTER_LATER: Final = ManualParam(
-    "choice", "Whether the controller answers at once (now); alter_serve and alter_apply do it later.", required=False,
+    "choice", "When the controller answers: now (default), or later by alter_serve and alter_apply.", required=False,
     choices=_NOW_OR_LATER,
 )  # fmt: skip
 _ASKER_EPOCH: Final = ManualParam(
-    "epoch", "The leader epoch that the consumer believes in and sends (none; before 2.1 never sent).", required=False
+    "epoch", "Current leader epoch sent by the consumer (default none; not sent before 2.1).", required=False
 )
 
 
@@ -55,114 +58,114 @@ def _table(*verbs: ManualVerb) -> dict[str, ManualVerb]:
     return {verb.name: verb for verb in verbs}
 
 
-_ASKED: Final = {"broker": _broker("The broker that is asked to write."), "partition": _PARTITION}
+_ASKED: Final = {"broker": _broker("Target of the produce request."), "partition": _PARTITION}
 _FETCHER: Final = {"follower": _FOLLOWER, "partition": _PARTITION}
-_LEADER: Final = {"partition": _PARTITION, "broker": _broker("The leader that proposes.")}
-_WHICH: Final = {"broker": _broker("Which.")}
-_REPLICA: Final = {"broker": _broker("Whose log."), "partition": _PARTITION}
+_LEADER: Final = {"partition": _PARTITION, "broker": _broker("The leader that requests the ISR change.")}
+_WHICH: Final = {"broker": _broker("The broker.")}
+_REPLICA: Final = {"broker": _broker("The broker with the log."), "partition": _PARTITION}
 
 _PRODUCE: Final = (
     ManualVerb(
-        "append", "A produce request to a broker, answered by what that broker believes.", {**_ASKED, **_RECORDS}
+        "append", "Send a produce request to a broker, which handles it by its own state.", {**_ASKED, **_RECORDS}
     ),
-    ManualVerb("produce_send", "A produce request of one batch leaves for a broker.", {**_ASKED, **_RECORDS}),
+    ManualVerb("produce_send", "Send a produce request of one batch to a broker.", {**_ASKED, **_RECORDS}),
     ManualVerb(
-        "produce_serve", "The oldest produce request under way arrives; with acks=all it may have to wait.", _ASKED
+        "produce_serve", "Deliver the oldest produce request in flight; with acks=all it may be delayed.", _ASKED
     ),
-    ManualVerb("produce_apply", "The answer to the oldest produce request reaches the client.", _ASKED),
-    ManualVerb("produce_expire", "The oldest produce request that waits at a broker times out there.", _ASKED),
-    ManualVerb("produce_lose", "The connection breaks: the oldest produce request, or its answer, is lost.", _ASKED),
+    ManualVerb("produce_apply", "Deliver the response to the oldest produce request to the client.", _ASKED),
+    ManualVerb("produce_expire", "Time out the oldest delayed produce request of a broker.", _ASKED),
+    ManualVerb("produce_lose", "Break the connection: the oldest produce request, or its response, is lost.", _ASKED),
 )
 
 _FETCH: Final = (
     ManualVerb(
         "fetch",
-        "A follower's whole round trip with the leader it believes in, a pending truncation first.",
+        "Run a follower's whole fetch round trip with the leader it knows, after a pending truncation.",
         {**_FETCHER, "records": _LIMIT},
     ),
-    ManualVerb(
-        "fetch_send", "A follower's fetch leaves for the leader it believes in.", {**_FETCHER, "records": _LIMIT}
-    ),
+    ManualVerb("fetch_send", "Send a follower's fetch to the leader it knows.", {**_FETCHER, "records": _LIMIT}),
     ManualVerb(
         "fetch_serve",
-        "The leader answers the fetch that is under way, and counts it.",
+        "Handle the fetch in flight on the leader, and update the leader's state of the follower.",
         {
             **_FETCHER,
             "answer": ManualParam(
                 "choice",
-                "Whether a fetch that finds nothing is answered at once (now) or parked.",
+                "Whether a fetch without new records is answered now (default) or delayed.",
                 required=False,
                 choices=_NOW_OR_LATER,
             ),
         },
     ),
-    ManualVerb("fetch_wake", "A parked fetch is answered: its wait is over, or there is something to read.", _FETCHER),
-    ManualVerb("fetch_apply", "The answer reaches the follower.", _FETCHER),
-    ManualVerb("fetch_lose", "The fetch that is under way, or its answer, is lost.", _FETCHER),
+    ManualVerb("fetch_wake", "Complete a delayed fetch: its wait is over, or there are new records.", _FETCHER),
+    ManualVerb("fetch_apply", "Deliver the fetch response to the follower.", _FETCHER),
+    ManualVerb("fetch_lose", "Lose the fetch in flight, or its response.", _FETCHER),
 )
 
 _TRUNCATE: Final = (
     ManualVerb(
         "truncate_send",
-        "A follower that must truncate asks its leader where its latest epoch ended; the leader answers.",
+        "Send the OffsetsForLeaderEpoch of a truncating follower to its leader, which answers.",
         {
             **_FETCHER,
             "answer": ManualParam(
                 "choice",
-                "Whether the leader answers at once (now) or by truncate_serve.",
+                "Whether the leader answers now (default) or later by truncate_serve.",
                 required=False,
                 choices=_NOW_OR_LATER,
             ),
         },
     ),
-    ManualVerb("truncate_serve", "The leader answers the question that is under way.", _FETCHER),
-    ManualVerb("truncate_apply", "That answer reaches the follower, which truncates.", _FETCHER),
-    ManualVerb("truncate_lose", "The question that is under way, or its answer, is lost.", _FETCHER),
+    ManualVerb("truncate_serve", "Handle the OffsetsForLeaderEpoch in flight on the leader.", _FETCHER),
+    ManualVerb("truncate_apply", "Deliver that response to the follower, which truncates.", _FETCHER),
+    ManualVerb("truncate_lose", "Lose the OffsetsForLeaderEpoch in flight, or its response.", _FETCHER),
 )
 
 _CONTROL: Final = (
     ManualVerb(
         "elect",
-        "The controller decides on a leader; a new epoch exists and nobody has been told. Down brokers leave the ISR.",
+        "Elect a leader in a new epoch that no broker has received yet; brokers that are down leave the ISR.",
         {
             "partition": _PARTITION,
             "leader": _broker("A member of the ISR, or any replica with unclean."),
-            "unclean": ManualParam("bool", "Allow a leader from outside the ISR (false).", required=False),
+            "unclean": ManualParam("bool", "Allow a leader from outside the ISR (default false).", required=False),
         },
     ),
     ManualVerb(
         "elect_leaders",
-        "An administrator has the preferred leader elected, or with unclean any live replica where nobody leads.",
+        "ElectLeaders: elect the preferred leader, or with unclean any live replica if there is no leader.",
         {
             "partition": _PARTITION,
-            "unclean": ManualParam("bool", "For a partition without a leader (false).", required=False),
+            "unclean": ManualParam(
+                "bool", "Unclean election, for a partition without a leader (default false).", required=False
+            ),
         },
     ),
     ManualVerb(
         "drop_from_isr",
-        "The controller takes a broker out of the ISR, as when it has given it up.",
-        {"partition": _PARTITION, "broker": _broker("The member to drop.")},
+        "Remove a broker from the ISR by the controller, as when it is fenced.",
+        {"partition": _PARTITION, "broker": _broker("The member to remove.")},
     ),
     ManualVerb(
         "fence",
-        "A broker's session ends: the controller elects other leaders and takes it out of every ISR.",
+        "Fence a broker, as when its session times out: the controller elects other leaders and removes it from ISRs.",
         _WHICH,
     ),
     ManualVerb(
         "unfence",
-        "The controller hears of a fenced broker again; partitions without a leader may get one.",
+        "Unfence a broker that is running again; partitions without a leader may get one.",
         _WHICH,
     ),
     ManualVerb(
         "deliver",
-        "A broker applies a decision of the controller and becomes leader or follower, truncation included.",
+        "Deliver a decision of the controller to a broker, which becomes leader or follower and truncates if needed.",
         {
-            "broker": _broker("Who hears."),
+            "broker": _broker("The receiver."),
             "partition": _PARTITION,
-            "epoch": ManualParam("epoch", "Which decision, by leader epoch (latest).", required=False),
+            "epoch": ManualParam("epoch", "Leader epoch of the decision (default latest).", required=False),
             "truncate": ManualParam(
                 "choice",
-                "Whether a truncation that asks the leader runs at once (now).",
+                "When a truncation by the leader's epochs runs: now (default) or later.",
                 required=False,
                 choices=_NOW_OR_LATER,
             ),
@@ -173,94 +176,100 @@ _CONTROL: Final = (
 _ISR: Final = (
     ManualVerb(
         "shrink_isr",
-        "A leader proposes an ISR without some members, as if their lag time had passed; the controller's answer "
-        "reaches it.",
-        {**_LEADER, "out": ManualParam("brokers", "Members to leave."), "answer": _ALTER_LATER},
+        "Request an ISR without some members, as if replica.lag.time.max.ms had passed, and deliver the answer.",
+        {**_LEADER, "out": ManualParam("brokers", "Members to remove."), "answer": _ALTER_LATER},
     ),
     ManualVerb(
         "expand_isr",
-        "A leader proposes a newcomer by the join rule of its version; the controller's answer reaches it.",
-        {**_LEADER, "in": _broker("The newcomer."), "answer": _ALTER_LATER},
+        "Request to add a replica to the ISR by the rule of the version, and deliver the answer.",
+        {**_LEADER, "in": _broker("The replica to add."), "answer": _ALTER_LATER},
     ),
     ManualVerb(
         "expire_isr",
-        "A leader looks for members that are out of sync by the rule of its version, and proposes an ISR without them.",
+        "Run a leader's check for out-of-sync members by the rule of the version, and request an ISR without them.",
         {
             **_LEADER,
             "silent": ManualParam(
-                "brokers", "Followers that count as silent for longer than the lag time.", required=False
+                "brokers", "Followers that count as not having fetched for replica.lag.time.max.ms.", required=False
             ),
             "answer": _ALTER_LATER,
         },
     ),
-    ManualVerb("alter_send", "A leader sends its pending proposal again.", _LEADER),
-    ManualVerb("alter_serve", "The controller judges the proposal that is under way.", _LEADER),
-    ManualVerb("alter_apply", "The controller's answer reaches the leader.", _LEADER),
-    ManualVerb("alter_lose", "The proposal that is under way, or its answer, is lost.", _LEADER),
+    ManualVerb("alter_send", "Send a leader's pending AlterPartition again.", _LEADER),
+    ManualVerb("alter_serve", "Handle the AlterPartition in flight on the controller.", _LEADER),
+    ManualVerb("alter_apply", "Deliver the controller's response to the leader.", _LEADER),
+    ManualVerb("alter_lose", "Lose the AlterPartition in flight, or its response.", _LEADER),
 )
 
 _DISKS: Final = (
-    ManualVerb("crash", "A broker's process dies; its page cache stays.", _WHICH),
+    ManualVerb("crash", "Crash a broker's process; its page cache is kept.", _WHICH),
     ManualVerb(
         "power_loss",
-        "A broker's machine loses power, and its logs what was not on disk.",
+        "Cut the power of a broker's machine: its logs lose the records that are not on disk.",
         {
             **_WHICH,
-            "keep": ManualParam("int", "Records left in each log; without it, what had been flushed.", required=False),
+            "keep": ManualParam("int", "Records left in each log (default: the flushed ones).", required=False),
         },
     ),
-    ManualVerb("disk_loss", "A broker dies with its disk: logs and checkpoints are gone.", _WHICH),
-    ManualVerb("shutdown", "A broker's process ends in good order: logs flushed, every checkpoint current.", _WHICH),
-    ManualVerb("restart", "A broker's process starts and recovers its logs.", _WHICH),
-    ManualVerb("checkpoint", "A broker writes its high watermarks to disk.", _WHICH),
-    ManualVerb("flush", "A broker forces a log to disk, which moves its recovery point.", _REPLICA),
-    ManualVerb("roll", "A broker begins a new segment, which flushes what lies before.", _REPLICA),
-    ManualVerb("retain", "A broker deletes the segments that retention lets go.", _REPLICA),
+    ManualVerb("disk_loss", "Crash a broker and lose its disk: logs and checkpoints are gone.", _WHICH),
+    ManualVerb("shutdown", "Shut a broker down cleanly: logs are flushed, checkpoints written.", _WHICH),
+    ManualVerb("restart", "Start a broker's process and recover its logs.", _WHICH),
+    ManualVerb("checkpoint", "Write a broker's high watermarks to disk.", _WHICH),
+    ManualVerb("flush", "Flush a log to disk, which moves its recovery point.", _REPLICA),
+    ManualVerb("roll", "Roll a new segment, which flushes the previous ones.", _REPLICA),
+    ManualVerb("retain", "Delete the segments that exceed retention.", _REPLICA),
     ManualVerb(
         "delete_records",
-        "DeleteRecords: readers of a partition begin at an offset from now on.",
+        "DeleteRecords: move the log start of a partition to an offset.",
         {
-            "broker": _broker("The broker that is asked."),
+            "broker": _broker("The leader, target of the request."),
             "partition": _PARTITION,
             "before": ManualParam("before", "The new first offset, or hw for the high watermark."),
         },
     ),
 )
 
-_READER: Final = {"broker": _broker("The broker that is asked."), "partition": _PARTITION}
+_READER: Final = {"broker": _broker("Target of the consumer's request."), "partition": _PARTITION}
 
 _CONSUMER: Final = (
     ManualVerb(
         "consume",
-        "A consumer fetches at its position from a broker, and takes what it gets.",
+        "Fetch from a broker at the consumer's position, and consume the records.",
         {
             **_READER,
             "epoch": _ASKER_EPOCH,
-            "records": ManualParam("int", "Most records that it takes.", required=False),
+            "records": ManualParam("int", "Maximum records to consume.", required=False),
         },
     ),
     ManualVerb(
         "consume_validate",
-        "A consumer asks where the epoch of its last record ends, and goes back to there if that is behind it.",
+        "Validate the consumer's position: it moves back to the end of the epoch of its last record if that is lower.",
         {**_READER, "epoch": _ASKER_EPOCH},
     ),
     ManualVerb(
         "list_offsets",
-        "A consumer asks for an offset, and goes there.",
+        "ListOffsets: look up an offset and move the consumer there.",
         {
             **_READER,
-            "at": ManualParam("choice", "Which.", choices=("earliest", "latest")),
+            "at": ManualParam("choice", "The offset.", choices=("earliest", "latest")),
             "epoch": _ASKER_EPOCH,
         },
     ),
     ManualVerb(
         "seek",
-        "A consumer goes to an offset, as with one that it had committed.",
-        {"partition": _PARTITION, "offset": ManualParam("int", "Where to.")},
+        "Move the consumer to an offset, as to a committed one.",
+        {"partition": _PARTITION, "offset": ManualParam("int", "The new position.")},
     ),
 )  # fmt: skip
 
 MANUAL_VERBS: Final = _table(
-    *_PRODUCE, *_FETCH, *_TRUNCATE, *_CONTROL, *_ISR, *_DISKS, *_CONSUMER, ManualVerb("show", "Print the table.", {})
+    *_PRODUCE,
+    *_FETCH,
+    *_TRUNCATE,
+    *_CONTROL,
+    *_ISR,
+    *_DISKS,
+    *_CONSUMER,
+    ManualVerb("show", "Print the state table.", {}),
 )
-"""Every verb by name."""
+"""All verbs by name."""
