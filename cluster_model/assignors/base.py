@@ -60,7 +60,7 @@ Assignment = dict[str, tuple[TopicPartition, ...]]
 
 
 class Assignor(Protocol):
-    """Interface of a partition assignor."""
+    """Interface of a partition assignor, client-side or server-side."""
 
     @property
     def name(self) -> str:

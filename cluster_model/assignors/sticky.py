@@ -124,7 +124,7 @@ class Racks:
         """Partition → number of members in the racks of its replicas."""
 
     def __bool__(self) -> bool:
-        """Whether racks matter."""
+        """Return whether racks matter."""
         return bool(self._members)
 
     def apart(self, member: str, partition: TopicPartition) -> bool:
@@ -266,7 +266,7 @@ Previous = dict[TopicPartition, tuple[int, str]]
 
 
 class General:
-    """Sticky assignment with different subscriptions.
+    """Sticky assignment of members with different subscriptions.
 
     Members keep the partitions of topics that they still subscribe to. The rest goes to the members with the fewest,
     and then partitions move until the assignment is balanced.

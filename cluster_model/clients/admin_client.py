@@ -321,7 +321,7 @@ class AdminConfig:
 
 
 class _Call(NamedTuple):
-    """An open request."""
+    """An open request of the admin client, with its target and deadline."""
 
     request: Request
     deadline: int
@@ -342,15 +342,24 @@ class AdminClient:
     """The admin client process; each request has a token, with which :attr:`on_answer` receives its final answer."""
 
     __slots__ = (
-        "_alarm", "_brokers", "_calls", "_config", "_correlation", "_known", "_metadata_asked", "_port", "_stream",
-        "_wanted_at", "on_answer",
+        "_alarm",
+        "_brokers",
+        "_calls",
+        "_config",
+        "_correlation",
+        "_known",
+        "_metadata_due_at",
+        "_metadata_request",
+        "_port",
+        "_stream",
+        "on_answer",
     )  # fmt: skip
 
     def __init__(self, port: NodeContext, config: AdminConfig, brokers: tuple[int, ...], stream: Stream) -> None:
         """Make a client; ``brokers`` are the ``bootstrap.servers``, of which ``stream`` chooses one at random."""
         port = NetworkClient(port, config.connections, config.request_timeout_us, stream)
         port.start_cold()
-        self.on_answer: Callable[[int, Answer], None] = _nobody_listens
+        self.on_answer: Callable[[int, Answer], None] = _ignore_answer
         self._port = port
         self._config = config
         self._brokers = brokers
@@ -358,9 +367,9 @@ class AdminClient:
         """Token → call, oldest first."""
         self._correlation = 0
         self._known: MetadataResponse | None = None
-        self._metadata_asked: tuple[int, int, int] | None = None
+        self._metadata_request: tuple[int, int, int] | None = None
         """(broker, correlation, sent at) of the metadata request in flight."""
-        self._wanted_at = 0
+        self._metadata_due_at = 0
         """Earliest time of the next metadata request."""
         self._stream = stream
         self._alarm = Alarm(port, "admin")
@@ -419,7 +428,7 @@ class AdminClient:
 
     def _fail(self, peer: int, *, sent: bool) -> None:
         """Fail all requests on a connection; ``sent``: it was ready, so they were in flight."""
-        metadata_request = self._metadata_asked
+        metadata_request = self._metadata_request
         if metadata_request is not None and metadata_request[0] == peer:
             self._metadata_failed()
         for token, call in tuple(self._calls.items()):
@@ -437,12 +446,12 @@ class AdminClient:
             self._fail(broker, sent=sent)
         known = self._known
         for token, call in tuple(self._calls.items()):
-            self._see_to(token, call, now, known)
+            self._advance(token, call, now, known)
         if any(call.target == NOBODY for call in self._calls.values()):
-            self._see_to_metadata(now)
+            self._maybe_request_metadata(now)
         self._rearm(now)
 
-    def _see_to(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
+    def _advance(self, token: int, call: _Call, now: int, known: MetadataResponse | None) -> None:
         if call.deadline <= now:
             self._end(token, route_of(call.request).timed_out(call.request))
         elif call.target == NOBODY and call.ready_at <= now and known is not None:
@@ -451,7 +460,7 @@ class AdminClient:
     def _overdue(self, now: int) -> list[int]:
         """Return brokers whose requests timed out, whose connections are to be closed."""
         before = now - self._config.request_timeout_us
-        metadata_request = self._metadata_asked
+        metadata_request = self._metadata_request
         sent = [call for call in self._calls.values() if call.target in self._port.open]
         late = [call.target for call in sent if call.sent_at <= before]
         if metadata_request is not None and metadata_request[2] <= before:
@@ -465,16 +474,16 @@ class AdminClient:
             return
         finder = finder_of(request)
         if isinstance(request, FindCoordinatorRequest):
-            target = self._anyone()
+            target = self._least_loaded()
         elif finder is None:
             target = target_of(request, known)
         elif call.coordinator == NOBODY:
-            target, request = self._anyone(), finder
+            target, request = self._least_loaded(), finder
         else:
             target = call.coordinator
         if target == NOBODY:
             self._known = None
-            self._wanted_at = max(self._wanted_at, now + self._config.backoff_us)
+            self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
             return
         self._correlation += 1
         self._calls[token] = call._replace(target=target, correlation=self._correlation, sent_at=now)
@@ -508,37 +517,37 @@ class AdminClient:
         ready_at = now + self._config.backoff_us
         self._calls[token] = call._replace(target=NOBODY, ready_at=ready_at, coordinator=coordinator, tries=tries)
         self._known = None
-        self._wanted_at = max(self._wanted_at, now + self._config.backoff_us)
+        self._metadata_due_at = max(self._metadata_due_at, now + self._config.backoff_us)
 
     def _end(self, token: int, answer: Answer) -> None:
         del self._calls[token]
         if not self._calls:
-            self._known = self._metadata_asked = None
+            self._known = self._metadata_request = None
             self._port.close()
         self.on_answer(token, answer)
 
     # -- metadata ---------------------------------------------------------------------------------------------------
 
-    def _see_to_metadata(self, now: int) -> None:
-        if self._known is None and self._metadata_asked is None and self._wanted_at <= now:
-            self._ask_for_metadata(now)
+    def _maybe_request_metadata(self, now: int) -> None:
+        if self._known is None and self._metadata_request is None and self._metadata_due_at <= now:
+            self._request_metadata(now)
 
-    def _ask_for_metadata(self, now: int) -> None:
-        broker = self._anyone()
+    def _request_metadata(self, now: int) -> None:
+        broker = self._least_loaded()
         self._correlation += 1
-        self._metadata_asked = (broker, self._correlation, now)
+        self._metadata_request = (broker, self._correlation, now)
         self._port.send(broker, MetadataRequest(self._correlation))
 
-    def _anyone(self) -> int:
+    def _least_loaded(self) -> int:
         """Return a random one of the least loaded brokers (``NetworkClient.leastLoadedNode``)."""
         ranks = {broker: self._port.rank(broker)[0] for broker in self._brokers}
         candidates = [broker for broker in self._brokers if ranks[broker] == min(ranks.values())]
         return candidates[self._stream.below(len(candidates))]
 
     def _metadata_answered(self, response: MetadataResponse) -> None:
-        if self._metadata_asked is None or self._metadata_asked[1] != response.correlation:
+        if self._metadata_request is None or self._metadata_request[1] != response.correlation:
             return
-        self._metadata_asked = None
+        self._metadata_request = None
         if response.brokers:
             self._known = response
         else:
@@ -547,8 +556,8 @@ class AdminClient:
 
     def _metadata_failed(self) -> None:
         """Handle a failed metadata request, or a broker without metadata yet."""
-        self._metadata_asked = None
-        self._wanted_at = self._port.now + self._config.backoff_us
+        self._metadata_request = None
+        self._metadata_due_at = self._port.now + self._config.backoff_us
 
     # -- time -------------------------------------------------------------------------------------------------------
 
@@ -560,29 +569,29 @@ class AdminClient:
                     times.append(call.sent_at + self._config.request_timeout_us)
             elif call.ready_at > now:
                 times.append(call.ready_at)
-        if self._metadata_asked is not None:
-            times.append(self._metadata_asked[2] + self._config.request_timeout_us)
-        elif self._known is None and self._wanted_at > now:
-            times.append(self._wanted_at)
+        if self._metadata_request is not None:
+            times.append(self._metadata_request[2] + self._config.request_timeout_us)
+        elif self._known is None and self._metadata_due_at > now:
+            times.append(self._metadata_due_at)
         if self._calls:
             self._alarm.want(max(now, min(times)))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
-            tuple(self._calls.items()), self._correlation, self._known, self._metadata_asked, self._wanted_at,
+            tuple(self._calls.items()), self._correlation, self._known, self._metadata_request, self._metadata_due_at,
             self._port.save(), self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
-            calls, self._correlation, self._known, self._metadata_asked, self._wanted_at, port, alarm,
+            calls, self._correlation, self._known, self._metadata_request, self._metadata_due_at, port, alarm,
         ) = saved  # fmt: skip
         self._calls = dict(calls)
         self._port.load(port)
         self._alarm.load(alarm)
 
 
-def _nobody_listens(_token: int, _answer: Answer) -> None:
+def _ignore_answer(_token: int, _answer: Answer) -> None:
     """Ignore an answer, before a receiver is set."""

@@ -22,8 +22,16 @@ class CoordinatorLink:
     """The coordinator of one group or transactional id known to a client, and the requests in flight to it."""
 
     __slots__ = (
-        "_backoff_us", "_correlation", "_key", "_key_type", "_looked_at", "_metadata", "_port", "_timeout_us",
-        "_waiting", "node",
+        "_backoff_us",
+        "_correlation",
+        "_in_flight",
+        "_key",
+        "_key_type",
+        "_looked_up_at",
+        "_metadata",
+        "_port",
+        "_timeout_us",
+        "node",
     )  # fmt: skip
 
     def __init__(
@@ -43,8 +51,8 @@ class CoordinatorLink:
         self._backoff_us, self._timeout_us = timing
         self.node = NOBODY
         self._correlation = port.first_number + first
-        self._looked_at = -self._backoff_us
-        self._waiting: dict[int, tuple[str, int, int]] = {}
+        self._looked_up_at = -self._backoff_us
+        self._in_flight: dict[int, tuple[str, int, int]] = {}
         """Correlation → (kind, broker, deadline)."""
 
     @property
@@ -55,28 +63,28 @@ class CoordinatorLink:
     @property
     def waits(self) -> bool:
         """Whether any request is in flight."""
-        return bool(self._waiting)
+        return bool(self._in_flight)
 
     def busy(self, broker: int) -> bool:
         """Return whether a request to a broker is in flight."""
-        return any(target == broker for _kind, target, _deadline in self._waiting.values())
+        return any(target == broker for _kind, target, _deadline in self._in_flight.values())
 
     def find(self) -> None:
         """Look up the coordinator, unless it is known, a lookup is in flight, or the backoff is not over."""
         now = self._port.now
-        if self.known or now < self._looked_at + self._backoff_us or self._finding():
+        if self.known or now < self._looked_up_at + self._backoff_us or self._finding():
             return
-        self._looked_at = now
+        self._looked_up_at = now
         broker = self._metadata.pick()
-        correlation = self._note(_FIND, broker, self._timeout_us)
+        correlation = self._register(_FIND, broker, self._timeout_us)
         self._port.send(broker, FindCoordinatorRequest(correlation, self._key, self._key_type))
 
     def _finding(self) -> bool:
-        return any(kind == _FIND for kind, _broker, _deadline in self._waiting.values())
+        return any(kind == _FIND for kind, _broker, _deadline in self._in_flight.values())
 
     def found(self, response: FindCoordinatorResponse) -> None:
         """Handle the response to a lookup; after an error it is repeated after the backoff."""
-        if self._waiting.pop(response.correlation, None) is None:
+        if self._in_flight.pop(response.correlation, None) is None:
             return
         if response.error == KafkaError.NONE:
             self.node = response.node_id
@@ -85,18 +93,18 @@ class CoordinatorLink:
 
     def ask(self, kind: str, request: Any, timeout_us: int = 0) -> int:
         """Send a request to the coordinator; return the correlation that it was given."""
-        correlation = self._note(kind, self.node, timeout_us or self._timeout_us)
+        correlation = self._register(kind, self.node, timeout_us or self._timeout_us)
         self._port.send(self.node, request._replace(correlation=correlation))
         return correlation
 
-    def _note(self, kind: str, broker: int, timeout_us: int) -> int:
+    def _register(self, kind: str, broker: int, timeout_us: int) -> int:
         self._correlation += 1
-        self._waiting[self._correlation] = (kind, broker, self._port.now + timeout_us)
+        self._in_flight[self._correlation] = (kind, broker, self._port.now + timeout_us)
         return self._correlation
 
     def take(self, correlation: int) -> bool:
         """Handle a response; return False if its request is no longer in flight."""
-        return self._waiting.pop(correlation, None) is not None
+        return self._in_flight.pop(correlation, None) is not None
 
     def unknown(self) -> None:
         """Forget the coordinator, which has changed or is unavailable (``markCoordinatorUnknown``)."""
@@ -104,9 +112,9 @@ class CoordinatorLink:
 
     def lost(self, broker: int) -> Lost:
         """Handle a broken connection to a broker; return the failed requests."""
-        failed = [(kind, number) for number, (kind, target, _deadline) in self._waiting.items() if target == broker]
+        failed = [(kind, number) for number, (kind, target, _deadline) in self._in_flight.items() if target == broker]
         for _kind, number in failed:
-            del self._waiting[number]
+            del self._in_flight[number]
         if broker == self.node:
             # It is looked up again at once, except during the backoff.
             self.unknown()
@@ -114,20 +122,20 @@ class CoordinatorLink:
 
     def overdue(self, now: int) -> list[int]:
         """Return the brokers of requests that timed out."""
-        return [broker for _kind, broker, deadline in self._waiting.values() if deadline <= now]
+        return [broker for _kind, broker, deadline in self._in_flight.values() if deadline <= now]
 
     def due(self) -> int:
         """Return the time of the next action, -1 for none."""
-        times = [deadline for _kind, _broker, deadline in self._waiting.values()]
+        times = [deadline for _kind, _broker, deadline in self._in_flight.values()]
         if not self.known and not self._finding():
-            times.append(max(self._port.now, self._looked_at + self._backoff_us))
+            times.append(max(self._port.now, self._looked_up_at + self._backoff_us))
         return min(times, default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
-        return (self.node, self._correlation, self._looked_at, tuple(self._waiting.items()))
+        """Return all state."""
+        return (self.node, self._correlation, self._looked_up_at, tuple(self._in_flight.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
-        self.node, self._correlation, self._looked_at, waiting = saved
-        self._waiting = dict(waiting)
+        """Restore the state returned by :meth:`save`."""
+        self.node, self._correlation, self._looked_up_at, waiting = saved
+        self._in_flight = dict(waiting)

@@ -58,11 +58,11 @@ class OldAnswers:
         return known[0][1]._replace(correlation=answer.correlation)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (tuple(self._delays.items()), tuple(self._answers)) if self._delays else ()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         delays, answers = saved or ((), ())
         self._delays = dict(delays)
         self._answers = list(answers)
@@ -72,8 +72,24 @@ class Metadata:
     """Metadata cache of one client, refreshed on request, after errors and by age, one request at a time."""
 
     __slots__ = (
-        "_age_us", "_alarm", "_asked_at", "_backoff_us", "_brokers", "_busy", "_correlation", "_node", "_online",
-        "_port", "_timeout_us", "_told", "_turn", "_wanted_at", "old", "racks", "states", "version",
+        "_age_us",
+        "_alarm",
+        "_backoff_us",
+        "_brokers",
+        "_busy",
+        "_correlation",
+        "_due_at",
+        "_last_states",
+        "_node",
+        "_online",
+        "_port",
+        "_requested_at",
+        "_timeout_us",
+        "_turn",
+        "old",
+        "racks",
+        "states",
+        "version",
     )  # fmt: skip
 
     def __init__(
@@ -90,7 +106,7 @@ class Metadata:
         self.states: dict[str, PartitionState] = {}
         self.version = 0
         """Raised whenever the states may have changed."""
-        self._told: tuple[PartitionState, ...] = ()
+        self._last_states: tuple[PartitionState, ...] = ()
         """States in the last response."""
         self._port = port
         self._brokers = brokers
@@ -101,9 +117,9 @@ class Metadata:
         self._correlation = port.first_number
         self._node = NOBODY
         """Broker of the request in flight."""
-        self._asked_at = -backoff_us
-        self._wanted_at = -1
-        """When the next request is due, -1 for none."""
+        self._requested_at = -backoff_us
+        self._due_at = -1
+        """Time of the next request, -1 for none."""
         self._turn = 0
         self._online = brokers
         """Live brokers in the last response."""
@@ -128,7 +144,7 @@ class Metadata:
     def begin(self, states: tuple[PartitionState, ...]) -> None:
         """Start with the cluster's initial states; without any (a process that starts later) request them at once."""
         self._take(states)
-        self._want(self._port.now + (self._age_us if states else 0))
+        self._schedule(self._port.now + (self._age_us if states else 0))
 
     def leader(self, partition: str) -> int:
         """Return the leader of a partition, NOBODY if unknown."""
@@ -164,12 +180,12 @@ class Metadata:
     def refresh(self) -> None:
         """Request new metadata after the backoff."""
         if self._node == NOBODY:
-            self._want(max(self._port.now, self._asked_at + self._backoff_us))
+            self._schedule(max(self._port.now, self._requested_at + self._backoff_us))
 
-    def _want(self, at: int) -> None:
-        if self._wanted_at < 0 or at < self._wanted_at:
-            self._wanted_at = at
-        self._alarm.want(self._wanted_at)
+    def _schedule(self, at: int) -> None:
+        if self._due_at < 0 or at < self._due_at:
+            self._due_at = at
+        self._alarm.want(self._due_at)
 
     def rang(self) -> int:
         """Handle the timer: send a due request, or return the broker that timed out, to close its connection."""
@@ -177,20 +193,20 @@ class Metadata:
             return NOBODY
         now = self._port.now
         if self._node != NOBODY:
-            if now - self._asked_at >= self._timeout_us:
+            if now - self._requested_at >= self._timeout_us:
                 return self._node
-            self._alarm.want(self._asked_at + self._timeout_us)
+            self._alarm.want(self._requested_at + self._timeout_us)
             return NOBODY
-        if 0 <= self._wanted_at <= now:
+        if 0 <= self._due_at <= now:
             self._ask(now)
-        elif self._wanted_at >= 0:
-            self._alarm.want(self._wanted_at)
+        elif self._due_at >= 0:
+            self._alarm.want(self._due_at)
         return NOBODY
 
     def _ask(self, now: int) -> None:
         self._node = self.pick()
-        self._wanted_at = -1
-        self._asked_at = now
+        self._due_at = -1
+        self._requested_at = now
         self._correlation += 1
         self._port.send(self._node, MetadataRequest(self._correlation))
         self._alarm.want(now + self._timeout_us)
@@ -219,7 +235,7 @@ class Metadata:
         self._online = response.brokers
         self.racks.update(zip(response.brokers, response.racks, strict=False))
         self._take(response.partitions)
-        self._want(self._port.now + self._age_us)
+        self._schedule(self._port.now + self._age_us)
         return True
 
     def _take(self, states: tuple[PartitionState, ...]) -> None:
@@ -228,9 +244,9 @@ class Metadata:
         Partitions missing from the response are removed. A recreated topic is recognised by its id. A response equal to
         the last one changes nothing, even if a newer state was learned meanwhile.
         """
-        if states == self._told:
+        if states == self._last_states:
             return
-        self._told = states
+        self._last_states = states
         self.version += 1
         before = self.states
         self.states = {}
@@ -246,21 +262,21 @@ class Metadata:
         self.refresh()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
-            tuple(self.states.values()), self._correlation, self._node, self._asked_at, self._wanted_at, self._turn,
+            tuple(self.states.values()), self._correlation, self._node, self._requested_at, self._due_at, self._turn,
             self._online, tuple(self.racks.items()), self._alarm.save(),
             self.old.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
-            states, self._correlation, self._node, self._asked_at, self._wanted_at, self._turn, self._online,
+            states, self._correlation, self._node, self._requested_at, self._due_at, self._turn, self._online,
             racks, alarm, old,
         ) = saved  # fmt: skip
         self.racks = dict(racks)
         self.states = {state.partition: state for state in states}
-        self._told = ()
+        self._last_states = ()
         self._alarm.load(alarm)
         self.old.load(old)

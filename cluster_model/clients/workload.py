@@ -146,10 +146,10 @@ class Pacing(Protocol):
         """Handle the outcome of ``records`` records, ``latency_us`` after they were made."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
 
 
 class Steady:
@@ -212,11 +212,11 @@ class Steady:
         """Do nothing: the loop is open."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._begun, self._ppm, self._turn, self._since)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._begun, self._ppm, self._turn, self._since = saved
         self.timer = (MAKE, self._turn) if self._turn else (MAKE,)
 
@@ -252,7 +252,7 @@ class Profiled(Steady):
             self._port.timer(self._spec.start_us + at - self._port.now, *self.timer)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         super().load(saved)
         self._curve = RateCurve(_scaled(self._profile, self._ppm))
 
@@ -323,11 +323,11 @@ class ClosedLoopPacing:
                 self._port.timer(pause, MAKE)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._settled, self._begun, self._most, self._over)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._settled, self._begun, self._most, self._over = saved
 
 

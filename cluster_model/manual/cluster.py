@@ -41,13 +41,13 @@ from cluster_model.spec.cluster_spec import ClusterSpec
 class Processes:
     """Steps that affect a broker's process, its page cache and its disks."""
 
-    def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext, trips: RoundTrips, changes: IsrChanges, produces: Produces) -> None:
+        self._ground = context
         self._trips = trips
         self._changes = changes
         self._produces = produces
-        ground.stop = self._stop
-        self._clean = dict.fromkeys(ground.up, False)
+        context.stop = self._stop
+        self._clean = dict.fromkeys(context.up, False)
         """Broker → whether ``.kafka_cleanshutdown`` exists."""
         self.handlers: dict[str, Handler] = {
             "crash": self._crash,
@@ -109,22 +109,22 @@ class Processes:
         With KIP-966 a fenced broker after an unclean shutdown is no longer an eligible leader. A broker that was not
         fenced continues its session.
         """
-        broker, ground = params["broker"], self._ground
-        replicas = ground.replicas_on(broker)
-        if ground.up[broker]:
+        broker, context = params["broker"], self._ground
+        replicas = context.replicas_on(broker)
+        if context.up[broker]:
             return KafkaError.DUPLICATE_BROKER_REGISTRATION
-        ground.up[broker] = True
+        context.up[broker] = True
         clean, self._clean[broker] = self._clean[broker], False
         checked = sum(replica.recovered(clean=clean) for replica in replicas)
-        ground.registered[broker] = max(ground.registered.values()) + 1
-        if broker in ground.live:
-            ground.live[broker] = ground.registered[broker]
-        if not clean and broker not in ground.live:
-            ground.decider.came_back_short(broker, ground.live, NOW)
-        ground.tell_all_live()
-        ground.emit(NodeUp(NOW, f"broker {broker}", broker))
+        context.registered[broker] = max(context.registered.values()) + 1
+        if broker in context.live:
+            context.live[broker] = context.registered[broker]
+        if not clean and broker not in context.live:
+            context.decider.came_back_short(broker, context.live, NOW)
+        context.tell_all_live()
+        context.emit(NodeUp(NOW, f"broker {broker}", broker))
         detail = "clean shutdown, nothing to check" if clean else f"{checked} bytes checked"
-        ground.emit(RecoveryFinished(NOW, broker, clean, len(replicas), 0, detail))
+        context.emit(RecoveryFinished(NOW, broker, clean, len(replicas), 0, detail))
         return KafkaError.NONE
 
     def _checkpoint(self, params: Params) -> KafkaError:
@@ -169,8 +169,8 @@ class Processes:
 class ManualController:
     """Steps of the controller: its decisions, and their delivery to brokers."""
 
-    def __init__(self, ground: ManualContext, trips: RoundTrips, changes: IsrChanges) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext, trips: RoundTrips, changes: IsrChanges) -> None:
+        self._ground = context
         self._trips = trips
         self._changes = changes
         self.handlers: dict[str, Handler] = {
@@ -198,49 +198,49 @@ class ManualController:
         return self._ground.decider.drop_by_hand(replica.partition, replica.broker, NOW, live=live)
 
     def _fence(self, params: Params) -> KafkaError:
-        broker, ground = params["broker"], self._ground
-        ground.replicas_on(broker)
-        if broker not in ground.live:
+        broker, context = params["broker"], self._ground
+        context.replicas_on(broker)
+        if broker not in context.live:
             raise ModelError(f"broker {broker} is already fenced; unfence it first", code="fenced_already")
-        del ground.live[broker]
-        ground.emit(BrokerFenced(NOW, broker, "session timed out"))
-        ground.decider.fence(broker, ground.live, NOW)
-        ground.tell_all_live()
+        del context.live[broker]
+        context.emit(BrokerFenced(NOW, broker, "session timed out"))
+        context.decider.fence(broker, context.live, NOW)
+        context.tell_all_live()
         return KafkaError.NONE
 
     def _unfence(self, params: Params) -> KafkaError:
-        broker, ground = params["broker"], self._ground
-        ground.replicas_on(broker)
-        if broker in ground.live:
+        broker, context = params["broker"], self._ground
+        context.replicas_on(broker)
+        if broker in context.live:
             raise ModelError(f"broker {broker} is not fenced; fence it first", code="not_fenced")
-        if not ground.up[broker]:
+        if not context.up[broker]:
             return KafkaError.BROKER_NOT_AVAILABLE
-        ground.live[broker] = ground.registered[broker]
-        ground.count_on(broker)
-        ground.emit(BrokerRegistered(NOW, broker))
-        ground.decider.unfence(broker, ground.live, NOW)
-        ground.tell_all_live()
+        context.live[broker] = context.registered[broker]
+        context.count_on(broker)
+        context.emit(BrokerRegistered(NOW, broker))
+        context.decider.unfence(broker, context.live, NOW)
+        context.tell_all_live()
         return KafkaError.NONE
 
     def _deliver(self, params: Params) -> KafkaError:
-        replica, ground = self._ground.replica(params), self._ground
-        if not ground.up[replica.broker]:
+        replica, context = self._ground.replica(params), self._ground
+        if not context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        decisions = ground.decisions[replica.partition]
+        decisions = context.decisions[replica.partition]
         wanted = params.get("epoch", "latest")
         if wanted != "latest":
             decisions = [state for state in decisions if state.leader_epoch == wanted]
             if not decisions:
-                known = sorted({state.leader_epoch for state in ground.decisions[replica.partition]})
+                known = sorted({state.leader_epoch for state in context.decisions[replica.partition]})
                 raise ModelError(
                     f"no decision of epoch {wanted} for {replica.partition}; epochs: {known}", code="no_decision"
                 )
-        ground.count_on(replica.broker)
+        context.count_on(replica.broker)
         if not replica.apply(decisions[-1], NOW):
             return KafkaError.STALE_CONTROLLER_EPOCH
         self._trips.forget(replica)
         self._changes.forget(replica)
-        ground.settle(replica)
+        context.settle(replica)
         if params.get("truncate", "now") == "now":
             self._trips.truncate(replica)
         return KafkaError.NONE
@@ -258,8 +258,8 @@ class HandControl:
 
     __slots__ = ("_ground",)
 
-    def __init__(self, ground: ManualContext) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext) -> None:
+        self._ground = context
 
     def controllers(self) -> tuple[int, ...]:
         """Return the only controller."""
@@ -291,13 +291,13 @@ class HandControl:
 # The state of a partition on each broker, as asserted and printed by manual steps.
 
 
-def state_of(ground: ManualContext, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
+def state_of(context: ManualContext, query: Query, consumer: HandConsumer, partition: str) -> dict[str, dict[str, Any]]:
     """Return node → field → value; nodes are broker ids as text, ``controller``, and ``consumer`` once it was used."""
     found = {
-        str(broker): {"up": ground.up[broker], **_replica(replica), "log": query.log(partition, broker)}
-        for broker, replica in ground.parts.replicas[partition].items()
+        str(broker): {"up": context.up[broker], **_replica(replica), "log": query.log(partition, broker)}
+        for broker, replica in context.parts.replicas[partition].items()
     }
-    record = ground.parts.committed.records[partition]
+    record = context.parts.committed.records[partition]
     found["controller"] = {
         "leader": record.leader,
         "epoch": record.leader_epoch,
@@ -305,10 +305,10 @@ def state_of(ground: ManualContext, query: Query, consumer: HandConsumer, partit
         "isr": sorted(record.isr),
         "elr": sorted(record.state.elr),
         "recovering": record.state.recovering,
-        "live": sorted(ground.live),
+        "live": sorted(context.live),
     }
-    reader = consumer.state(partition)
-    return found if reader is None else {**found, "consumer": reader}
+    consumer_state = consumer.state(partition)
+    return found if consumer_state is None else {**found, "consumer": consumer_state}
 
 
 def _replica(replica: Replica) -> dict[str, Any]:
@@ -365,29 +365,29 @@ class ManualCluster:
         self._produces = Produces(self._ground)
         self._consumer = HandConsumer(self._ground)
         self._handlers = self._verbs()
-        governing = HandControl(self._ground)
+        control = HandControl(self._ground)
         self.world = World(
-            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, governing.known,
+            self.profile, parts.committed.records, parts.replicas, parts.lineages, self.is_up, ids, control.known,
             self._ground.counted_on.__getitem__,
         )  # fmt: skip
         self.checker = Checker(self.world, self.emit)
         self.trace.set_observer(self.checker.observe, self.checker.listeners())
         parts.registry.observer.out_of_bounds = self.checker.invariants.out_of_bounds
-        self.query = Query(self.world, self.checker, lambda: NOW, dict, governing, experience=self._felt)
+        self.query = Query(self.world, self.checker, lambda: NOW, dict, control, experience=self._felt)
 
     def _felt(self) -> Experience | None:
         return None if self.experience is None else self.experience()
 
     def _verbs(self) -> dict[str, Handler]:
-        ground = self._ground
-        trips = RoundTrips(ground)
-        changes = IsrChanges(ground)
+        context = self._ground
+        trips = RoundTrips(context)
+        changes = IsrChanges(context)
         return {
             **self._produces.handlers,
             **trips.handlers,
             **changes.handlers,
-            **ManualController(ground, trips, changes).handlers,
-            **Processes(ground, trips, changes, self._produces).handlers,
+            **ManualController(context, trips, changes).handlers,
+            **Processes(context, trips, changes, self._produces).handlers,
             **self._consumer.handlers,
             "show": lambda _params: KafkaError.NONE,
         }

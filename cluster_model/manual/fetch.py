@@ -21,7 +21,7 @@ from cluster_model.protocol.messages import (
 from cluster_model.protocol.records import as_stored
 
 _UNLIMITED: Final = 1 << 40
-_MOST_QUESTIONS: Final = 1_000
+_MAX_EPOCH_REQUESTS: Final = 1_000
 """Limit of repeated requests of a truncation: KIP-279 repeats once per epoch at most."""
 
 _Key = tuple[str, int]
@@ -43,25 +43,25 @@ class RoundTrips:
     A request arrives even if its sender has changed its role since; a response to a former role or process is dropped.
     """
 
-    def __init__(self, ground: ManualContext) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext) -> None:
+        self._context = context
         self._sent: dict[_Key, ManualFetch] = {}
-        self._parked: dict[_Key, ManualFetch] = {}
+        self._delayed: dict[_Key, ManualFetch] = {}
         self._answers: dict[_Key, tuple[FetchPartition, FetchData]] = {}
-        self._questions: dict[_Key, tuple[int, tuple[str, int, int]]] = {}
+        self._epoch_requests: dict[_Key, tuple[int, tuple[str, int, int]]] = {}
         """Replica → (leader, request) of OffsetsForLeaderEpoch in flight."""
         self._epoch_answers: dict[_Key, EpochEnd] = {}
-        self._deaf: dict[_Key, None] = {}
+        self._outdated: dict[_Key, None] = {}
         """Replicas whose request in flight belongs to a former role or process: it arrives, its response is dropped."""
-        self._void: dict[_Key, KafkaError] = {}
+        self._failed: dict[_Key, KafkaError] = {}
         """Replica → error by which its last fetch failed."""
-        self._void_questions: dict[_Key, KafkaError] = {}
+        self._failed_epoch_requests: dict[_Key, KafkaError] = {}
         """Replica → error by which its last OffsetsForLeaderEpoch failed."""
         self.handlers: dict[str, Handler] = {
             "fetch": lambda params: self.fetch(self._follower(params), params.get("records")),
             "fetch_send": self._send_step,
             "fetch_serve": self._serve_step,
-            "fetch_wake": self._wake,
+            "fetch_wake": self._complete,
             "fetch_apply": self._apply_step,
             "fetch_lose": self._lose,
             "truncate_send": self._truncate_send,
@@ -71,7 +71,7 @@ class RoundTrips:
         }
 
     def _follower(self, params: Params) -> Replica:
-        return self._ground.replica(params, "follower")
+        return self._context.replica(params, "follower")
 
     @staticmethod
     def _key(replica: Replica) -> _Key:
@@ -80,37 +80,37 @@ class RoundTrips:
     def forget(self, replica: Replica) -> None:
         """Drop the responses in flight to a replica with a new role, or of a crashed broker."""
         key = self._key(replica)
-        if key in self._sent or key in self._parked:
-            self._deaf[key] = None
+        if key in self._sent or key in self._delayed:
+            self._outdated[key] = None
         if self._answers.pop(key, None) is not None:
-            self._void[key] = KafkaError.INVALID_REQUEST
-        request, response = self._questions.pop(key, None), self._epoch_answers.pop(key, None)
+            self._failed[key] = KafkaError.INVALID_REQUEST
+        request, response = self._epoch_requests.pop(key, None), self._epoch_answers.pop(key, None)
         if request is not None or response is not None:
-            self._void_questions[key] = KafkaError.INVALID_REQUEST
+            self._failed_epoch_requests[key] = KafkaError.INVALID_REQUEST
 
     def stopped(self, broker: int) -> None:
         """Fail all requests in flight to a broker that stopped, or delayed on it."""
-        for table in (self._sent, self._parked):
+        for table in (self._sent, self._delayed):
             for key in [key for key, fetch in table.items() if fetch.leader == broker]:
                 del table[key]
-                self._void[key] = KafkaError.NETWORK_EXCEPTION
-        for key in [key for key, (leader, _request) in self._questions.items() if leader == broker]:
-            del self._questions[key]
-            self._void_questions[key] = KafkaError.NETWORK_EXCEPTION
+                self._failed[key] = KafkaError.NETWORK_EXCEPTION
+        for key in [key for key, (leader, _request) in self._epoch_requests.items() if leader == broker]:
+            del self._epoch_requests[key]
+            self._failed_epoch_requests[key] = KafkaError.NETWORK_EXCEPTION
 
-    def _nothing(self, replica: Replica, how: str) -> KafkaError:
+    def _no_fetch(self, replica: Replica, how: str) -> KafkaError:
         """Return the error by which the last fetch failed, for a step that finds no fetch.
 
         Raises:
             ModelError: there was no fetch.
         """
-        reason = self._void.get(self._key(replica))
+        reason = self._failed.get(self._key(replica))
         if reason is None:
             raise ModelError(f"no fetch of broker {replica.broker} for {replica.partition} is {how}", code="no_fetch")
         return reason
 
-    def _no_question(self, replica: Replica, how: str) -> KafkaError:
-        reason = self._void_questions.pop(self._key(replica), None)
+    def _no_epoch_request(self, replica: Replica, how: str) -> KafkaError:
+        reason = self._failed_epoch_requests.pop(self._key(replica), None)
         if reason is None:
             which = f"OffsetsForLeaderEpoch of broker {replica.broker} for {replica.partition}"
             raise ModelError(f"no {which} is {how}", code="no_epoch_request")
@@ -118,14 +118,14 @@ class RoundTrips:
 
     def _leader(self, replica: Replica) -> Replica | KafkaError:
         """Return the leader that a follower knows, or an error if it cannot be reached."""
-        up = self._ground.up
+        up = self._context.up
         if not up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         if replica.following is None or replica.leader == NOBODY:
             return KafkaError.LEADER_NOT_AVAILABLE
         if not up[replica.leader]:
             return KafkaError.NETWORK_EXCEPTION
-        return self._ground.parts.replicas[replica.partition][replica.leader]
+        return self._context.parts.replicas[replica.partition][replica.leader]
 
     def fetch(self, replica: Replica, records: int | None) -> KafkaError:
         """Run a whole fetch round trip."""
@@ -138,7 +138,7 @@ class RoundTrips:
         if error is not KafkaError.NONE:
             return error
         if self._key(replica) not in self._sent:
-            return self._nothing(replica, "in flight")
+            return self._no_fetch(replica, "in flight")
         error = self.serve(replica)
         applied = self.apply(replica)
         return error if error is not KafkaError.NONE else applied
@@ -149,7 +149,7 @@ class RoundTrips:
         following = replica.following
         if isinstance(leader, KafkaError) and leader is not KafkaError.NETWORK_EXCEPTION:
             return leader
-        if following is None or not self._ground.up[replica.broker]:
+        if following is None or not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         if following.failed:
             return KafkaError.FENCED_LEADER_EPOCH
@@ -159,14 +159,14 @@ class RoundTrips:
             return KafkaError.OFFSET_OUT_OF_RANGE
         key = self._key(replica)
         self._answers.pop(key, None)
-        self._parked.pop(key, None)
-        self._deaf.pop(key, None)
-        self._void.pop(key, None)
+        self._delayed.pop(key, None)
+        self._outdated.pop(key, None)
+        self._failed.pop(key, None)
         if isinstance(leader, KafkaError):
             self._sent.pop(key, None)
-            self._void[key] = leader
+            self._failed[key] = leader
             return KafkaError.NONE
-        epoch = self._ground.registered[replica.broker] if replica.profile.fetch_broker_epoch else -1
+        epoch = self._context.registered[replica.broker] if replica.profile.fetch_broker_epoch else -1
         limit = _UNLIMITED if records is None else records
         self._sent[key] = ManualFetch(replica.leader, following.question(), limit, epoch)
         return KafkaError.NONE
@@ -176,18 +176,18 @@ class RoundTrips:
         replica = self._follower(params)
         error = self.send(replica, params.get("records"))
         if error is not KafkaError.NONE and self._key(replica) not in self._sent:
-            self._void[self._key(replica)] = error
+            self._failed[self._key(replica)] = error
         return error
 
     def _serve_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         if self._key(replica) not in self._sent:
-            return self._nothing(replica, "in flight; fetch_send sends one")
-        return self._park(replica) if params.get("answer", "now") == "later" else self.serve(replica)
+            return self._no_fetch(replica, "in flight; fetch_send sends one")
+        return self._delay(replica) if params.get("answer", "now") == "later" else self.serve(replica)
 
     def _arrived(self, replica: Replica) -> tuple[ManualFetch, Replica]:
         fetch = self._sent.pop(self._key(replica))
-        return fetch, self._ground.parts.replicas[replica.partition][fetch.leader]
+        return fetch, self._context.parts.replicas[replica.partition][fetch.leader]
 
     def serve(self, replica: Replica) -> KafkaError:
         """Handle the fetch on its target broker, by the current state of that broker."""
@@ -202,12 +202,12 @@ class RoundTrips:
                 records=as_stored(leader.log.read(start, start + fetch.limit, _UNLIMITED), leader.damages)
             )
         key = self._key(replica)
-        if key in self._deaf:
-            del self._deaf[key]
-            self._void[key] = KafkaError.INVALID_REQUEST
+        if key in self._outdated:
+            del self._outdated[key]
+            self._failed[key] = KafkaError.INVALID_REQUEST
         else:
             self._answers[key] = (fetch.partition, data)
-        self._ground.settle(leader)
+        self._context.settle(leader)
         return KafkaError(data.error)
 
     @staticmethod
@@ -215,29 +215,29 @@ class RoundTrips:
         request = FetchRequest(0, replica.broker, fetch.broker_epoch, 0, _UNLIMITED, (fetch.partition,))
         return serve_fetch(leader, request, fetch.partition, NOW, (), book=book)
 
-    def _park(self, replica: Replica) -> KafkaError:
+    def _delay(self, replica: Replica) -> KafkaError:
         """Delay a fetch without new records, after the leader updated its state; answer errors at once."""
         fetch, leader = self._arrived(replica)
         data = self._read(replica, fetch, leader, book=True)
         if data.error or data.diverging is not None or data.records.end > data.records.start:
             return self._answer(replica, fetch, leader, book=False)
-        self._parked[self._key(replica)] = fetch
-        self._ground.settle(leader)
+        self._delayed[self._key(replica)] = fetch
+        self._context.settle(leader)
         return KafkaError.NONE
 
-    def _wake(self, params: Params) -> KafkaError:
+    def _complete(self, params: Params) -> KafkaError:
         """Complete a delayed fetch: it reads again, without another update of the leader's state."""
         replica = self._follower(params)
-        fetch = self._parked.pop(self._key(replica), None)
+        fetch = self._delayed.pop(self._key(replica), None)
         if fetch is None:
-            return self._nothing(replica, "delayed; fetch_serve delays one with answer: later")
-        leader = self._ground.parts.replicas[replica.partition][fetch.leader]
+            return self._no_fetch(replica, "delayed; fetch_serve delays one with answer: later")
+        leader = self._context.parts.replicas[replica.partition][fetch.leader]
         return self._answer(replica, fetch, leader, book=False)
 
     def _apply_step(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         if self._key(replica) not in self._answers:
-            return self._nothing(replica, "answered yet; fetch_serve answers one")
+            return self._no_fetch(replica, "answered yet; fetch_serve answers one")
         return self.apply(replica)
 
     def apply(self, replica: Replica) -> KafkaError:
@@ -261,7 +261,7 @@ class RoundTrips:
             epoch_error = check_epoch(leader, request.current_leader_epoch)
             error, offset, _timestamp = list_offset(leader, epoch_error, request, NOW)
             if following.offset_answer(NOW, error, offset) is FetcherAction.EXIT:
-                self._ground.stop(replica.broker, following.exit_reason)
+                self._context.stop(replica.broker, following.exit_reason)
                 return KafkaError.NETWORK_EXCEPTION
             if error is not KafkaError.NONE:
                 return error
@@ -270,14 +270,14 @@ class RoundTrips:
     def _lose(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         key = self._key(replica)
-        self._deaf.pop(key, None)
-        if all(table.pop(key, None) is None for table in (self._sent, self._parked, self._answers)):
-            return self._nothing(replica, "in flight")
+        self._outdated.pop(key, None)
+        if all(table.pop(key, None) is None for table in (self._sent, self._delayed, self._answers)):
+            return self._no_fetch(replica, "in flight")
         return KafkaError.NONE
 
     def truncate(self, replica: Replica) -> KafkaError:
         """Run the whole truncation, if the version truncates by OffsetsForLeaderEpoch."""
-        for _question in range(_MOST_QUESTIONS):
+        for _question in range(_MAX_EPOCH_REQUESTS):
             following = replica.following
             if following is None or not following.truncating:
                 return KafkaError.NONE
@@ -307,27 +307,27 @@ class RoundTrips:
         if following.failed:
             return KafkaError.FENCED_LEADER_EPOCH
         self._epoch_answers.pop(self._key(replica), None)
-        self._void_questions.pop(self._key(replica), None)
-        self._questions[self._key(replica)] = (replica.leader, following.epoch_question())
+        self._failed_epoch_requests.pop(self._key(replica), None)
+        self._epoch_requests[self._key(replica)] = (replica.leader, following.epoch_question())
         return KafkaError.NONE
 
     def _truncate_serve(self, params: Params) -> KafkaError:
         replica = self._follower(params)
-        if self._key(replica) not in self._questions:
-            return self._no_question(replica, "in flight; truncate_send sends one")
+        if self._key(replica) not in self._epoch_requests:
+            return self._no_epoch_request(replica, "in flight; truncate_send sends one")
         return self.answer_epoch(replica)
 
     def answer_epoch(self, replica: Replica) -> KafkaError:
         """Handle the OffsetsForLeaderEpoch on its target broker, by the current state of that broker."""
-        leader, request = self._questions.pop(self._key(replica))
-        answer = epoch_end(self._ground.parts.replicas[replica.partition][leader], *request)
+        leader, request = self._epoch_requests.pop(self._key(replica))
+        answer = epoch_end(self._context.parts.replicas[replica.partition][leader], *request)
         self._epoch_answers[self._key(replica)] = answer
         return KafkaError(answer.error)
 
     def _truncate_apply(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         if self._key(replica) not in self._epoch_answers:
-            return self._no_question(replica, "answered yet; truncate_serve answers one")
+            return self._no_epoch_request(replica, "answered yet; truncate_serve answers one")
         return self.apply_epoch(replica)
 
     def apply_epoch(self, replica: Replica) -> KafkaError:
@@ -340,6 +340,6 @@ class RoundTrips:
     def _truncate_lose(self, params: Params) -> KafkaError:
         replica = self._follower(params)
         key = self._key(replica)
-        if self._questions.pop(key, None) is None and self._epoch_answers.pop(key, None) is None:
-            return self._no_question(replica, "in flight")
+        if self._epoch_requests.pop(key, None) is None and self._epoch_answers.pop(key, None) is None:
+            return self._no_epoch_request(replica, "in flight")
         return KafkaError.NONE

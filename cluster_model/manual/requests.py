@@ -56,13 +56,13 @@ class UnderWay:
 class Produces:
     """Produce requests in flight, with one queue per broker and partition: a connection keeps their order."""
 
-    def __init__(self, ground: ManualContext) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext) -> None:
+        self._context = context
         self._queues: dict[tuple[int, str], list[UnderWay]] = {}
-        self._parked: dict[int, UnderWay] = {}
-        self._sequences = dict.fromkeys(ground.parts.committed.records, 0)
+        self._delayed: dict[int, UnderWay] = {}
+        self._sequences = dict.fromkeys(context.parts.committed.records, 0)
         self._count = 0
-        ground.settle = self.settle
+        context.settle = self.settle
         self.handlers: dict[str, Handler] = {
             "append": self._append,
             "produce_send": self._send,
@@ -73,12 +73,12 @@ class Produces:
         }
 
     def _append(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         count, names = _counted(params)
         # Each record is its own batch, so that steps can truncate, fetch or lose them one by one.
         for index in range(count):
-            one = self._request(replica, params, 1, names[index : index + 1], whole=True)
-            error = self._hand_over(one)
+            produce = self._request(replica, params, 1, names[index : index + 1], whole=True)
+            error = self._handle_request(produce)
             if error is not KafkaError.NONE:
                 return error
         return KafkaError.NONE
@@ -94,76 +94,76 @@ class Produces:
         self._sequences[partition] += count
         size = count * RECORD_BYTES
         request = ProduceRequest(self._count, partition, acks, 0, CLIENT, -1, sequence, count, size, names)
-        emit = self._ground.emit
+        emit = self._context.emit
         emit(RecordsSent(NOW, CLIENT, partition, sequence, count, acks))
         if acks == 0:
             emit(RecordsAcked(NOW, CLIENT, partition, sequence, count, 0, replica.broker, -1, -1, 0, -1))
         return UnderWay(request, replica, whole)
 
-    def _hand_over(self, one: UnderWay) -> KafkaError:
+    def _handle_request(self, produce: UnderWay) -> KafkaError:
         """Handle the request on the broker, and answer it unless it is delayed."""
-        replica = one.replica
-        if not self._ground.up[replica.broker]:
-            return self._failed(one, KafkaError.NETWORK_EXCEPTION)
+        replica = produce.replica
+        if not self._context.up[replica.broker]:
+            return self._failed(produce, KafkaError.NETWORK_EXCEPTION)
         if replica.leadership is None:
-            return self._failed(one, KafkaError.NOT_LEADER_OR_FOLLOWER)
-        one.result, one.epoch = replica.leadership.append(NOW, one.request), replica.leader_epoch
-        if one.result.waits:
-            self._parked[one.request.correlation] = one
-            replica.leadership.wait(one.result.required, one.request.correlation)
+            return self._failed(produce, KafkaError.NOT_LEADER_OR_FOLLOWER)
+        produce.result, produce.epoch = replica.leadership.append(NOW, produce.request), replica.leader_epoch
+        if produce.result.waits:
+            self._delayed[produce.request.correlation] = produce
+            replica.leadership.wait(produce.result.required, produce.request.correlation)
         else:
-            self._answered(one, one.result.error)
+            self._answered(produce, produce.result.error)
         self.settle(replica)
-        return one.result.error
+        return produce.result.error
 
-    def _failed(self, one: UnderWay, error: KafkaError) -> KafkaError:
-        self._answered(one, error)
+    def _failed(self, produce: UnderWay, error: KafkaError) -> KafkaError:
+        self._answered(produce, error)
         return error
 
     def settle(self, replica: Replica) -> None:
         """Answer the produce requests completed by a step."""
         while replica.done:
             token, error = replica.done.pop(0)
-            one = self._parked.pop(token, None)
-            if one is not None:
-                self._answered(one, error)
+            produce = self._delayed.pop(token, None)
+            if produce is not None:
+                self._answered(produce, error)
 
-    def _answered(self, one: UnderWay, error: KafkaError) -> None:
-        one.answer = error
-        if one.whole:
-            self._arrived(one)
+    def _answered(self, produce: UnderWay, error: KafkaError) -> None:
+        produce.answer = error
+        if produce.whole:
+            self._arrived(produce)
 
-    def _arrived(self, one: UnderWay) -> None:
+    def _arrived(self, produce: UnderWay) -> None:
         """Deliver the response to the client; acks=0 has none."""
-        request, error = one.request, one.answer
+        request, error = produce.request, produce.answer
         where = (request.partition, request.sequence, request.records)
-        emit = self._ground.emit
+        emit = self._context.emit
         if not request.acks or error is None:
             return
-        if error is KafkaError.NONE and one.result is not None:
-            broker, result = one.replica.broker, one.result
+        if error is KafkaError.NONE and produce.result is not None:
+            broker, result = produce.replica.broker, produce.result
             acks = request.acks
-            emit(RecordsAcked(NOW, CLIENT, *where, acks, broker, one.epoch, result.base, 0, result.lineage))
-        elif one.result is not None and one.result.base >= 0:
-            self._unknown(one, error)
+            emit(RecordsAcked(NOW, CLIENT, *where, acks, broker, produce.epoch, result.base, 0, result.lineage))
+        elif produce.result is not None and produce.result.base >= 0:
+            self._unknown(produce, error)
         else:
-            emit(ProduceRefused(NOW, CLIENT, where[0], one.replica.broker, request.acks, error.name, *where[1:]))
+            emit(ProduceRefused(NOW, CLIENT, where[0], produce.replica.broker, request.acks, error.name, *where[1:]))
             emit(RecordsFailed(NOW, CLIENT, *where, request.acks, error.name, 0))
 
-    def _unknown(self, one: UnderWay, error: KafkaError) -> None:
-        request = one.request
+    def _unknown(self, produce: UnderWay, error: KafkaError) -> None:
+        request = produce.request
         where = (request.partition, request.sequence, request.records)
         if request.acks:
-            self._ground.emit(RecordsUnknown(NOW, CLIENT, *where, request.acks, error.name, 0))
+            self._context.emit(RecordsUnknown(NOW, CLIENT, *where, request.acks, error.name, 0))
 
     def _send(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        one = self._request(replica, params, *_counted(params), whole=False)
-        self._queues.setdefault((replica.broker, replica.partition), []).append(one)
+        replica = self._context.replica(params)
+        produce = self._request(replica, params, *_counted(params), whole=False)
+        self._queues.setdefault((replica.broker, replica.partition), []).append(produce)
         return KafkaError.NONE
 
     def _queue(self, params: Params) -> list[UnderWay]:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         queue = self._queues.get((replica.broker, replica.partition))
         if not queue:
             raise ModelError(
@@ -175,81 +175,81 @@ class Produces:
 
     def _serve(self, params: Params) -> KafkaError:
         queue = self._queue(params)
-        one = next((each for each in queue if each.result is None and each.answer is None), None)
-        if one is None:
+        produce = next((each for each in queue if each.result is None and each.answer is None), None)
+        if produce is None:
             raise ModelError(
                 f"every produce request to broker {params['broker']} has already arrived; produce_send sends one",
                 code="arrived_already",
             )
-        if not self._ground.up[one.replica.broker]:
-            queue.remove(one)
-            self._unknown(one, KafkaError.NETWORK_EXCEPTION)
+        if not self._context.up[produce.replica.broker]:
+            queue.remove(produce)
+            self._unknown(produce, KafkaError.NETWORK_EXCEPTION)
             return KafkaError.NETWORK_EXCEPTION
-        error = self._hand_over(one)
-        if not one.request.acks:
-            queue.remove(one)
+        error = self._handle_request(produce)
+        if not produce.request.acks:
+            queue.remove(produce)
         return error
 
     def _apply(self, params: Params) -> KafkaError:
         queue = self._queue(params)
-        one = queue[0]
-        if one.result is None and one.answer is None:
+        produce = queue[0]
+        if produce.result is None and produce.answer is None:
             raise ModelError(
                 f"the produce request has not arrived at broker {params['broker']}; produce_serve delivers it",
                 code="not_arrived",
             )
-        if one.answer is None:
-            required = 0 if one.result is None else one.result.required
+        if produce.answer is None:
+            required = 0 if produce.result is None else produce.result.required
             raise ModelError(
                 f"the produce request is delayed on broker {params['broker']}: it needs high watermark {required}, "
-                f"found {one.replica.hw}",
+                f"found {produce.replica.hw}",
                 code="high_watermark_too_low",
             )
         queue.pop(0)
-        self._arrived(one)
-        return one.answer
+        self._arrived(produce)
+        return produce.answer
 
     def _expire(self, params: Params) -> KafkaError:
-        one = self._queue(params)[0]
-        token = one.request.correlation
-        if token not in self._parked:
+        produce = self._queue(params)[0]
+        token = produce.request.correlation
+        if token not in self._delayed:
             raise ModelError(
                 f"no produce request is delayed on broker {params['broker']}, so none can time out there",
                 code="no_produce_waits",
             )
-        del self._parked[token]
-        if one.replica.leadership is not None:
-            one.replica.leadership.give_up(token)
-        self._answered(one, KafkaError.REQUEST_TIMED_OUT)
+        del self._delayed[token]
+        if produce.replica.leadership is not None:
+            produce.replica.leadership.give_up(token)
+        self._answered(produce, KafkaError.REQUEST_TIMED_OUT)
         return KafkaError.NONE
 
     def _lose(self, params: Params) -> KafkaError:
-        one = self._queue(params).pop(0)
-        self._unknown(one, KafkaError.NETWORK_EXCEPTION)
+        produce = self._queue(params).pop(0)
+        self._unknown(produce, KafkaError.NETWORK_EXCEPTION)
         return KafkaError.NONE
 
     def stopped(self, broker: int) -> None:
         """End the requests in flight to a stopped broker with an unknown outcome."""
-        for token, one in tuple(self._parked.items()):
-            if one.replica.broker == broker:
-                del self._parked[token]
-                if one.whole:
-                    self._unknown(one, KafkaError.NETWORK_EXCEPTION)
+        for token, produce in tuple(self._delayed.items()):
+            if produce.replica.broker == broker:
+                del self._delayed[token]
+                if produce.whole:
+                    self._unknown(produce, KafkaError.NETWORK_EXCEPTION)
         for (target, _partition), queue in self._queues.items():
             if target == broker:
-                for one in queue:
-                    self._unknown(one, KafkaError.NETWORK_EXCEPTION)
+                for produce in queue:
+                    self._unknown(produce, KafkaError.NETWORK_EXCEPTION)
                 queue.clear()
 
     def close(self) -> None:
         """End all unanswered requests with an unknown outcome."""
-        for one in self._parked.values():
-            if one.whole:
-                self._unknown(one, KafkaError.REQUEST_TIMED_OUT)
+        for produce in self._delayed.values():
+            if produce.whole:
+                self._unknown(produce, KafkaError.REQUEST_TIMED_OUT)
         for queue in self._queues.values():
-            for one in queue:
-                self._unknown(one, KafkaError.REQUEST_TIMED_OUT)
-        self._parked.clear()
+            for produce in queue:
+                self._unknown(produce, KafkaError.REQUEST_TIMED_OUT)
+        self._delayed.clear()
         self._queues.clear()
 
 
@@ -274,9 +274,9 @@ _UNLIMITED = 1 << 40
 class HandConsumer:
     """One consumer of all partitions, whose requests go to the brokers named by steps."""
 
-    def __init__(self, ground: ManualContext) -> None:
-        self._ground = ground
-        names = ground.parts.committed.records
+    def __init__(self, context: ManualContext) -> None:
+        self._context = context
+        names = context.parts.committed.records
         self.positions = dict.fromkeys(names, 0)
         self.read: dict[str, list[list[int | str]]] = {name: [] for name in names}
         """Consumed records by partition, as [epoch, name] in order."""
@@ -296,15 +296,15 @@ class HandConsumer:
 
     def _current(self, params: Params) -> int:
         """Return the current leader epoch of a request: none unless a step gives it, and none before 2.1."""
-        if "epoch" not in params or not self._ground.parts.profile.kip_320:
+        if "epoch" not in params or not self._context.parts.profile.kip_320:
             return UNDEFINED
         if params["epoch"] == "latest":
-            return self._ground.parts.committed.records[params["partition"]].leader_epoch
+            return self._context.parts.committed.records[params["partition"]].leader_epoch
         return int(params["epoch"])
 
     def _consume(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         fetch = FetchPartition(replica.partition, self.positions[replica.partition], self._current(params), UNDEFINED)
         data = serve_fetch(replica, FetchRequest(0, CONSUMER, -1, 0, _UNLIMITED, (fetch,)), fetch, NOW, (), book=False)
@@ -315,10 +315,10 @@ class HandConsumer:
         if records.end - records.start > limit:
             records = replica.log.read(fetch.offset, fetch.offset + limit, _UNLIMITED)
         if records.end > records.start:
-            self._hand_out(replica, records, data.leader_epoch)
+            self._consume_records(replica, records, data.leader_epoch)
         return KafkaError.NONE
 
-    def _hand_out(self, replica: Replica, records: Slice, leader_epoch: int) -> None:
+    def _consume_records(self, replica: Replica, records: Slice, leader_epoch: int) -> None:
         name = replica.partition
         self.positions[name] = records.end
         for lineage, batch, start, end in replica.log.batches_between(records.start, records.end):
@@ -329,14 +329,14 @@ class HandConsumer:
             start = max(first, records.start)
             end = records.extents[index + 1][0] if index + 1 < len(records.extents) else records.end
             read = (name, replica.broker, leader_epoch, start, end - start, 0, stint, end)
-            self._ground.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
+            self._context.emit(RecordsRead(NOW, CLIENT, CLIENT, *read))
 
     def _validate(self, params: Params) -> KafkaError:
         """Validate the position (KIP-320): an epoch that ends before it means that records were truncated."""
-        replica = self._ground.replica(params)
-        if not self._ground.parts.profile.kip_320:
+        replica = self._context.replica(params)
+        if not self._context.parts.profile.kip_320:
             return KafkaError.UNSUPPORTED_VERSION
-        if not self._ground.up[replica.broker]:
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         name = replica.partition
         if self._epochs[name] == UNDEFINED:
@@ -357,11 +357,11 @@ class HandConsumer:
     def _move(self, partition: str, offset: int) -> None:
         before, self.positions[partition] = self.positions[partition], offset
         if before != offset:
-            self._ground.emit(ConsumerReset(NOW, CLIENT, CLIENT, partition, offset, before))
+            self._context.emit(ConsumerReset(NOW, CLIENT, CLIENT, partition, offset, before))
 
     def _list_offsets(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        if not self._ground.up[replica.broker]:
+        replica = self._context.replica(params)
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         current = self._current(params)
         timestamp = EARLIEST if params["at"] == "earliest" else LATEST
@@ -390,8 +390,8 @@ _Key = tuple[str, int]
 class IsrChanges:
     """AlterPartition in flight: at most one request or response per leader and partition, as in KIP-497."""
 
-    def __init__(self, ground: ManualContext) -> None:
-        self._ground = ground
+    def __init__(self, context: ManualContext) -> None:
+        self._context = context
         self._sent: dict[_Key, AlterPartitionRequest] = {}
         self._answers: dict[_Key, AlterPartitionResponse] = {}
         self.handlers: dict[str, Handler] = {
@@ -409,12 +409,12 @@ class IsrChanges:
         self._answers.pop((replica.partition, replica.broker), None)
 
     def _leadership(self, replica: Replica) -> Leadership | KafkaError:
-        if not self._ground.up[replica.broker]:
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
         return KafkaError.NOT_LEADER_OR_FOLLOWER if replica.leadership is None else replica.leadership
 
     def _shrink(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         leadership = self._leadership(replica)
         if isinstance(leadership, KafkaError):
             return leadership
@@ -425,8 +425,8 @@ class IsrChanges:
         return self._change(params, replica, tuple(broker for broker in leadership.isr if broker not in out))
 
     def _expand(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
-        newcomer = self._ground.replica(params, "in").broker
+        replica = self._context.replica(params)
+        newcomer = self._context.replica(params, "in").broker
         leadership = self._leadership(replica)
         if isinstance(leadership, KafkaError):
             return leadership
@@ -439,7 +439,7 @@ class IsrChanges:
 
     def _expire(self, params: Params) -> KafkaError:
         """Apply the leader's own rule; ``silent`` followers count as not having fetched for the maximum lag time."""
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         leadership = self._leadership(replica)
         if isinstance(leadership, KafkaError):
             return leadership
@@ -481,15 +481,15 @@ class IsrChanges:
             return KafkaError.NONE
         key = (replica.partition, replica.broker)
         self._answers.pop(key, None)
-        self._sent[key] = proposal._replace(broker_epoch=self._ground.registered[replica.broker])
+        self._sent[key] = proposal._replace(broker_epoch=self._context.registered[replica.broker])
         if later:
             return KafkaError.NONE
-        error = self._judge(key)
-        self._take(replica, self._answers.pop(key))
+        error = self._handle(key)
+        self._confirm(replica, self._answers.pop(key))
         return error
 
     def _send_again(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         leadership = self._leadership(replica)
         if isinstance(leadership, KafkaError):
             return leadership
@@ -501,7 +501,7 @@ class IsrChanges:
         return self._send_or_commit({**params, "answer": "later"}, replica, leadership)
 
     def _serve(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         key = (replica.partition, replica.broker)
         if key not in self._sent:
             raise ModelError(
@@ -509,42 +509,42 @@ class IsrChanges:
                 "shrink_isr, expand_isr and expire_isr send one with answer: later",
                 code="no_alter_partition",
             )
-        return self._judge(key)
+        return self._handle(key)
 
-    def _judge(self, key: _Key) -> KafkaError:
+    def _handle(self, key: _Key) -> KafkaError:
         """Handle an AlterPartition on the controller; a fenced sender is still a registered broker."""
         proposal = self._sent.pop(key)
-        ground = self._ground
-        live = dict(ground.live)
-        if proposal.leader not in live and proposal.leader != ground.parts.committed.records[key[0]].leader:
-            live[proposal.leader] = ground.registered[proposal.leader]
-        committed = ground.parts.committed.records[key[0]].isr
+        context = self._context
+        live = dict(context.live)
+        if proposal.leader not in live and proposal.leader != context.parts.committed.records[key[0]].leader:
+            live[proposal.leader] = context.registered[proposal.leader]
+        committed = context.parts.committed.records[key[0]].isr
         for newcomer in [broker for broker in proposal.isr if broker not in committed]:
-            ground.count_on(newcomer)
-        response = ground.decider.alter_partition(proposal, live, NOW)
+            context.count_on(newcomer)
+        response = context.decider.alter_partition(proposal, live, NOW)
         self._answers[key] = response
         return KafkaError(response.error)
 
-    def _take(self, replica: Replica, response: AlterPartitionResponse) -> None:
+    def _confirm(self, replica: Replica, response: AlterPartitionResponse) -> None:
         if replica.leadership is not None:
             replica.leadership.confirmed(NOW, response)
-            self._ground.settle(replica)
+            self._context.settle(replica)
 
     def _apply(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         response = self._answers.pop((replica.partition, replica.broker), None)
         if response is None:
             raise ModelError(
                 f"no response to an AlterPartition of broker {replica.broker} for {replica.partition} is in flight",
                 code="no_alter_partition_answer",
             )
-        if not self._ground.up[replica.broker]:
+        if not self._context.up[replica.broker]:
             return KafkaError.NETWORK_EXCEPTION
-        self._take(replica, response)
+        self._confirm(replica, response)
         return KafkaError(response.error)
 
     def _lose(self, params: Params) -> KafkaError:
-        replica = self._ground.replica(params)
+        replica = self._context.replica(params)
         key = (replica.partition, replica.broker)
         if self._sent.pop(key, None) is None and self._answers.pop(key, None) is None:
             raise ModelError(

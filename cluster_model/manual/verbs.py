@@ -10,7 +10,7 @@ ParamType = Literal[
 
 @dataclass(frozen=True, slots=True)
 class ManualParam:
-    """A parameter of a verb.
+    """A parameter of a manual step's verb.
 
     Type ``epoch`` is a leader epoch or ``latest``; ``acks`` is 0, 1 or all; ``before`` is an offset or ``hw``.
     """

@@ -131,7 +131,7 @@ class SyncGroupRequest(NamedTuple):
 
 
 class SyncGroupResponse(NamedTuple):
-    """A member's assignment."""
+    """The partitions assigned to the member, or an error."""
 
     correlation: int
     error: int

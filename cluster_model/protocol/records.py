@@ -274,9 +274,9 @@ class Slice(NamedTuple):
     end: int
     extents: tuple[Extent, ...]
     cleaned: Cleaned | None = None
-    """Those removed by compaction."""
+    """Overlay of the records removed by compaction."""
     damages: Damages = ()
-    """Those in corrupt batches."""
+    """Corrupt batches among the records."""
 
 
 def as_stored(records: Slice, damages: Damages) -> Slice:

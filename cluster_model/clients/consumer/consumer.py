@@ -105,9 +105,26 @@ class Consumer:
     """A consumer process with its application, usually one member of a group."""
 
     __slots__ = (
-        "_alarm", "_busy_until", "_config", "_emit", "_fetcher", "_hand", "_phase", "_port", "_positions",
-        "_profile", "_refused", "coordination", "failed", "group", "handling", "leaving", "letters", "metadata",
-        "name", "read",
+        "_alarm",
+        "_busy_until",
+        "_config",
+        "_emit",
+        "_fetcher",
+        "_phase",
+        "_port",
+        "_positions",
+        "_profile",
+        "_refused",
+        "_unprocessed",
+        "coordination",
+        "failed",
+        "group",
+        "handling",
+        "leaving",
+        "letters",
+        "metadata",
+        "name",
+        "read",
     )  # fmt: skip
 
     def __init__(
@@ -144,7 +161,7 @@ class Consumer:
         """The application is to end and calls no further poll; set by the cluster."""
         self.letters: DeadLetters | None = None
         """Dead letters of an application with a dead-letter topic."""
-        self._hand = InHand()
+        self._unprocessed = InHand()
         self._refused: tuple[tuple[CommittedOffset, ...], ...] = ()
         """Failed commits that the application will retry once."""
         self.coordination: Coordination | ModernCoordination | None = None
@@ -315,17 +332,17 @@ class Consumer:
             self._positions.poll()
         self._fetcher.send()
         if polled:
-            self._hand_out(polled, now)
+            self._return_records(polled, now)
         return bool(polled)
 
-    def _hand_out(self, polled: list[PolledRecords], now: int) -> None:
+    def _return_records(self, polled: list[PolledRecords], now: int) -> None:
         name, group = self.name, self.group
         for key, source, epoch, *_records, appended, stint in polled:
             for start, end, count, appended_us in appended:
                 self._emit(
                     RecordsRead(now, name, group, key, source, epoch, start, count, now - appended_us, stint, end)
                 )
-        self._hand.take(polled)
+        self._unprocessed.take(polled)
         self.handling.take(polled, self.read)
         self.read += sum(each.records for each in polled)
         if self.handling.application.commits_before and self.coordination is not None:
@@ -336,7 +353,7 @@ class Consumer:
     def _process(self, now: int) -> None:
         duration = self.handling.duration()
         if self.handling.application.hands_off:
-            self._hand.pass_on(now, duration)
+            self._unprocessed.pass_on(now, duration)
             self._skip(now)
         else:
             self._phase = PROCESSING
@@ -350,9 +367,9 @@ class Consumer:
     def abandon(self, reason: str) -> None:
         """Report the polled, unprocessed records as abandoned, as the process ended or the application skips them."""
         now = self._port.now
-        for partition, first, count in self._hand.left(now):
+        for partition, first, count in self._unprocessed.left(now):
             self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))
-        self._hand = InHand()
+        self._unprocessed = InHand()
 
     def _processed(self, now: int) -> None:
         """Finish the records of the last poll: dead letters first, then commits."""
@@ -362,9 +379,9 @@ class Consumer:
             return
         self._phase = POLLING
         self._skip(now)
-        if self.handling.broke and not self._thrown(now):
+        if self.handling.broke and not self._on_exception(now):
             return
-        self._hand.done()
+        self._unprocessed.done()
         if self.coordination is None:
             return
         if self.handling.application.commit == SYNC:
@@ -375,11 +392,11 @@ class Consumer:
             for offsets in refused:
                 self.coordination.commits.commit(ASYNC, offsets, now)
 
-    def _thrown(self, now: int) -> bool:
+    def _on_exception(self, now: int) -> bool:
         """Handle an exception of the handler in the middle of the polled records; return whether the loop continues."""
         then, left = self.handling.broke, self.handling.left
         self.handling.broke, self.handling.left = "", ()
-        self._hand.keep(left)
+        self._unprocessed.keep(left)
         if then == RETRY:
             # Unprocessed records are polled again (Spring's ``SeekUtils``); an unsent dead letter may be before them.
             for partition, first, _count in left:
@@ -474,9 +491,9 @@ class Consumer:
         self.close()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
-            self.read, self.failed, self._phase, self.handling.save(), self._hand.save(), self._refused,
+            self.read, self.failed, self._phase, self.handling.save(), self._unprocessed.save(), self._refused,
             self._port.save(), self._busy_until, self._alarm.save(), self.metadata.save(), self._positions.save(),
             self._fetcher.save(),
             None if self.coordination is None else self.coordination.save(),
@@ -484,13 +501,13 @@ class Consumer:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             self.read, self.failed, self._phase, handling, hand, self._refused, port, self._busy_until, alarm,
             metadata, positions, fetcher, coordination, letters,
         ) = saved  # fmt: skip
         self.handling.load(handling)
-        self._hand.load(hand)
+        self._unprocessed.load(hand)
         self._port.load(port)
         self._alarm.load(alarm)
         self.metadata.load(metadata)
@@ -540,7 +557,7 @@ class ReadProcessWrite(Consumer):
     def write_with(self, output: Output) -> None:
         """Set the producer; call it before :meth:`begin`."""
         self.output = output
-        output.told = self._told
+        output.told = self._on_output
 
     def begin(self, states: tuple[PartitionState, ...], racks: Mapping[int, str] = NO_RACKS) -> None:
         """Start; polls begin when ``initTransactions`` has returned."""
@@ -562,10 +579,10 @@ class ReadProcessWrite(Consumer):
         if member is not None and member.state == STABLE:
             self._identity = (member.generation, member.member_id)
 
-    def _hand_out(self, polled: list[PolledRecords], now: int) -> None:
+    def _return_records(self, polled: list[PolledRecords], now: int) -> None:
         positions = self._positions.offsets
         self._offsets = tuple([(each.partition, positions[each.partition]) for each in polled])
-        super()._hand_out(polled, now)
+        super()._return_records(polled, now)
 
     def _processed(self, now: int) -> None:
         if self._written:
@@ -576,7 +593,7 @@ class ReadProcessWrite(Consumer):
             if self.handling.broke == RETRY:
                 self._go_back()
             else:
-                self._thrown(now)
+                self._on_exception(now)
             return
         self._phase = DELIVERING
         self.output.write(self.handling.processed, self._group_offsets())
@@ -592,7 +609,7 @@ class ReadProcessWrite(Consumer):
         offsets = coordination.commits.named(dict(self._offsets))
         return TransactionOffsets(self.group, offsets, *self._identity, settings.instance)
 
-    def _told(self, outcome: str) -> None:
+    def _on_output(self, outcome: str) -> None:
         """Handle the outcome of the output; empty: the producer is ready."""
         if outcome == FATAL:
             self._stop(self._port.now)
@@ -605,7 +622,7 @@ class ReadProcessWrite(Consumer):
 
     def _go_back(self) -> None:
         """Reset the positions to poll the unprocessed records again."""
-        left: tuple[Failing, ...] = self._hand.left(self._port.now)
+        left: tuple[Failing, ...] = self._unprocessed.left(self._port.now)
         transactional = isinstance(self.output, TransactionalOutput)
         self.abandon(ABORTED if transactional else NOT_SENT)
         self.handling.failing = self.handling.skipped = self.handling.left = ()
@@ -627,11 +644,11 @@ class ReadProcessWrite(Consumer):
             self._fail(FENCED)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the producer's included."""
+        """Return all state, including that of the producer."""
         return (super().save(), self._identity, self._offsets, self._written, self.output.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         consumer, self._identity, self._offsets, self._written, output = saved
         super().load(consumer)
         self.output.load(output)

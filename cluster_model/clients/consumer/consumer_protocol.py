@@ -208,14 +208,14 @@ class ModernMember:
         return max(self._retry_at, now if at_once else self._next_at)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self.member_id, self.epoch, self.failure, self.target, self.lost_all, self.full_requests, self._topics,
             self._acknowledges, self._asked, self._sent_at, self._next_at, self._retry_at,
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             self.member_id, self.epoch, self.failure, self.target, self.lost_all, self.full_requests, self._topics,
             self._acknowledges, self._asked, self._sent_at, self._next_at, self._retry_at,
@@ -366,14 +366,14 @@ class ModernCoordination(InGroup[ModernMember]):
         return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._towards, self._since,
             self._telling.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         link, member, commits, self._polled_at, self._towards, self._since, listener = saved
         self.link.load(link)
         self.member.load(member)

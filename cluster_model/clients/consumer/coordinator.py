@@ -80,11 +80,11 @@ class RebalanceEventListener:
         self._committed = {name: offset for name, offset in self._committed.items() if name in kept}
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return tuple(self._committed.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._committed = dict(saved)
 
 
@@ -352,14 +352,14 @@ class Coordination(InGroup[ConsumerMembership]):
         return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self.link.save(), self.member.save(), self.commits.save(), self._polled_at, self._preparing, self._last,
             self._telling.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         link, member, commits, self._polled_at, self._preparing, self._last, listener = saved
         self.link.load(link)
         self.member.load(member)

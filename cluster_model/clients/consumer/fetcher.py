@@ -114,15 +114,15 @@ class PreferredReplicas:
         return self._replicas.pop(partition, None) is not None
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return tuple(self._replicas.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._replicas = dict(saved)
 
 
-_STAYS: Final = KafkaError.UNKNOWN_LEADER_EPOCH
+_METADATA_IS_CURRENT: Final = KafkaError.UNKNOWN_LEADER_EPOCH
 """The only error after which metadata is not refreshed: the broker is behind, not the client."""
 
 
@@ -136,7 +136,7 @@ class PolledRecords(NamedTuple):
     records: int
     last: int
     appended: tuple["AppendedTogether", ...]
-    """The same records grouped by the time of their append."""
+    """The records grouped by the time of their append."""
     stint: int
     """The log branch they are from: with an offset it identifies a record."""
 
@@ -177,8 +177,21 @@ class Fetcher:
     """The fetches of one consumer, its fetch sessions and buffered records."""
 
     __slots__ = (
-        "_asked", "_backing_off", "_buffered", "_config", "_correlation", "_keeps", "_lineages", "_metadata",
-        "_outstanding", "_port", "_positions", "_profile", "_rack", "_sessions", "preferred",
+        "_backing_off",
+        "_buffered",
+        "_config",
+        "_correlation",
+        "_keeps_paused",
+        "_lineages",
+        "_metadata",
+        "_outstanding",
+        "_port",
+        "_positions",
+        "_profile",
+        "_rack",
+        "_requested",
+        "_sessions",
+        "preferred",
     )  # fmt: skip
 
     def __init__(
@@ -197,12 +210,12 @@ class Fetcher:
         self._metadata = metadata
         self._positions = positions
         self._lineages = lineages
-        self._keeps = profile.client.keeps_paused
+        self._keeps_paused = profile.client.keeps_paused
         self._rack = config.rack if profile.reads_from_followers else ""
         self._correlation = port.first_number
         self._outstanding: dict[int, tuple[int, int]] = {}
         """Broker → (correlation, sent at) of the fetch in flight to it."""
-        self._asked: dict[int, tuple[FetchPartition, ...]] = {}
+        self._requested: dict[int, tuple[FetchPartition, ...]] = {}
         self._sessions: dict[int, SessionHandle] = {}
         """Broker → fetch session."""
         self._backing_off: dict[str, int] = {}
@@ -241,7 +254,7 @@ class Fetcher:
     def _fetch(self, source: int, partitions: tuple[FetchPartition, ...], now: int) -> None:
         self._correlation += 1
         self._outstanding[source] = (self._correlation, now)
-        self._asked[source] = partitions
+        self._requested[source] = partitions
         session = self._sessions.get(source)
         if session is None:
             session = self._sessions[source] = SessionHandle(uses_sessions=self._profile.fetch_sessions)
@@ -270,7 +283,7 @@ class Fetcher:
         """Handle the failure of the fetch in flight to a broker."""
         if self._outstanding.pop(broker, None) is not None:
             self._sessions[broker].lost()
-            for fetch in self._asked.pop(broker, ()):
+            for fetch in self._requested.pop(broker, ()):
                 self.preferred.clear(fetch.partition)
                 self._back_off(fetch.partition)
 
@@ -284,17 +297,17 @@ class Fetcher:
         if self._outstanding.get(source, (0, 0))[0] != response.correlation:
             return False
         del self._outstanding[source]
-        self._asked.pop(source, None)
+        self._requested.pop(source, None)
         if self._sessions[source].answered(response):
             for answer in response.partitions:
-                data = self._checked(answer) if answer.records.damages else answer
+                data = self._clip_corrupt(answer) if answer.records.damages else answer
                 if data.current is not None:
                     self._metadata.learn(data.partition, data.current)
                 if data.error or data.preferred != NOBODY or data.records.end > data.records.start:
                     self._buffered.append(_Buffered(source, data, data.offset))
         return True
 
-    def _checked(self, data: FetchData) -> FetchData:
+    def _clip_corrupt(self, data: FetchData) -> FetchData:
         """Clip a response with a corrupt batch to the records before it: a poll that reaches the batch fails.
 
         The records before it are returned first, and the position stays at the batch.
@@ -316,13 +329,13 @@ class Fetcher:
             entry = self._buffered[0]
             data = entry.data
             partition = data.partition
-            if self._keeps and partition in positions.paused:
+            if self._keeps_paused and partition in positions.paused:
                 kept.append(self._buffered.pop(0))
             elif not positions.fetchable(partition) or positions.offsets[partition] != entry.at:
                 self._buffered.pop(0)
             elif data.error:
                 self._buffered.pop(0)
-                self._refused(data)
+                self._handle_error(data)
                 positions.put_last(partition)
             elif data.preferred != NOBODY:
                 self._buffered.pop(0)
@@ -399,7 +412,7 @@ class Fetcher:
         count, last = sum([each.records for each in appended]), appended[-1].end - 1
         return [PolledRecords(data.partition, entry.source, data.leader_epoch, start, count, last, appended, stint)]
 
-    def _refused(self, data: FetchData) -> None:
+    def _handle_error(self, data: FetchData) -> None:
         """Handle an error of a partition (``handleInitializeErrors``)."""
         if data.error == KafkaError.CORRUPT_MESSAGE:
             # Kafka wraps it in a KafkaException that says "seek past the record to continue consumption".
@@ -412,23 +425,23 @@ class Fetcher:
             return
         if not self._metadata.learn(data.partition, data.current):
             self._back_off(data.partition)
-        if data.error != _STAYS:
+        if data.error != _METADATA_IS_CURRENT:
             self._metadata.refresh()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
-            self._correlation, tuple(self._outstanding.items()), tuple(self._asked.items()),
+            self._correlation, tuple(self._outstanding.items()), tuple(self._requested.items()),
             tuple([(broker, session.save()) for broker, session in self._sessions.items()]),
             tuple(self._backing_off.items()),
             tuple([(entry.source, entry.data, entry.at) for entry in self._buffered]), self.preferred.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._correlation, outstanding, asked, sessions, backing_off, buffered, preferred = saved
         self._outstanding = dict(outstanding)
-        self._asked = dict(asked)
+        self._requested = dict(asked)
         self._backing_off = dict(backing_off)
         self._buffered = [_Buffered(*entry) for entry in buffered]
         self.preferred.load(preferred)

@@ -159,11 +159,11 @@ class Heartbeat:
         return over if self._asked else min(over, self._next_at)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self.running, self._next_at, self._heard_at, self._asked)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.running, self._next_at, self._heard_at, self._asked = saved
 
 
@@ -181,7 +181,7 @@ SYNC: Final = "sync"
 HEARTBEAT: Final = "heartbeat"
 LEAVE: Final = "leave"
 
-_AGAIN_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS,)
+_RETRY_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS,)
 _COORDINATOR_GONE: Final = (
     KafkaError.COORDINATOR_NOT_AVAILABLE,
     KafkaError.NOT_COORDINATOR,
@@ -195,9 +195,31 @@ class ConsumerMembership:
     """State machine of one member of a classic group: joins, syncs and heartbeats."""
 
     __slots__ = (
-        "_asked", "_joined", "_link", "_metadata", "_outcome", "_prepared", "_protocol", "_rejoin", "_retry_at",
-        "_seen", "_settings", "_snapshot", "_subscribe", "_used", "_used_racks", "failure", "generation", "group",
-        "heartbeat", "leads", "led", "member_id", "name", "rack", "state",
+        "_asked",
+        "_assigned_racks",
+        "_assigned_sizes",
+        "_joined",
+        "_link",
+        "_metadata",
+        "_outcome",
+        "_prepared",
+        "_protocol",
+        "_rejoin",
+        "_retry_at",
+        "_seen",
+        "_settings",
+        "_snapshot",
+        "_subscribe",
+        "failure",
+        "generation",
+        "group",
+        "heartbeat",
+        "leads",
+        "led",
+        "member_id",
+        "name",
+        "rack",
+        "state",
     )  # fmt: skip
 
     def __init__(
@@ -230,11 +252,11 @@ class ConsumerMembership:
         """Whether partitions were revoked for the next join."""
         self._joined: tuple[str, ...] | None = None
         """Subscription of the last join."""
-        self._used: dict[str, int] = {}
+        self._assigned_sizes: dict[str, int] = {}
         """Topic sizes used by the leader's last assignment."""
         self._snapshot: dict[str, int] | None = None
-        """The same once the assignment is in effect: the leader rejoins when they change."""
-        self._used_racks: Racks = {}
+        """Topic sizes of the assignment in effect: the leader rejoins when they change."""
+        self._assigned_racks: Racks = {}
         """Replica racks used by the leader's last assignment."""
         self._protocol = ""
         self._asked = 0
@@ -270,7 +292,7 @@ class ConsumerMembership:
         """Return whether topic sizes changed, or replica racks if the leader has a rack itself."""
         if sizes(self._metadata, used) != used:
             return True
-        return bool(self.rack) and racks(self._metadata, used) != self._used_racks
+        return bool(self.rack) and racks(self._metadata, used) != self._assigned_racks
 
     @property
     def must_prepare(self) -> bool:
@@ -351,10 +373,12 @@ class ConsumerMembership:
             if self.leads:
                 self.led = 0 if response.skip_assignment else len(response.members)
                 topics = {topic for member in response.members for topic in member.metadata.topics}
-                self._used = sizes(self._metadata, topics)
-                self._used_racks = racks(self._metadata, self._used) if self._settings.racks else {}
+                self._assigned_sizes = sizes(self._metadata, topics)
+                self._assigned_racks = racks(self._metadata, self._assigned_sizes) if self._settings.racks else {}
                 if not response.skip_assignment:
-                    assignments = assign(response.protocol_name, response.members, self._used, self._used_racks)
+                    assignments = assign(
+                        response.protocol_name, response.members, self._assigned_sizes, self._assigned_racks
+                    )
             if not self._link.known:
                 self._again(now)
                 return
@@ -377,7 +401,7 @@ class ConsumerMembership:
             self._again(now, at_once=True)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
             self._again(now, at_once=True)
-        elif error in _AGAIN_LATER:
+        elif error in _RETRY_LATER:
             self._again(now)
         else:
             self._fatal(error)
@@ -402,7 +426,7 @@ class ConsumerMembership:
             self._rejoin = False
             self._outcome = response.assignment
             if self.leads:
-                self._snapshot = self._used
+                self._snapshot = self._assigned_sizes
 
     def sync_failed(self, error: KafkaError, now: int) -> None:
         """Handle a failed sync: rejoin, or fail."""
@@ -413,7 +437,7 @@ class ConsumerMembership:
             self._link.unknown()
         elif error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.ILLEGAL_GENERATION):
             self._forget(member_id_too=error is KafkaError.UNKNOWN_MEMBER_ID)
-        elif error not in (KafkaError.REBALANCE_IN_PROGRESS, *_AGAIN_LATER):
+        elif error not in (KafkaError.REBALANCE_IN_PROGRESS, *_RETRY_LATER):
             self._fatal(error)
             return
         at_once = error in (
@@ -502,24 +526,24 @@ class ConsumerMembership:
         return min(times, default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         snapshot = None if self._snapshot is None else tuple(self._snapshot.items())
         return (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, self.heartbeat.save(),
-            self._rejoin, self._prepared, self._joined, tuple(self._used.items()), snapshot, self._protocol,
-            self._asked, self._retry_at, self._outcome, tuple(self._used_racks.items()),
+            self._rejoin, self._prepared, self._joined, tuple(self._assigned_sizes.items()), snapshot, self._protocol,
+            self._asked, self._retry_at, self._outcome, tuple(self._assigned_racks.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             self.state, self.generation, self.member_id, self.leads, self.led, self.failure, heartbeat, self._rejoin,
             self._prepared, self._joined, used, snapshot, self._protocol, self._asked, self._retry_at, self._outcome,
             used_racks,
         ) = saved  # fmt: skip
-        self._used_racks = dict(used_racks)
+        self._assigned_racks = dict(used_racks)
         self.heartbeat.load(heartbeat)
-        self._used = dict(used)
+        self._assigned_sizes = dict(used)
         self._snapshot = None if snapshot is None else dict(snapshot)
         self._seen = -1
 

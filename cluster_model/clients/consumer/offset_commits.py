@@ -74,8 +74,8 @@ _COORDINATOR_GONE: Final = (
     KafkaError.REQUEST_TIMED_OUT,
     KafkaError.NETWORK_EXCEPTION,
 )
-_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-_MEMBERS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
+_RETRY_LATER: Final = (KafkaError.COORDINATOR_LOAD_IN_PROGRESS, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+_MEMBER_ERRORS: Final = (KafkaError.STALE_MEMBER_EPOCH, KafkaError.UNKNOWN_MEMBER_ID)
 """Errors of an OffsetFetch with a member's identity (KIP-848), which its heartbeats handle."""
 
 
@@ -193,7 +193,7 @@ class Commits:
         elif error in _COORDINATOR_GONE:
             self._link.unknown()
             self._retriable(kind, offsets, now, deadline)
-        elif error in _LATER:
+        elif error in _RETRY_LATER:
             self._retriable(kind, offsets, now, deadline)
         elif error is KafkaError.REBALANCE_IN_PROGRESS:
             self._member.request_rejoin()
@@ -249,7 +249,7 @@ class Commits:
             self._retry_at = now + self._settings.backoff_us
             if refused in _COORDINATOR_GONE:
                 self._link.unknown()
-            elif refused not in (*_LATER, *_MEMBERS, KafkaError.UNSTABLE_OFFSET_COMMIT):
+            elif refused not in (*_RETRY_LATER, *_MEMBER_ERRORS, KafkaError.UNSTABLE_OFFSET_COMMIT):
                 self._positions.failure = exception(refused)
             return
         waiting = self._positions.initializing()
@@ -294,10 +294,10 @@ class Commits:
         return min([at for at in times if at > now], default=-1)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self.auto_at, tuple(self._pending.items()), self._repeat, self._fetching, self._retry_at)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.auto_at, pending, self._repeat, self._fetching, self._retry_at = saved
         self._pending = dict(pending)

@@ -76,11 +76,11 @@ class LetterProducer(DrivenProducer):
             self.told(self.acked > self._acked_before)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (super().save(), self._sending, self._acked_before)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         producer, self._sending, self._acked_before = saved
         super().load(producer)
 
@@ -129,11 +129,11 @@ class DeadLetters:
         self._done(left)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the producer's included."""
+        """Return all state, including that of the producer."""
         return (self._left, self.producer.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._left, producer = saved
         self.producer.load(producer)
 
@@ -178,11 +178,11 @@ class InHand:
         return self._polled + tuple([left for at, left in self._queued if at > now])
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._polled, self._queued)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._polled, self._queued = saved
 
 
@@ -339,9 +339,9 @@ class Handling:
         return max(0, self._taken - unprocessed)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._taken, self.failing, self.skipped, self.broke, self.left, self._by_rule, self._more_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._taken, self.failing, self.skipped, self.broke, self.left, self._by_rule, self._more_us = saved

@@ -88,9 +88,30 @@ class Positions:
     """Positions of the assigned partitions, in the order in which they are fetched."""
 
     __slots__ = (
-        "_asked", "_checked", "_correlation", "_current", "_detects", "_emit", "_metadata", "_named", "_policy",
-        "_port", "_retry_at", "_seen", "_settings", "_states", "_timestamps", "assigned", "epochs", "failure", "frozen",
-        "isolation", "offsets", "on_new_leader", "paused", "withheld",
+        "_asked",
+        "_correlation",
+        "_current",
+        "_detects",
+        "_emit",
+        "_metadata",
+        "_named",
+        "_policy",
+        "_port",
+        "_retry_at",
+        "_seen",
+        "_settings",
+        "_states",
+        "_timestamps",
+        "_validated_against",
+        "assigned",
+        "epochs",
+        "failure",
+        "frozen",
+        "isolation",
+        "offsets",
+        "on_new_leader",
+        "paused",
+        "withheld",
     )  # fmt: skip
 
     def __init__(
@@ -107,7 +128,7 @@ class Positions:
         self._port = port
         self._named = named
         self._detects = profile.client.detects_truncation
-        self._current = metadata.epoch if profile.kip_320 else _untold
+        self._current = metadata.epoch if profile.kip_320 else _no_epoch
         self._policy = policy
         self._settings = settings
         self._metadata = metadata
@@ -132,7 +153,7 @@ class Positions:
         """Called with a partition whose leader or leader epoch has changed."""
         self._states: dict[str, int] = {}
         """States of the partitions that cannot be fetched now."""
-        self._checked: dict[str, tuple[int, int]] = {}
+        self._validated_against: dict[str, tuple[int, int]] = {}
         """(leader, epoch) that a position was last validated against."""
         self._asked: dict[str, Asked] = {}
         self._timestamps: dict[str, int] = {}
@@ -156,8 +177,8 @@ class Positions:
     def _forget(self, partition: str) -> None:
         del self.assigned[partition]
         tables: tuple[dict[str, Any], ...] = (
-            self.offsets, self.epochs, self._states, self._checked, self._asked, self._timestamps, self._retry_at,
-            self.paused,
+            self.offsets, self.epochs, self._states, self._validated_against, self._asked, self._timestamps,
+            self._retry_at, self.paused,
         )  # fmt: skip
         for table in tables:
             table.pop(partition, None)
@@ -202,7 +223,7 @@ class Positions:
         """Set a position; with an epoch it is first validated against the current leader (``seekUnvalidated``)."""
         self._settle(partition, offset, epoch)
         if epoch >= 0 and self._detects and self._metadata.leader(partition) != NOBODY:
-            self._checked[partition] = self._leader(partition)
+            self._validated_against[partition] = self._leader(partition)
             self._states[partition] = AWAIT_VALIDATION
 
     def _settle(self, partition: str, offset: int, epoch: int) -> None:
@@ -215,7 +236,7 @@ class Positions:
             self.epochs[partition] = epoch
         else:
             self.epochs.pop(partition, None)
-        self._checked[partition] = self._leader(partition)
+        self._validated_against[partition] = self._leader(partition)
 
     def _leader(self, partition: str) -> tuple[int, int]:
         return (self._metadata.leader(partition), self._metadata.epoch(partition))
@@ -262,21 +283,21 @@ class Positions:
                 if leader == NOBODY:
                     self._metadata.refresh()
                 else:
-                    self._ask(partition, leader, state, now)
+                    self._send_request(partition, leader, state, now)
 
     def _validate_positions(self) -> None:
         """Mark positions whose leader changed for validation (``maybeValidatePositionForCurrentLeader``)."""
         for partition in self.offsets:
             leader = self._leader(partition)
-            if leader[0] == NOBODY or leader == self._checked.get(partition):
+            if leader[0] == NOBODY or leader == self._validated_against.get(partition):
                 continue
-            self._checked[partition] = leader
+            self._validated_against[partition] = leader
             self.on_new_leader(partition)
             if self._states.get(partition) in (None, AWAIT_VALIDATION) and partition in self.epochs:
                 self._states[partition] = AWAIT_VALIDATION
                 self._asked.pop(partition, None)
 
-    def _ask(self, partition: str, leader: int, state: int, now: int) -> None:
+    def _send_request(self, partition: str, leader: int, state: int, now: int) -> None:
         self._correlation += 1
         self._asked[partition] = (self._correlation, leader, now)
         current = self._current(partition)
@@ -305,22 +326,22 @@ class Positions:
         """Handle the failure of all requests to a broker."""
         for partition, (_correlation, target, _sent_at) in tuple(self._asked.items()):
             if target == broker:
-                self._try_again(partition)
+                self._retry_later(partition)
 
-    def _try_again(self, partition: str) -> None:
+    def _retry_later(self, partition: str) -> None:
         self._asked.pop(partition, None)
         self._retry_at[partition] = self._port.now + self._settings[0]
 
-    def _expected(self, partition: str, correlation: int) -> bool:
+    def _is_expected(self, partition: str, correlation: int) -> bool:
         return self._asked.get(partition, (-1, 0, 0))[0] == correlation
 
     def listed(self, response: ListOffsetsResponse) -> None:
         """Handle the response to a reset (``resetPositionIfNeeded``)."""
         partition = response.partition
-        if not self._expected(partition, response.correlation):
+        if not self._is_expected(partition, response.correlation):
             return
         if response.error:
-            self._try_again(partition)
+            self._retry_later(partition)
             self._metadata.refresh()
         elif response.log_offset < 0:
             # No record is that recent: by_duration then resets to the end (KIP-1106).
@@ -334,9 +355,9 @@ class Positions:
     def ended(self, response: EpochEndResponse) -> None:
         """Handle the response to a validation (``maybeCompleteValidation``)."""
         for answer in response.partitions:
-            if self._expected(answer.partition, response.correlation):
+            if self._is_expected(answer.partition, response.correlation):
                 if answer.error:
-                    self._try_again(answer.partition)
+                    self._retry_later(answer.partition)
                     if answer.error != KafkaError.UNKNOWN_LEADER_EPOCH:
                         self._metadata.refresh()
                 else:
@@ -361,16 +382,16 @@ class Positions:
             self._settle(partition, answer.end, answer.epoch)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             tuple(self.assigned), tuple(self.offsets.items()), tuple(self.epochs.items()), self.failure, self.frozen,
-            tuple(self._states.items()), tuple(self._checked.items()), tuple(self._asked.items()),
+            tuple(self._states.items()), tuple(self._validated_against.items()), tuple(self._asked.items()),
             tuple(self._timestamps.items()), tuple(self._retry_at.items()), self._correlation, self.withheld,
             tuple(self.paused.items()),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             assigned, offsets, epochs, self.failure, self.frozen, states, checked, asked, timestamps, retry_at,
             self._correlation, self.withheld, paused,
@@ -378,7 +399,7 @@ class Positions:
         self.paused = dict(paused)
         self.assigned = dict.fromkeys(assigned)
         self.offsets, self.epochs, self._states = dict(offsets), dict(epochs), dict(states)
-        self._checked, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)
+        self._validated_against, self._asked, self._timestamps = dict(checked), dict(asked), dict(timestamps)
         self._retry_at = dict(retry_at)
         # Validating a position again against the same leader has no effect.
         self._seen = -1
@@ -388,6 +409,6 @@ def _nothing(_partition: str) -> None:
     """Ignore the change."""
 
 
-def _untold(_partition: str) -> int:
+def _no_epoch(_partition: str) -> int:
     """Return the current leader epoch of a request before KIP-320: none."""
     return -1

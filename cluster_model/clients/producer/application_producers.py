@@ -130,11 +130,11 @@ class PlainOutput(DrivenProducer):
             self.told(WRITTEN if self.failed + self.unknown == self._failed_before else NOT_WRITTEN)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (super().save(), self._stage, self._left, self._failed_before)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         producer, self._stage, self._left, self._failed_before = saved
         super().load(producer)
 
@@ -231,11 +231,11 @@ class TransactionalOutput(TransactionalProducer):
             self.transacting.finish()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (super().save(), self._stage, self._left, self._offsets, self._ended)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         producer, self._stage, self._left, self._offsets, self._ended = saved
         super().load(producer)
 

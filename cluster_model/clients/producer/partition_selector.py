@@ -191,7 +191,7 @@ class Destinations:
         return queues
 
     def save(self) -> tuple[Any, ...]:
-        """All state except that of the stream."""
+        """Return all state except that of the stream."""
         return (
             self._placement.partitioner.save(),
             () if self._keys is None else (self._keys.placed, self._keys.heated),
@@ -199,7 +199,7 @@ class Destinations:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         partitioner, placed, latencies = saved
         self._placement.partitioner.load(partitioner)
         self._latencies.load(latencies)

@@ -60,10 +60,10 @@ class Partitioner(Protocol):
         """Handle the append of a record placed by :meth:`partition`, of ``size`` bytes."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state except that of the stream."""
+        """Return all state except that of the stream."""
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
 
 
 class BasePartitioner:
@@ -144,11 +144,11 @@ class NodeLatencies:
         return self.watched and ready - drained > self._timeout_us
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return tuple(self._seen.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._seen = dict(saved)
 
 
@@ -192,11 +192,11 @@ class RoundRobinDefault(BasePartitioner):
         return turn(counter, topic)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._counter,)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (self._counter,) = saved
 
 
@@ -222,11 +222,11 @@ class RoundRobinPartitioner(BasePartitioner):
         return turn(counter, topic)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._counter,)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (self._counter,) = saved
 
 
@@ -274,11 +274,11 @@ class StickyPartitioner(BasePartitioner):
         return partition
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._stuck_to,)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (self._stuck_to,) = saved
 
 
@@ -345,11 +345,11 @@ class UniformPartitioner(BasePartitioner):
         return partition
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._stuck_to, self._produced)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._stuck_to, self._produced = saved
 
 

@@ -137,11 +137,11 @@ class ProducerClose:
             self.closed = self.closing
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self.flushing, self.closing, self.closed)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.flushing, self.closing, self.closed = saved
 
 
@@ -159,9 +159,35 @@ class Producer:
     """A producer process: its application from start to close, and its ``KafkaProducer``."""
 
     __slots__ = (
-        "_accumulator", "_blocked_at", "_books", "_chain", "_config", "_ending", "_flushed", "_forgotten", "_held",
-        "_io", "_late", "_metadata", "_most", "_owed", "_pace", "_places", "_plenty", "_port", "_running", "_sender",
-        "_serialized", "_single", "_sizes", "_spec", "_sync", "_taken", "_used_at", "_waits", "acks",
+        "_accumulator",
+        "_blocked_at",
+        "_books",
+        "_chain",
+        "_config",
+        "_ending",
+        "_flushed",
+        "_forgotten",
+        "_held",
+        "_io",
+        "_largest_record",
+        "_late",
+        "_metadata",
+        "_most",
+        "_owed",
+        "_pace",
+        "_places",
+        "_port",
+        "_running",
+        "_safe_memory",
+        "_sender",
+        "_serialized",
+        "_single",
+        "_sizes",
+        "_spec",
+        "_sync",
+        "_used_at",
+        "_waits",
+        "acks",
     )  # fmt: skip
 
     _waits: bool
@@ -225,9 +251,9 @@ class Producer:
         self._sync = spec.send == "sync"
         self._single = config.batch_bytes == 0
         """Whether each record has its own batch."""
-        self._taken = min(config.request_bytes, config.memory_bytes) - RECORD_OVERHEAD
+        self._largest_record = min(config.request_bytes, config.memory_bytes) - RECORD_OVERHEAD
         """Size of the largest record that ``send`` accepts."""
-        self._plenty = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
+        self._safe_memory = config.memory_bytes - max(config.batch_bytes, spec.batch * self._most)
         """Memory in use up to which the next batch fits in any case."""
         self._running = True
         self._blocked_at = -1
@@ -431,7 +457,7 @@ class Producer:
         if self._ending.closed:
             return
         if name == "blocked":
-            self._give_way()
+            self._on_blocked()
         elif name == STOP:
             self.close(self._spec.close_us)
         elif name == CLOSE:
@@ -469,11 +495,11 @@ class Producer:
         elif not self._held and not self._ending.flushing:
             self._hand_over(spec.batch, now)
             if spec.flush_every:
-                self._flush_now_and_then()
+                self._maybe_flush()
         else:
             self._pace.blocked()
 
-    def _flush_now_and_then(self) -> None:
+    def _maybe_flush(self) -> None:
         """Flush after every ``flush_every`` records."""
         if not self._held and self._books.sent - self._flushed >= self._spec.flush_every:
             self._flushed = self._books.sent
@@ -507,7 +533,7 @@ class Producer:
 
     def _put(self, partition: str, count: int, now: int) -> bool:
         """Send records to a partition; return False if none of them was added to a batch."""
-        if self._most > self._taken and self._too_large(partition, count):
+        if self._most > self._largest_record and self._too_large(partition, count):
             self._books.never_taken(now, partition, count, KafkaError.MESSAGE_TOO_LARGE.name, 0)
             return False
         if self._single and count > 1:
@@ -529,7 +555,7 @@ class Producer:
         """Return whether any of the next records is too large; generated sizes skip to the next records then."""
         line = self._accumulator.line(partition)
         first = line.next_number
-        if all(self._sizes.of(partition, number, 1) <= self._taken for number in range(first, first + count)):
+        if all(self._sizes.of(partition, number, 1) <= self._largest_record for number in range(first, first + count)):
             return False
         if self._spec.sizes is not None or self._chain is not None:
             line.next_number += count
@@ -541,7 +567,7 @@ class Producer:
         if self._held:
             self._held.append((partition, count))
             return False
-        if accumulator.used > self._plenty:
+        if accumulator.used > self._safe_memory:
             need = accumulator.needs(partition, count)
             if need and accumulator.used + need > self._config.memory_bytes:
                 self._wait_for_memory(partition, count, now)
@@ -570,7 +596,7 @@ class Producer:
             self._blocked_at = now
             self._port.timer(self._config.block_us, "blocked", now)
 
-    def _give_way(self) -> None:
+    def _on_blocked(self) -> None:
         """Fail the records of a ``send`` that was blocked for ``max.block.ms``."""
         if self._held and self._port.now - self._blocked_at >= self._config.block_us:
             timed_out = self._held[0][0] == self._spec.topic
@@ -591,7 +617,7 @@ class Producer:
             self._ending.look()
             if not self._ending.waits and not self._held:
                 self._released()
-        if self._held and self._held[0][0] == self._spec.topic and not self._topic_came(now):
+        if self._held and self._held[0][0] == self._spec.topic and not self._topic_arrived(now):
             return
         if self._held:
             while self._held:
@@ -604,7 +630,7 @@ class Producer:
                 self._add(partition, count, now)
                 self._sender.pump()
             if self._spec.flush_every:
-                self._flush_now_and_then()
+                self._maybe_flush()
             return
         while self._sync and not self._held and accumulator.unsettled == 0:
             if not self._owed:
@@ -624,7 +650,7 @@ class Producer:
         self._metadata.refresh()
         self._wait((self._spec.topic, count), now)
 
-    def _topic_came(self, now: int) -> bool:
+    def _topic_arrived(self, now: int) -> bool:
         """Continue a ``send`` that waits for the topic, if it is there; the rest of its time is for memory."""
         if self._places.as_of != self._metadata.version:
             self._places.look()
@@ -638,7 +664,7 @@ class Producer:
         return True
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self._books.save(), self._sender.save(), self._places.save(), self._running, self._blocked_at,
             tuple(self._held), self._owed, self._late, self._waits, self._pace.save(), self._ending.save(),
@@ -646,7 +672,7 @@ class Producer:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             books, sender, places, self._running, self._blocked_at, held, self._owed, self._late, self._waits, pace,
             ending, self._flushed, self._serialized, io, self._used_at, self._forgotten,

@@ -92,7 +92,7 @@ class Outgoing:
         return pieces
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self.partition, self.sequence, self.records, self.created_us, self.attempts, self.retry_at,
             self.in_flight, self.written, self.producer_id, self.newest_us, self.epoch, self.first, self.leader_epoch,
@@ -101,7 +101,7 @@ class Outgoing:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Outgoing":
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         batch = cls(*saved[:4])
         (
             batch.attempts, batch.retry_at, batch.in_flight, batch.written, batch.producer_id, batch.newest_us,
@@ -140,7 +140,7 @@ class PartitionBatches:
         new batch is sent until the others in flight have their outcome."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state except the batches."""
+        """Return all state except the batches."""
         return (
             self.name, self.muted, self.next_number, self.producer_id, self.epoch, self.next_sequence,
             self.last_acked, self.last_offset, self.unresolved,
@@ -148,7 +148,7 @@ class PartitionBatches:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "PartitionBatches":
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         line = cls(saved[0])
         (
             line.muted, line.next_number, line.producer_id, line.epoch, line.next_sequence, line.last_acked,
@@ -309,7 +309,7 @@ class Accumulator:
         return sum(batch.records for line in self.busy.values() for batch in line.waiting)
 
     def save(self) -> tuple[Any, ...]:
-        """All state except the batches in flight."""
+        """Return all state except the batches in flight."""
         lines = tuple(
             (
                 line.save(),
@@ -321,7 +321,7 @@ class Accumulator:
         return lines, tuple(self.busy), self.unsettled, self.used
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; call :meth:`loaded_flights` afterwards."""
+        """Restore the state returned by :meth:`save`; call :meth:`loaded_flights` afterwards."""
         lines, busy, self.unsettled, self.used = saved
         self.lines = {}
         for state, waiting, _drained in lines:

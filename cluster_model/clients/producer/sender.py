@@ -129,11 +129,11 @@ class DeliveryStats:
         )  # fmt: skip
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self.sent, self.acked, self.failed, self.unknown, self.refused, self.last_error = saved
 
 
@@ -221,7 +221,7 @@ class InFlightRequests:
         return late
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         flights = tuple(
             [(number, broker, at, batch.save(), request)
              for number, (broker, at, batch, request) in self.flights.items()]
@@ -229,7 +229,7 @@ class InFlightRequests:
         return flights, tuple(self.left.items()), tuple(self._held.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         flights, left, held = saved
         self.flights = {
             number: (broker, at, Outgoing.loaded(batch), request) for number, broker, at, batch, request in flights
@@ -634,7 +634,7 @@ class Sender:
         self._books.gave_up(self._port.clock.now, batch, error.name)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the accumulator's included."""
+        """Return all state, including that of the accumulator."""
         return (
             self._accumulator.save(), self._flight.save(), self._sequences.save(), self._id_request.save(),
             self.metadata.save(), self._port.save(), self._alarm.save(), self._correlation, self._ready.hurry,
@@ -642,7 +642,7 @@ class Sender:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             accumulator, flight, sequences, id_request, metadata, port, alarm, self._correlation, self._ready.hurry,
             lines,
@@ -732,11 +732,11 @@ class IoThread:
             self.sender.pump()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._until, self.busy, tuple(self._messages), tuple(self._timers))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._until, self.busy, messages, timers = saved
         self._messages, self._timers = list(messages), list(timers)
         self.sender.stall(on=self.busy)

@@ -212,11 +212,11 @@ class Sequences:
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state except that of the queues."""
+        """Return all state except that of the queues."""
         return (self.producer_id, self.epoch, tuple(self._rewrite), tuple(self._unresolved), self.unsettled)
 
     def load(self, saved: tuple[Any, ...], lines: dict[str, PartitionBatches]) -> None:
-        """Undo of :meth:`save`; load the queues first."""
+        """Restore the state returned by :meth:`save`; load the queues first."""
         self.producer_id, self.epoch, rewrite, unresolved, self.unsettled = saved
         self._rewrite = {name: lines[name] for name in rewrite}
         self._unresolved = {name: lines[name] for name in unresolved}
@@ -575,7 +575,7 @@ class TransactionManager:
         self.asking = None
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             int(self.state), self.producer_id, self.epoch, tuple(self.partitions), tuple(self._adding), self.started,
             self.end_sent, self.bump_wanted, self.unmapped, int(self.error), self.asking, self.lost_coordinator,
@@ -583,7 +583,7 @@ class TransactionManager:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             state, self.producer_id, self.epoch, partitions, adding, self.started, self.end_sent, self.bump_wanted,
             self.unmapped, error, self.asking, self.lost_coordinator, queue, self._retry_at,
@@ -659,11 +659,11 @@ class IdRequest:
         return True
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self._alarm.save(), self._correlation, self._node, self._asked_at)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         alarm, self._correlation, self._node, self._asked_at = saved
         self._alarm.load(alarm)
 
@@ -864,12 +864,12 @@ class TransactionRequestSender:
             self.manager.answered(KafkaError(message.error), now)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         groups = tuple([(group, link.save()) for group, link in self._groups.items()])
         return (self.manager.save(), self._link.save(), groups, self._alarm.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         manager, link, groups, alarm = saved
         self.manager.load(manager)
         self._link.load(link)

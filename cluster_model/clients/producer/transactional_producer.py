@@ -197,11 +197,11 @@ class TransactionalBooks(DeliveryStats):
         return count
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (super().save(), self.aborted, self.open_records, tuple(self._written))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         books, self.aborted, self.open_records, written = saved
         super().load(books)
         self._written = list(written)
@@ -393,14 +393,14 @@ class Transacting:
         self.on_end("")
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (
             self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
             self._overdue, self._alarm.save(),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (
             self.begun, self.ended, self.hanging, self._began_at, self._wanted, self._reason, self._asked_at,
             self._overdue, alarm,
@@ -516,11 +516,11 @@ class TransactionalSender(Sender):
         super()._connection_lost(broker, timed_out)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the accumulator's included."""
+        """Return all state, including that of the accumulator."""
         return (super().save(), self.control.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         sender, control = saved
         super().load(sender)
         self.control.load(control)
@@ -666,11 +666,11 @@ class TransactionalProducer(Producer):
         super()._make()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (super().save(), self.transacting.save(), self._let_go)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         producer, application, self._let_go = saved
         super().load(producer)
         self.transacting.load(application)

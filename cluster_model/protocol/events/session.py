@@ -7,7 +7,7 @@ from cluster_model.protocol.events.base import TraceEvent, event
 
 @event
 class FaultInjected(TraceEvent):
-    """A fault was injected.
+    """A fault was injected into its target.
 
     ``until_us`` is when it heals by itself, -1 if only on request. ``detail`` is its parameters.
     """
