@@ -303,7 +303,10 @@ _CONTROLLER: Final = (
     ConfigKey("initial.broker.registration.timeout.ms", "int", "How long a broker tries to register (KRaft).", 1),
     ConfigKey("controlled.shutdown.enable", "bool", "Whether a stopping broker first moves its leaderships."),
     ConfigKey("controlled.shutdown.max.retries", "int", "Retries of a controlled shutdown (ZooKeeper)."),
-    ConfigKey("controlled.shutdown.retry.backoff.ms", "int", "Backoff between those retries (ZooKeeper)."),
+    ConfigKey(
+        "controlled.shutdown.retry.backoff.ms", "int",
+        "Backoff between retries of a controlled shutdown (ZooKeeper).",
+    ),
     ConfigKey(
         "controller.socket.timeout.ms", "int", "Timeout of requests between controller and brokers (ZooKeeper).", 1
     ),
@@ -316,7 +319,7 @@ SETUP_TIMEOUT: Final = "socket.connection.setup.timeout.ms"
 SETUP_TIMEOUT_MAX: Final = "socket.connection.setup.timeout.max.ms"
 _SETUP: Final = (
     ConfigKey(SETUP_TIMEOUT, "int", "Timeout of a connection attempt (2.7).", 1),
-    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Maximum of that timeout, which doubles per failed attempt (2.7).", 1),
+    ConfigKey(SETUP_TIMEOUT_MAX, "int", "Maximum timeout of a connection attempt; it doubles per failure (2.7).", 1),
 )
 """Keys of connections: of clients, and between brokers and controllers."""
 
@@ -342,22 +345,26 @@ BROKER: Final = _table(
     ConfigKey("log.flush.interval.messages", "int", "Records appended before a log is flushed to disk.", 1, LONG_MAX),
     ConfigKey("log.segment.bytes", "int", "Maximum size of a segment.", 14),
     ConfigKey("log.roll.hours", "int", "Age of a segment at which the next append rolls a new one.", 1),
-    ConfigKey("log.roll.ms", "int", "The same in milliseconds; overrides log.roll.hours.", 1, LONG_MAX),
+    ConfigKey("log.roll.ms", "int", "log.roll.hours in milliseconds, which it overrides.", 1, LONG_MAX),
     ConfigKey("log.index.interval.bytes", "int", "Bytes between two entries of a sparse index."),
     ConfigKey("log.index.size.max.bytes", "int", "Maximum size of an index; a full one rolls a new segment.", 24),
     ConfigKey("log.retention.hours", "int", "Age at which segments are deleted; -1 never.", -1),
-    ConfigKey("log.retention.minutes", "int", "The same in minutes; overrides log.retention.hours.", -1),
-    ConfigKey("log.retention.ms", "int", "The same in milliseconds; overrides minutes and hours.", -1, LONG_MAX),
+    ConfigKey("log.retention.minutes", "int", "log.retention.hours in minutes, which it overrides.", -1),
+    ConfigKey(
+        "log.retention.ms", "int",
+        "Age in ms at which segments are deleted; overrides minutes and hours.", -1, LONG_MAX,
+    ),
     ConfigKey("log.retention.bytes", "int", "Log size above which old segments are deleted; -1 none.", -1, LONG_MAX),
     ConfigKey("log.retention.check.interval.ms", "int", "How often retention is checked.", 1, LONG_MAX),
     ConfigKey("log.initial.task.delay.ms", "int", "Delay of the log's periodic tasks after a start.", 0, LONG_MAX),
     ConfigKey("log.segment.delete.delay.ms", "int", "How long files of a deleted segment are kept.", 0, LONG_MAX),
     ConfigKey("log.flush.interval.ms", "int", "Age of unflushed records at which a log is flushed.", 0, LONG_MAX),
     ConfigKey(
-        "log.flush.scheduler.interval.ms", "int", "How often that age is checked; never by default.", 1, LONG_MAX
+        "log.flush.scheduler.interval.ms", "int",
+        "How often log.flush.interval.ms is checked; never by default.", 1, LONG_MAX,
     ),
     ConfigKey("log.roll.jitter.hours", "int", "Maximum jitter subtracted from log.roll.hours."),
-    ConfigKey("log.roll.jitter.ms", "int", "The same in milliseconds; overrides log.roll.jitter.hours.", 0, LONG_MAX),
+    ConfigKey("log.roll.jitter.ms", "int", "log.roll.jitter.hours in milliseconds, which it overrides.", 0, LONG_MAX),
     ConfigKey("message.max.bytes", "int", "Maximum size of a batch that a leader accepts."),
     ConfigKey(
         "log.message.timestamp.difference.max.ms",
@@ -367,7 +374,8 @@ BROKER: Final = _table(
         LONG_MAX,
     ),
     ConfigKey(
-        "log.message.timestamp.before.max.ms", "int", "The same since 3.6; overrides the difference.", 0, LONG_MAX
+        "log.message.timestamp.before.max.ms", "int",
+        "How far a record's timestamp may be before the leader's clock (3.6).", 0, LONG_MAX,
     ),
     ConfigKey(
         "log.message.timestamp.after.max.ms", "int",
@@ -431,7 +439,10 @@ TOPIC: Final = _table(
         0,
         LONG_MAX,
     ),
-    ConfigKey("message.timestamp.before.max.ms", "int", "The same since 3.6; overrides the difference.", 0, LONG_MAX),
+    ConfigKey(
+        "message.timestamp.before.max.ms", "int",
+        "How far a record's timestamp may be before the leader's clock (3.6).", 0, LONG_MAX,
+    ),
     ConfigKey(
         "message.timestamp.after.max.ms", "int", "How far a record's timestamp may be after the leader's clock (3.6).",
         0, LONG_MAX,
@@ -465,7 +476,7 @@ _CLIENT_VERSION: Final = ConfigKey(
 
 _CONNECTIONS: Final = (
     ConfigKey(RECONNECT, "int", "Backoff before reconnecting to a broker."),
-    ConfigKey(RECONNECT_MAX, "int", "Maximum of that backoff, which doubles per failure (0.11)."),
+    ConfigKey(RECONNECT_MAX, "int", "Maximum backoff before reconnecting; it doubles per failure (0.11)."),
     *_SETUP,
 )
 
