@@ -136,7 +136,9 @@ FLAGS: Final = (
         (4, 0, 0),
     ),
     Flag("transaction_tools", "brokers describe and list transactions (KIP-664)", (3, 0, 0)),
-    Flag("leader_hints", "NOT_LEADER_OR_FOLLOWER responses name the current leader and epoch (KIP-951)", (3, 7, 0)),
+    Flag(
+        "leader_hints", "a broker that is not the leader answers with the current leader and epoch (KIP-951)", (3, 7, 0)
+    ),
     Flag(
         "late_port", "a starting broker's port is closed until it serves, not open and silent (KAFKA-14658)", (3, 5, 0)
     ),

@@ -365,7 +365,7 @@ class Consumer:
         self.handling.failing = self.handling.skipped = ()
 
     def abandon(self, reason: str) -> None:
-        """Report the polled, unprocessed records as abandoned, as the process ended or the application skips them."""
+        """Report polled records as abandoned: the process ended, or the application continues without them."""
         now = self._port.now
         for partition, first, count in self._unprocessed.left(now):
             self._emit(RecordsAbandoned(now, self.name, self.group, partition, first, count, reason))

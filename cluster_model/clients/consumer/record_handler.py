@@ -154,9 +154,9 @@ class InHand:
         self._polled: tuple[Left, ...] = ()
         self._queued: tuple[tuple[int, Left], ...] = ()
 
-    def take(self, handed: Iterable[PolledRecords]) -> None:
+    def take(self, polled: Iterable[PolledRecords]) -> None:
         """Set the records of the last poll."""
-        self._polled = tuple([(each.partition, each.start, each.records) for each in handed])
+        self._polled = tuple([(each.partition, each.start, each.records) for each in polled])
 
     def done(self) -> None:
         """Remove the records of the last poll, which were processed."""
@@ -193,9 +193,10 @@ CRASH: Final = "crash"
 CLOSE: Final = "close"
 DEAD_LETTER: Final = "dead_letter"
 THEN: Final = {
-    USUAL: "apply the application's configured policy: its retries, then its dead-letter topic, else skip the record",
+    USUAL: "apply the application's configured policy: its retries, then its dead-letter topic, else leave the record "
+    "unprocessed",
     RETRY: "seek back to the record and poll it again without limit; later records of its partition wait",
-    SKIP: "skip the record at once, unprocessed",
+    SKIP: "leave the record unprocessed at once",
     CRASH: "the exception ends the process without a further commit",
     CLOSE: "the exception ends the poll loop and the consumer is closed, which commits the polled offsets if automatic "
     "commits are enabled",
@@ -243,7 +244,7 @@ class Handling:
         self.failing: tuple[Failing, ...] = ()
         """Records that it failed to process, for the configured policy."""
         self.skipped: tuple[Failing, ...] = ()
-        """Records skipped by a fault, whatever the configured policy is."""
+        """Records left unprocessed because of a fault, whatever the configured policy is."""
         self.broke = ""
         """:data:`RETRY`, :data:`CRASH` or :data:`CLOSE` if the handler's exception ends the processing of this poll."""
         self.left: tuple[Left, ...] = ()
@@ -252,23 +253,23 @@ class Handling:
         self._by_rule = 0
         self._more_us = 0
 
-    def take(self, handed: Sequence[PolledRecords], number: int) -> None:
+    def take(self, polled: Sequence[PolledRecords], number: int) -> None:
         """Determine the outcome of the records of a poll; ``number`` were polled before, by all processes."""
         self.skipped, self.broke, self.left, self._more_us = (), "", (), 0
-        self._taken = sum(each.records for each in handed)
+        self._taken = sum(each.records for each in polled)
         failed: list[Failing] = []
         if self.troubles:
-            handed = self._apply_faults(handed, number, failed)
+            polled = self._apply_faults(polled, number, failed)
         rule = self.application.failing
-        found = [each for each in [rule(each.partition, each.start, each.last) for each in handed] if each is not None]
+        found = [each for each in [rule(each.partition, each.start, each.last) for each in polled] if each is not None]
         self._by_rule = sum(count for _partition, _first, count in found)
         self.failing = (*found, *failed)
 
-    def _apply_faults(self, handed: Sequence[PolledRecords], number: int, failed: list[Failing]) -> list[PolledRecords]:
+    def _apply_faults(self, polled: Sequence[PolledRecords], number: int, failed: list[Failing]) -> list[PolledRecords]:
         """Apply the faults to the records of a poll; return those processed before an exception ends it, or all."""
         skipped: list[Failing] = []
         reached: list[PolledRecords] = []
-        for index, each in enumerate(handed):
+        for index, each in enumerate(polled):
             for offset in range(each.start, each.last + 1):
                 number += 1
                 then, pause_us = self._reaction(each.partition, offset, number)
@@ -281,7 +282,7 @@ class Handling:
                     if done:
                         reached.append(each._replace(records=done, last=offset - 1))
                     first = (each.partition, offset, each.records - done or 1)
-                    self.left = (first, *[(one.partition, one.start, one.records) for one in handed[index + 1 :]])
+                    self.left = (first, *[(one.partition, one.start, one.records) for one in polled[index + 1 :]])
                     self._taken = sum(one.records for one in reached) + 1
                     self.broke, self.skipped = then, tuple(skipped)
                     self._more_us += pause_us if then == RETRY else 0
