@@ -1,6 +1,6 @@
-"""What was done to nodes, and by which step: faults, ends, pauses, and what the controller made of it.
+"""History of faults: injected faults, process ends and pauses, fenced brokers, and the step that caused each.
 
-Kept is what stands, and the last of each kind that does not any more: a few entries for every node, however long the
+It keeps active faults and the last ended one of each kind, so its size depends on the nodes, not on the length of the
 run.
 """
 
@@ -21,12 +21,12 @@ from cluster_model.protocol.events import (
 )
 
 HEALED_KEPT: Final = 32
-"""Faults that are over and may still be told of."""
+"""Number of healed faults that are kept, because they may still explain something."""
 STEPS_KEPT: Final = 512
-"""Steps that may have done what is told of."""
+"""Number of steps that are kept to attribute events to them."""
 
 ITSELF: Final = "exit: "
-"""How the reason begins for which a process ended itself."""
+"""Prefix of the reason for which a process exited by itself."""
 _ENDS: Final = {
     "crash": "crashed",
     "power_loss": "lost power",
@@ -43,48 +43,48 @@ STOPPING: Final = (
 )  # fmt: skip
 """Faults that end or pause the processes of their targets."""
 HALTING: Final = ("full_disk", "read_only_disk", "log_dir_failure")
-"""Faults by which a broker ends itself, when it next uses the disk."""
+"""Faults by which a broker exits when it next uses the disk."""
 QUIET: Final = (*HALTING, "corrupt_batch", "lost_writeback", "clock_skew")
-"""Faults that keep a broker from nothing. What they lead to later, such as the end of its process, is its own event."""
+"""Faults that do not stop a broker. Later consequences, such as the end of its process, are events of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
-    """One of them."""
+    """One fault, process end, pause or fencing of a node."""
 
     moment: int
-    """Its place among the rare events of the :class:`ClusterHistory`."""
+    """Its index among the rare events of the :class:`ClusterHistory`."""
     at_us: int
     event_kind: str
     node: str
-    """Whom it was done to, by name; several are parted by commas."""
+    """Names of the affected nodes, separated by commas."""
     broker: int
-    """-1: none, or several."""
+    """Broker number; -1 for none or several."""
     what: str
-    """``fault`` of a fault, ``detail`` of an end."""
+    """Name of the fault, or ``detail`` of a process end."""
     fault_id: int
-    """-1: no fault did it."""
+    """-1 if no fault caused it."""
     fault: str
     ended_us: int = -1
 
     @property
     def is_quiet(self) -> bool:
-        """Whether it kept the node from nothing: a fault of :data:`QUIET`."""
+        """Whether the node continued to work: a fault of :data:`QUIET`."""
         return self.event_kind == FaultInjected.kind and self.fault in QUIET
 
     @property
     def is_stop(self) -> bool:
-        """Whether its process ended or paused."""
+        """Whether the node's process ended or was paused."""
         return self.event_kind != FaultInjected.kind
 
     @property
     def key(self) -> tuple[str, int]:
-        """What all that one act did has in common."""
+        """Key shared by all records of one fault."""
         return ("fault", self.fault_id) if self.fault_id >= 0 else ("moment", self.moment)
 
 
 class Deeds:
-    """What stands, by node and by fault."""
+    """Active and recently ended faults, by node and by fault."""
 
     __slots__ = ("_active", "_downs", "_fenced", "_healed", "_pauses", "_steps")
 
@@ -95,10 +95,10 @@ class Deeds:
         self._pauses: dict[str, FaultRecord] = {}
         self._fenced: dict[int, FaultRecord] = {}
         self._steps: list[tuple[int, int, str]] = []
-        """(moment, at_us, who), in order."""
+        """(moment, virtual time in microseconds, step), in order."""
 
     def observe(self, event: TraceEvent, moment: int) -> None:
-        """Keep the event if it is one of these."""
+        """Record the event if it is a fault, process event, fencing or step."""
         if isinstance(event, StepTaken):
             self._steps.append((moment, event.at_us, event.by))
             if len(self._steps) > 2 * STEPS_KEPT:
@@ -126,14 +126,14 @@ class Deeds:
             )  # fmt: skip
 
     def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> FaultRecord:
-        """A process ended or paused: by a fault on it that does such a thing, if there is one."""
+        """Return the record of a process end or pause, with the active fault that caused it, if there is one."""
         does = HALTING if what.startswith(ITSELF) else STOPPING
-        struck = [
+        causing = [
             each
             for each in self._active.values()
             if event.node in each.node.split(", ") and (each.fault in does or each.at_us == event.at_us)
         ]
-        fault = max(struck, key=lambda each: each.moment, default=None)
+        fault = max(causing, key=lambda each: each.moment, default=None)
         number, name = (-1, "") if fault is None else (fault.fault_id, fault.fault)
         return FaultRecord(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
 
@@ -143,35 +143,35 @@ class Deeds:
             table[node] = replace(table[node], ended_us=at_us)
 
     def standing(self) -> tuple[FaultRecord, ...]:
-        """All that is kept, in order."""
+        """Return all kept records but fencings, in order."""
         found = [*self._active.values(), *self._healed, *self._downs.values(), *self._pauses.values()]
         return tuple(sorted(found, key=lambda deed: deed.moment))
 
     def fenced(self, broker: int) -> FaultRecord | None:
-        """When the controller gave a broker up last."""
+        """Return when the controller last fenced a broker, None if never."""
         return self._fenced.get(broker)
 
     def step_of(self, moment: int, at_us: int) -> str:
-        """Who did what happened at a moment: a step is told right behind what it did; empty where nobody did."""
+        """Return the step that caused an event; empty for none. A step is recorded right after its effects."""
         place = bisect_left(self._steps, (moment, -1, ""))
         if place == len(self._steps):
             return ""
-        _moment, told_us, who = self._steps[place]
-        return who if told_us == at_us and who != "playbook" else ""
+        _moment, step_us, step = self._steps[place]
+        return step if step_us == at_us and step != "playbook" else ""
 
     @property
     def entries(self) -> int:
-        """How many are kept."""
+        """Number of records kept."""
         tables = (self._active, self._healed, self._downs, self._pauses, self._fenced, self._steps)
         return sum(len(table) for table in tables)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         tables = (self._active, self._downs, self._pauses, self._fenced)
         return (self._healed, tuple(self._steps), *(tuple(table.items()) for table in tables))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._healed, steps, active, downs, pauses, fenced = saved
         self._steps = list(steps)
         self._active, self._downs = dict(active), dict(downs)
@@ -179,7 +179,7 @@ class Deeds:
 
 
 def on_node(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
-    """Those on a node that were not over by a time, in order."""
+    """Return the records of a node that had not ended by a time, in order."""
     return tuple(
         deed
         for deed in deeds
@@ -188,19 +188,19 @@ def on_node(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[F
 
 
 def about(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
-    """Those of them by which a node may have stopped answering or sending: no quiet ones."""
+    """Return the records by which a node may have stopped to respond or send: those that are not quiet."""
     return tuple(deed for deed in on_node(deeds, node, since_us) if not deed.is_quiet)
 
 
 def deed_words(deed: FaultRecord, node: str, who: str) -> str:
-    """``broker 1 lost power (step 3)``."""
+    """Return a record as text: ``broker 1 lost power (step 3)``."""
     if deed.event_kind == NodeDown.kind:
         exits = deed.what.removeprefix(ITSELF)
-        text = f"{node} {_ENDS[deed.what]}" if deed.what in _ENDS else f"{node} ended itself: {exits}"
+        text = f"{node} {_ENDS[deed.what]}" if deed.what in _ENDS else f"{node} exited: {exits}"
     elif deed.event_kind == NodePaused.kind:
         text = f"{node} was paused"
     else:
-        return f"{deed.fault} struck {node}" + (f" ({who})" if who else "")
+        return f"{deed.fault} was injected into {node}" + (f" ({who})" if who else "")
     notes = (
         [deed.fault]
         if deed.fault and deed.fault.replace("_", " ") not in (deed.what, deed.what.replace("_", " "))

@@ -1,8 +1,8 @@
-"""The rare events of a partition, kept to explain a loss: elections, truncations, ISR changes, node failures.
+"""History of rare events by partition, kept to explain losses: elections, truncations, ISR changes, node failures.
 
-What stands when records go missing is kept with them (:class:`PartitionSnapshot`). So the history itself only needs
-what may explain a loss to come, and what became of the copies of records that are missing: its size follows what is in
-doubt, not the length of the run.
+When records go missing, the state at that time is kept with them (:class:`PartitionSnapshot`). So the history needs
+only events that may explain a future loss, and those that removed copies of missing records: its size depends on the
+records in doubt, not on the length of the run.
 """
 
 from collections.abc import Callable, Iterator
@@ -28,53 +28,53 @@ from cluster_model.util.ranges import Range, subtract
 
 # The state in which acknowledged records went missing, kept to find the cause.
 #
-# A :class:`MissingRecords` stands for consecutive records of one leader epoch's branch of the log that one
-# event removed. It is forgotten when the leader's log has them all again.
+# A :class:`MissingRecords` covers consecutive records of one leader epoch's log branch that one event removed. It is
+# dropped when the leader's log holds them all again.
 
 
 LOOKED_OVER: Final = 64
-"""Witnesses of a partition after which those of records that are back are looked for, and dropped."""
+"""Number of entries of a partition after which those of returned records are dropped."""
 
 
 class PartitionSnapshot(NamedTuple):
-    """What stood for a partition at a moment."""
+    """State of a partition at a time, as far as it may explain a loss."""
 
     moment: int
     replicas: tuple[int, ...]
     """The assignment."""
     isr: tuple[int, ...]
-    """As committed before the newest election."""
+    """ISR committed before the newest election."""
     election: LeaderElected | None
-    """The newest decision, if it made somebody leader."""
+    """The newest leader decision, if it elected a leader."""
     elected: int
-    """Its place among the rare events."""
+    """Index of that decision among the rare events."""
     deposed: int
-    """Who led before that, -1 nobody."""
+    """The previous leader, -1 for none."""
     deeds: tuple[FaultRecord, ...]
     fenced: tuple[FaultRecord, ...]
     dropped: tuple[tuple[int, int, IsrChanged], ...]
-    """For each replica outside the ISR how it last left: (broker, moment, event)."""
+    """How each replica outside the ISR last left it: (broker, moment, event)."""
 
 
 class MissingRecords(NamedTuple):
-    """Records that went missing together."""
+    """Consecutive records that went missing together, with the state at that time."""
 
     epoch: int
-    """Of the leader that wrote them."""
+    """Leader epoch in which they were written."""
     start: int
     end: int
     trigger: TraceEvent | None
-    """What made them go missing; None: they were acknowledged when the leader lacked them already."""
+    """The event by which they went missing; None: they were acknowledged when the leader already lacked them."""
     scene: PartitionSnapshot
     holders: tuple[int, ...]
     """Replicas other than the leader's that held the first of them."""
     instead: int
-    """Epoch of what the leader's log held at the first one's offset, -1 for nothing."""
+    """Epoch of the record in the leader's log at the first one's offset, -1 for none."""
     behind: bool
-    """Whether the leader went by an older epoch than theirs until then."""
+    """Whether the leader had used an older epoch than theirs until then."""
 
     def goes_on(self, other: "MissingRecords") -> bool:
-        """Whether the other one is just more of it."""
+        """Return whether another entry continues this one."""
         return (self.epoch, self.end, self.trigger, self.holders) == (
             other.epoch,
             other.start,
@@ -84,7 +84,7 @@ class MissingRecords(NamedTuple):
 
 
 class Witnesses:
-    """By partition."""
+    """Missing records, by partition."""
 
     __slots__ = ("_kept", "_world")
 
@@ -93,7 +93,7 @@ class Witnesses:
         self._kept: dict[str, list[MissingRecords]] = {}
 
     def missing(self, event: RecordsMissing, trigger: TraceEvent | None, scene: PartitionSnapshot) -> None:
-        """Records went missing."""
+        """Record that records went missing."""
         start, end = event.log_offset, event.log_offset + event.count
         replicas = self._world.replicas[event.partition]
         leader = self._world.records[event.partition].leader
@@ -114,7 +114,7 @@ class Witnesses:
             self._kept[event.partition] = [each for each in kept if self._gone(event.partition, each)]
 
     def _gone(self, partition: str, witness: MissingRecords) -> bool:
-        """Whether the leader's log lacks any of them."""
+        """Return whether the leader's log still lacks any of the records."""
         leader = self._world.true_leader(partition)
         if leader is None:
             return True
@@ -124,40 +124,40 @@ class Witnesses:
         )
 
     def of(self, partition: str, epoch: int, offset: int) -> MissingRecords | None:
-        """The newest witness of a record's going missing."""
+        """Return the newest entry that contains a record, None if there is none."""
         for each in reversed(self._kept.get(partition, ())):
             if each.epoch == epoch and each.start <= offset < each.end:
                 return each
         return None
 
     def kept(self, partition: str) -> list[MissingRecords]:
-        """All of a partition's, in the order in which they went missing."""
+        """Return all entries of a partition, in the order in which the records went missing."""
         return self._kept.get(partition, [])
 
     def elections(self, partition: str) -> list[int]:
-        """Moments of the elections that they name."""
+        """Return the moments of the elections that a partition's entries refer to."""
         return [each.scene.elected for each in self._kept.get(partition, ())]
 
     def forget(self, partition: str) -> None:
-        """It is deleted, or made anew."""
+        """Drop the entries of a partition that is deleted or created again."""
         self._kept.pop(partition, None)
 
     @property
     def entries(self) -> int:
-        """How many are kept."""
+        """Number of entries kept."""
         return sum(len(each) for each in self._kept.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple((name, tuple(kept)) for name, kept in self._kept.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._kept = {name: list(kept) for name, kept in saved}
 
 
 def epoch_at(log: ReplicaLog, offset: int) -> int:
-    """Epoch of the leader that wrote what a log holds at an offset, -1 for nothing."""
+    """Return the leader epoch of the record that a log holds at an offset, -1 for none."""
     if not log.extents or not max(log.log_start, log.extents[0][0]) <= offset < log.leo:
         return -1
     return log.lineage_at(offset).epoch
@@ -168,49 +168,49 @@ def _spoilt(replica: Replica, offset: int) -> bool:
 
 
 DECISIONS_LOOKED_OVER: Final = 16
-"""Decisions on a leader after which those that nothing went missing by are dropped."""
+"""Number of leader decisions of a partition after which those without missing records are dropped."""
 CUTS_LOOKED_OVER: Final = 16
-"""Truncations of a partition after which those that explain nothing are looked for, and dropped."""
+"""Number of truncations of a partition after which those that explain nothing are dropped."""
 ISRS_KEPT: Final = 32
-"""Epochs whose ISR is kept, whoever still goes by them."""
+"""Number of newest epochs whose ISR is always kept."""
 UNCLEAN_KEPT: Final = 32
-"""Unclean elections of a partition that are kept: followers cut their logs for them soon, or never."""
+"""Number of unclean elections kept per partition: followers truncate because of them soon or never."""
 NOBODY: Final = (-1, -1)
-"""Who led of a partition that nothing is known of any more."""
+"""(previous leader, leader) of a partition that is no longer known."""
 
 
 class LogTruncation(NamedTuple):
-    """What a replica dropped."""
+    """A truncation of a replica's log, with the offsets that it removed."""
 
     moment: int
     event: Truncated
     taken: tuple[tuple[int, int, int], ...]
-    """(stint, start, end) each."""
+    """(log branch, start, end) of each removed range."""
     isr: tuple[int, ...]
-    """As committed at that moment."""
+    """The ISR committed at that time."""
     apart: bool
-    """Whether its leader went by another epoch than the replica, or both by one that was over."""
+    """Whether the replica, its leader and the controller did not all use the same leader epoch."""
 
     def took(self, stint: int, start: int, end: int) -> bool:
-        """Whether any of these very records was among it."""
+        """Return whether it removed any record of a range."""
         return any(owner == stint and low < end and high > start for owner, low, high in self.taken)
 
 
 class Join(NamedTuple):
-    """How a replica came into the ISR that lacked what the leader's log had as its epoch began."""
+    """An ISR join of a replica whose log had not reached the start offset of the leader's epoch."""
 
     moment: int
     event: IsrChanged
     end: int
-    """Of the replica's log then."""
+    """Log end offset of the replica at that time."""
     epoch_start: int
-    """Of the leader's log as its epoch began."""
+    """Start offset of the leader's epoch."""
 
 
 def early_joins(world: World, event: IsrChanged) -> Iterator[tuple[int, int, int]]:
-    """Replicas that join the ISR without all that the leader's log had as its epoch began (before KAFKA-7128).
+    """Yield the replicas that join the ISR below the start offset of the leader's epoch (before KAFKA-7128).
 
-    (broker, end of its log, start of the leader's epoch) each.
+    (broker, its log end offset, start offset of the leader's epoch) each.
     """
     leader = world.true_leader(event.partition)
     if leader is None or leader.leadership is None:
@@ -223,7 +223,7 @@ def early_joins(world: World, event: IsrChanged) -> Iterator[tuple[int, int, int
 
 
 class ClusterHistory:
-    """What happened to one cluster, by partition where it concerns one."""
+    """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
         "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved", "_scenes",
@@ -233,37 +233,37 @@ class ClusterHistory:
     def __init__(self, world: World) -> None:
         self._world = world
         self.moment = 0
-        """Rare events so far: their order, which their times do not tell where time stands still."""
+        """Number of rare events so far, which orders them even where virtual time does not pass."""
         self.acked_in: Callable[[str, int], list[Range]] = lambda partition, stint: []
-        """Acknowledged offsets of a partition's stint: only what cut those explains anything later."""
+        """Returns the acknowledged offsets of a log branch: only their truncations can explain a loss."""
         self.deeds = Deeds()
         self.witnesses = Witnesses(world)
         self.trigger: TraceEvent | None = None
-        """The rare event that everybody is hearing of."""
+        """The rare event being handled."""
         names = world.records
         self._elections: dict[str, list[tuple[int, LeaderElected | PartitionOffline]]] = {name: [] for name in names}
-        """Decisions on who leads: the newest, and those that something went missing by."""
+        """Leader decisions: the newest, and those by which records went missing."""
         self._deposed = {name: (-1, record.leader) for name, record in names.items()}
-        """(Who led before the newest leader, that leader)."""
+        """Partition → (previous leader, newest leader)."""
         self._standing = {name: record.isr for name, record in names.items()}
-        """The ISR before the newest election."""
+        """Partition → ISR before the newest election."""
         self._unclean: dict[str, list[LeaderElected]] = {}
-        """The newest unclean elections."""
+        """Partition → its newest unclean elections."""
         self._cuts: dict[str, list[LogTruncation]] = {name: [] for name in names}
         self._isrs = {name: [(0, record.isr)] for name, record in names.items()}
-        """(leader epoch, its newest ISR) each."""
+        """Partition → (leader epoch, its newest ISR) each."""
         self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
         self._early: dict[str, dict[int, Join]] = {}
-        """The newest such join of each replica."""
+        """Partition → broker → its newest early join."""
         self._damages: list[tuple[int, BatchDamaged]] = []
         self._scenes: dict[str, PartitionSnapshot] = {}
-        """Made when asked for, until the next rare event."""
+        """Snapshots, cached until the next rare event."""
         self._saved: tuple[Any, ...] | None = None
-        """What :meth:`save` gave, until something changes."""
+        """Cached result of :meth:`save`, until something changes."""
 
     def observe(self, event: TraceEvent) -> None:
-        """Keep the event if it is one that explains anything."""
+        """Record an event that may explain a loss."""
         self._saved = None
         if isinstance(event, RecordsMissing):
             self.witnesses.missing(event, self.trigger, self.scene(event.partition))
@@ -336,13 +336,13 @@ class ClusterHistory:
             self._early.setdefault(event.partition, {})[broker] = Join(self.moment, event, end, epoch_start)
 
     def early_join(self, partition: str, broker: int, offset: int, until: int) -> Join | None:
-        """How a replica came into the ISR up to a moment without a record that the leader had as its epoch began."""
+        """Return a replica's early ISR join up to a moment without the record at ``offset``, None if there is none."""
         join = self._early.get(partition, {}).get(broker)
         there = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
         return join if there else None
 
     def _forget_isrs(self, partition: str) -> None:
-        """All but the newest, and what the oldest epoch that any replica still goes by needs."""
+        """Drop old ISRs, except the newest ones and those of epochs that a replica still uses."""
         isrs = self._isrs[partition]
         oldest = min((each.leader_epoch for each in self._world.replicas[partition].values()), default=0)
         needed = max((place for place, (epoch, _isr) in enumerate(isrs) if epoch <= oldest), default=0)
@@ -358,14 +358,14 @@ class ClusterHistory:
             self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
 
     def _apart(self, event: Truncated) -> bool:
-        """Whether a replica that cut its log, its leader, and the controller went by different epochs."""
+        """Return whether a truncating replica, its leader and the controller used different epochs."""
         replicas, record = self._world.replicas[event.partition], self._world.records.get(event.partition)
         leader = replicas.get(replicas[event.broker].leader)
         known = [each.leader_epoch for each in (record, leader) if each is not None]
         return any(epoch != event.leader_epoch for epoch in known)
 
     def _explains(self, cut: LogTruncation) -> bool:
-        """Whether a replica lacks acknowledged records because of it."""
+        """Return whether a replica lacks acknowledged records because of a truncation."""
         name = cut.event.partition
         replica = self._world.replicas[name].get(cut.event.broker)
         for stint, start, end in cut.taken:
@@ -376,7 +376,7 @@ class ClusterHistory:
         return False
 
     def isr_of(self, partition: str, leader_epoch: int) -> tuple[int, ...]:
-        """The newest ISR that the leader of an epoch can be going by, as of now."""
+        """Return the newest ISR that the leader of an epoch can use now."""
         isrs = self._isrs[partition]
         epoch, isr = isrs[-1]
         if epoch <= leader_epoch:
@@ -384,7 +384,7 @@ class ClusterHistory:
         return next((isr for epoch, isr in reversed(isrs) if epoch <= leader_epoch), isrs[0][1])
 
     def leader_of(self, partition: str) -> int:
-        """Who leads now, or led a partition that is being deleted last; -1 nobody."""
+        """Return the current leader, or the last one of a partition that is being deleted; -1 for none."""
         record = self._world.records.get(partition)
         if record is not None:
             return record.leader
@@ -394,7 +394,7 @@ class ClusterHistory:
         return self._deposed.get(partition, NOBODY)[1]
 
     def scene(self, partition: str) -> PartitionSnapshot:
-        """What stands now; of a partition that is gone, what is still known: perhaps nothing."""
+        """Return the current state; of a deleted partition what is still known, possibly nothing."""
         scene = self._scenes.get(partition)
         if scene is None:
             scene = self._scenes[partition] = self._scene(partition)
@@ -422,27 +422,27 @@ class ClusterHistory:
         )
 
     def last_election(self, partition: str, until: int) -> LeaderElected | None:
-        """The newest decision up to a moment, if it made somebody leader."""
+        """Return the newest leader decision up to a moment, if it elected a leader."""
         decided = [event for moment, event in self._elections[partition] if moment <= until]
         return decided[-1] if decided and isinstance(decided[-1], LeaderElected) else None
 
     def unclean(self, partition: str, leader_epoch: int) -> LeaderElected | None:
-        """The election that began an epoch, if it was an unclean one."""
+        """Return the election that began an epoch, if it was unclean."""
         return next((each for each in self._unclean.get(partition, ()) if each.leader_epoch == leader_epoch), None)
 
     def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
-        """The newest truncation up to a moment by which a replica lost any of these very records."""
+        """Return the newest truncation up to a moment by which a replica lost any record of a range."""
         for cut in reversed(self._cuts[partition]):
             if cut.moment <= until and cut.event.broker == broker and cut.took(stint, *offsets):
                 return cut.event
         return None
 
     def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[LogTruncation]:
-        """All truncations that are kept and took any of these very records, in order."""
+        """Return all kept truncations that removed any record of a range, in order."""
         return [cut for cut in self._cuts.get(partition, ()) if cut.took(stint, *offsets)]
 
     def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
-        """Truncations that are kept and took whatever stood at any of these offsets, up to a time."""
+        """Return all kept truncations up to a time that removed any record at these offsets."""
         return [
             cut
             for cut in self._cuts.get(partition, ())
@@ -450,11 +450,11 @@ class ClusterHistory:
         ]
 
     def removed(self, partition: str) -> dict[int, tuple[int, ReplicaDeleted]]:
-        """Replicas that were deleted, the last of each broker: (moment, event)."""
+        """Return the last deletion of each broker's replica: broker → (moment, event)."""
         return self._removed.get(partition, {})
 
     def damage(self, partition: str, broker: int, offsets: Range, until: int) -> tuple[int, BatchDamaged] | None:
-        """When a replica's copy of any record at these offsets had been damaged on its disk, up to a moment."""
+        """Return when a replica's copy at these offsets was damaged on disk, up to a moment; None if it was not."""
         for moment, event in reversed(self._damages):
             there = (event.partition, event.broker) == (partition, broker)
             if there and moment <= until and event.log_offset < offsets[1] and event.end_offset > offsets[0]:
@@ -462,7 +462,7 @@ class ClusterHistory:
         return None
 
     def _cut_since(self, since: int, damaged: BatchDamaged, until: int) -> bool:
-        """Whether a damaged batch was cut off between two moments: what stands there now is another copy."""
+        """Return whether a damaged batch was truncated between two moments, so that another copy replaced it."""
         return any(
             since < cut.moment < until
             and cut.event.broker == damaged.broker
@@ -471,19 +471,19 @@ class ClusterHistory:
         )
 
     def damaged(self, partition: str, broker: int, offsets: Range, until: int) -> bool:
-        """Whether a replica's copy of any record at these offsets had been damaged on its disk by a moment."""
+        """Return whether a replica's copy of any record at these offsets was damaged on disk by a moment."""
         return self.damage(partition, broker, offsets, until) is not None
 
     @property
     def entries(self) -> int:
-        """How many events are kept."""
+        """Number of events kept."""
         tables_of_lists = (self._cuts, self._isrs, self._elections, self._unclean)
         lists = sum(len(each) for table in tables_of_lists for each in table.values())
         tables = sum(len(each) for table in (self._dropped, self._removed, self._early) for each in table.values())
         return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
 
     def save(self) -> tuple[Any, ...]:
-        """All state; events are never changed, so their lists are enough."""
+        """Return the whole state; events never change, so copies of their lists are enough."""
         if self._saved is not None:
             return self._saved
         lists = [
@@ -502,7 +502,7 @@ class ClusterHistory:
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._saved = saved
         self._scenes.clear()
         self.moment, damages, lists, nested, plain, deeds, witnesses = saved

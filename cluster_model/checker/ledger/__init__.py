@@ -1,10 +1,10 @@
-"""The ledger of acknowledged records, and what became of each.
+"""The ledger of acknowledged records, and the outcome of each.
 
-ledger: the ledger itself, and why records are lost or in doubt.
-ack_evidence: acknowledged ranges, the ISR behind them, and what was exposed to consumers.
-delivery_tracker: what clients were told of their records, and what of their transactions.
-consumption: what groups read, missed or read twice; duplicates: duplicates and reordering.
-ledger_report: the fate of every record, as ranges, and by client and partition.
+ledger: the ledger itself, and the causes of missing and lost records.
+ack_evidence: acknowledged ranges, their ISR, and records exposed to consumers.
+delivery_tracker: outcomes of records and transactions as clients received them.
+consumption: records that groups read, reread or skipped; duplicates: duplicates and reordering.
+ledger_report: the outcome of every record, as ranges, and by client and partition.
 """
 
 from cluster_model.checker.ledger.ledger import Ledger

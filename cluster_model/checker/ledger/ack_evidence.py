@@ -1,4 +1,4 @@
-"""Ranges of acknowledged records, the ISR behind each acknowledgement, and what was exposed to consumers."""
+"""Ranges of acknowledged records, the ISR at each acknowledgement, and ranges exposed to consumers."""
 
 from collections.abc import Callable
 from typing import Any
@@ -10,7 +10,7 @@ from cluster_model.util.ranges import Range, RangeSet, subtract
 
 
 class AckedRecords:
-    """Acknowledged offsets per stint of one partition, and which offsets of each stint could be read."""
+    """Acknowledged and readable offsets of one partition, by log branch."""
 
     __slots__ = ("_saved", "by_stint", "committed", "topic_id")
 
@@ -18,12 +18,12 @@ class AckedRecords:
         self.topic_id = topic_id
         self.by_stint: dict[int, RangeSet] = {}
         self.committed: dict[int, RangeSet] = {}
-        """Stint → offsets, acknowledged or not, that stood below the HW of a leader."""
+        """Log branch → offsets, acknowledged or not, that were below the HW of a leader."""
         self._saved: tuple[Any, ...] | None = None
-        """What :meth:`save` gave, until something changes."""
+        """Cached result of :meth:`save`, until something changes."""
 
     def add(self, stint: int, start: int, end: int) -> bool:
-        """Note acknowledged records; False when they were known."""
+        """Add acknowledged records; return False if they were known."""
         self._saved = None
         ranges = self.by_stint.get(stint)
         if ranges is None:
@@ -35,7 +35,7 @@ class AckedRecords:
         return bool(ranges.add(start, end))
 
     def commit(self, stint: int, start: int, end: int) -> None:
-        """These offsets of a stint could have been read."""
+        """Record that offsets of a log branch could be read by consumers."""
         self._saved = None
         ranges = self.committed.get(stint)
         if ranges is None:
@@ -47,18 +47,18 @@ class AckedRecords:
             ranges.add(start, end)
 
     def committed_in(self, stint: int) -> list[Range]:
-        """The offsets of a stint that could have been read."""
+        """Return the offsets of a log branch that consumers could read."""
         ranges = self.committed.get(stint)
         return [] if ranges is None else ranges.ranges()
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         if self._saved is None:
             self._saved = (_saved(self.by_stint), _saved(self.committed))
         return self._saved
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._saved = None
         stints, committed = saved
         self.by_stint, self.committed = _loaded(stints), _loaded(committed)
@@ -78,29 +78,29 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 
 # Committed records: below the high watermark of a leader, so that a consumer could read them.
 #
-# It does not matter whether the controller had meanwhile chosen another leader: whoever had not heard of it, broker
-# and consumer, served and read up to that broker's high watermark (``Partition.readRecords``), and what acks=all
-# promises there goes by it, too. A leader lays its records open as it becomes one, by the high watermark that it had
-# as a follower, and then as its high watermark rises.
+# It does not matter whether the controller had meanwhile elected another leader: a broker and consumers that had not
+# learned of it served and read up to that broker's high watermark (``Partition.readRecords``), and acks=all is
+# acknowledged by it, too. A leader exposes its records when it becomes leader, up to the high watermark that it had as
+# a follower, and then as its high watermark advances.
 
 
 class Exposed:
-    """Enters commitment into the books of acknowledged records, each offset of a leadership once."""
+    """Recorder of exposed offsets in :class:`AckedRecords`, each offset of a leadership once."""
 
     __slots__ = ("_acked", "_stands", "_vouch", "_world")
 
     def __init__(
         self, world: World, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
     ) -> None:
-        """``vouch`` takes (partition, stint, start, end) of what a high watermark passes: acks=all is answered then."""
+        """``vouch`` takes (partition, log branch, start, end) passed by a high watermark: acks=all is answered then."""
         self._world = world
         self._acked = acked
         self._vouch = vouch
         self._stands: dict[tuple[str, int], int] = {}
-        """(partition, broker that leads or thinks so) → the high watermark up to which its log has been entered."""
+        """(partition, presumed leader) → the high watermark up to which its log has been recorded."""
 
     def hw_advanced(self, event: HwAdvanced) -> None:
-        """A leader's high watermark rose."""
+        """Handle a high watermark advance of a leader."""
         key = (event.partition, event.broker)
         before = self._stands.get(key)
         if before is None:
@@ -108,10 +108,10 @@ class Exposed:
             return
         self._stands[key] = event.hw
         if event.hw <= before:
-            return  # it must not fall; what has been shown stays shown
+            return  # It must not decrease; exposed records stay exposed.
         log = self._world.replicas[event.partition][event.broker].log
         start, stint = log.extents[-1]
-        if start <= before:  # almost always: the high watermark stands in the newest stint
+        if start <= before:  # Almost always: the high watermark is in the newest log branch.
             self._acked[event.partition].commit(stint, before, event.hw)
             self._vouch(event.partition, stint, before, event.hw)
         else:
@@ -120,15 +120,15 @@ class Exposed:
                 self._vouch(event.partition, passed, low, high)
 
     def became_leader(self, event: BecameLeader) -> None:
-        """A broker leads, or leads on: what stands below its high watermark is served from here on."""
+        """Handle a new or resumed leadership: records below its high watermark are exposed."""
         self._enter(event.partition, event.broker, event.hw)
 
     def changed(self, event: Truncated | ReplicaDeleted) -> None:
-        """A log is another: should its broker lead, it is looked at from its start."""
+        """Handle a truncated or deleted log: if its broker leads, it is recorded again from its start."""
         self._stands.pop((event.partition, event.broker), None)
 
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         self._stands = {key: hw for key, hw in self._stands.items() if key[0] != partition}
 
     def _enter(self, partition: str, broker: int, hw: int) -> None:
@@ -144,25 +144,25 @@ class Exposed:
             acked.commit(stint, low, high)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._stands.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._stands = dict(saved)
 
 
-# The ISR behind each acknowledgement: one entry while the ISR stays, however many records. It is that of the leader's
-# answer, not of the time at which the client received it, or ended its transaction: as the record was appended, or
-# with acks=all as the high watermark passed it.
+# The ISR at each acknowledgement: one entry as long as the ISR stays the same, for any number of records. It is the ISR
+# when the leader responded, not when the client received the response or ended its transaction: at the append, or with
+# acks=all when the high watermark passed the record.
 
 
 Vouching = tuple[int, int, tuple[int, ...]]
-"""(start, end, ISR) as of the acknowledgement of these offsets."""
+"""(start, end, ISR at the acknowledgement of these offsets)."""
 
 
 class _IsrSpan:
-    """Offsets of one stint that the same ISR stands behind so far."""
+    """Consecutive acknowledged offsets of one log branch with the same ISR, still growing."""
 
     __slots__ = ("end", "isr", "start", "stint")
 
@@ -174,17 +174,17 @@ class _IsrSpan:
 
 
 class Vouched:
-    """By partition and the stint that wrote the records."""
+    """ISR at each acknowledgement, by partition and log branch."""
 
     __slots__ = ("_entries", "_open")
 
     def __init__(self) -> None:
         self._entries: dict[tuple[str, int], tuple[Vouching, ...]] = {}
         self._open: dict[str, _IsrSpan] = {}
-        """What is vouched for behind the last entry of one stint of a partition, and goes on: it is entered late."""
+        """Partition → the growing span after the last entry of a log branch, which is entered later."""
 
     def note(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
-        """Records were acknowledged while the leader went by this ISR."""
+        """Record that records were acknowledged while the leader used this ISR."""
         run = self._open.get(partition)
         if run is not None:
             if run.end == start and run.stint == stint and run.isr == isr:
@@ -194,7 +194,7 @@ class Vouched:
         self._open[partition] = _IsrSpan(stint, start, end, isr)
 
     def note_rest(self, partition: str, stint: int, start: int, end: int, isr: tuple[int, ...]) -> None:
-        """The same of those among them of which nothing is known yet."""
+        """Record the ISR of the records of a range for which none is known yet."""
         run = self._open.get(partition)
         if run is not None and run.stint == stint:
             if run.start <= start and end <= run.end:
@@ -223,7 +223,7 @@ class Vouched:
                 return
         entries = list(known)
         place = len(entries)
-        while place and entries[place - 1][0] > start:  # acknowledgements overtake each other, but not by far
+        while place and entries[place - 1][0] > start:  # Acknowledgements overtake each other, but not by far.
             place -= 1
         if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
             end = entries.pop(place)[1]
@@ -234,33 +234,33 @@ class Vouched:
         self._entries[key] = tuple(entries)
 
     def isr_at(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:
-        """The ISR behind a record, empty for one that was never acknowledged."""
+        """Return the ISR at a record's acknowledgement, empty if it was never acknowledged."""
         entries = self.entries(partition, stint)
         return next((isr for start, end, isr in reversed(entries) if start <= offset < end), ())
 
     def entries(self, partition: str, stint: int) -> tuple[Vouching, ...]:
-        """All of a stint's, in the order of their offsets."""
+        """Return all entries of a log branch, in order of offset."""
         if self._open:
             self._settle()
         return self._entries.get((partition, stint), ())
 
     @property
     def count(self) -> int:
-        """Entries of all stints."""
+        """Number of entries kept."""
         self._settle()
         return sum(map(len, self._entries.values()))
 
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         self._open.pop(partition, None)
         self._entries = {key: entries for key, entries in self._entries.items() if key[0] != partition}
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         self._settle()
         return tuple(self._entries.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._open = {}
         self._entries = dict(saved)

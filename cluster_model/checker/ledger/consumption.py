@@ -1,6 +1,6 @@
-"""What consumer groups read, read twice or skipped, and the resets and commits that moved them.
+"""Records that consumer groups read, reread, skipped or abandoned, and the resets and commits that caused it.
 
-One entry for each range that was jumped over; the rest is the newest of its kind.
+Every skipped range has an entry; of all other events only the newest is kept.
 """
 
 from collections.abc import Iterator
@@ -25,24 +25,24 @@ _Key = tuple[str, str]
 
 
 class Jump(NamedTuple):
-    """A consumer's position was moved beyond records by its reset policy."""
+    """An offset reset that moved a consumer's position past records."""
 
     at_us: int
     client: str
     start: int
     end: int
     log_start: int
-    """Of the leader's log then."""
+    """Log start offset of the leader at that time."""
     created_us: int
     """When the partition was created, if the consumer had no position of it yet; else -1."""
     expired: OffsetsExpired | None = None
-    """How the group's committed offset had gone, if that is why it had no position."""
+    """The expiration of the group's committed offset, if that is why it had no position."""
     uncommitted: bool = False
-    """Whether the group had read there, and nothing was committed."""
+    """Whether the group had read the partition without a commit."""
 
 
 class UnprocessedRecords(NamedTuple):
-    """Records that an application had in hand as it ended."""
+    """Records that an application had received and not processed when it ended."""
 
     at_us: int
     client: str
@@ -50,14 +50,14 @@ class UnprocessedRecords(NamedTuple):
     end: int
     by: str
     committed: int
-    """The group's committed offset then, -1 for none."""
+    """The group's committed offset at that time, -1 for none."""
     how: str
     committed_us: int
     deed: FaultRecord | None
 
 
 class ReaderEvents:
-    """By group and partition."""
+    """Offset resets, commits and abandoned records, by group and partition."""
 
     __slots__ = ("_commits", "_created", "_deeds", "_expired", "_handed", "_jumps", "_left", "_world", "changes")
 
@@ -69,14 +69,14 @@ class ReaderEvents:
         self._left: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
         self._commits: dict[_Key, OffsetsCommitted] = {}
         self._expired: dict[_Key, OffsetsExpired] = {}
-        """Committed offsets that have gone, until something is committed there once more."""
+        """Expired committed offsets, until the next commit."""
         self._handed: dict[_Key, dict[int, RangeSet]] = {}
-        """→ stint → offsets: which records, not only which places."""
+        """(group, partition) → log branch → offsets of the records received."""
         self.changes = 0
-        """Grows with every hand-out and everything left behind, rewinds or not."""
+        """Counter that grows with every delivery and every abandoned record; it is not rewound."""
 
     def observe(self, event: TraceEvent) -> None:
-        """Keep the event if it is one of these."""
+        """Record the event if it is a reset, an expired offset or a new partition."""
         if isinstance(event, ConsumerReset):
             self._reset(event)
         elif isinstance(event, OffsetsExpired):
@@ -86,13 +86,13 @@ class ReaderEvents:
             self._created[event.partition] = event.at_us
 
     def committed(self, event: OffsetsCommitted) -> None:
-        """A group's offset was committed: it tells something of what is left behind later."""
+        """Record the newest commit of a group, which may explain records abandoned later."""
         self._commits[event.group_id, event.partition] = event
         if self._expired:
             self._expired.pop((event.group_id, event.partition), None)
 
     def read(self, event: RecordsRead) -> None:
-        """Records were handed to an application."""
+        """Record that an application received records."""
         self.changes += 1
         key = (event.group_id, event.partition)
         stints = self._handed.get(key)
@@ -134,7 +134,7 @@ class ReaderEvents:
             self._jumps[key] = (*self._jumps.get(key, ()), jump)
 
     def left_behind(self, event: RecordsAbandoned) -> None:
-        """An application will not process what it was handed."""
+        """Record that an application left received records unprocessed."""
         self.changes += 1
         key = (event.group_id, event.partition)
         commit = self._commits.get(key)
@@ -155,7 +155,7 @@ class ReaderEvents:
         self._left[key] = (*known, fresh)
 
     def jumps(self) -> Iterator[tuple[str, str, Jump, list[Range]]]:
-        """(group, partition, jump, what of it the group was never handed since) each."""
+        """Yield (group, partition, jump, ranges of it that the group has not received since)."""
         for (group, partition), jumps in self._jumps.items():
             read = [part for handed in self._handed.get((group, partition), {}).values() for part in handed.ranges()]
             rest = sorted(read)
@@ -166,15 +166,15 @@ class ReaderEvents:
                 rest = sorted([*rest, (jump.start, jump.end)])
 
     def left(self) -> Iterator[tuple[str, str, UnprocessedRecords]]:
-        """All abandoned ranges."""
+        """Yield all abandoned ranges: (group, partition, records)."""
         for (group, partition), known in self._left.items():
             for each in known:
                 yield group, partition, each
 
     def overwritten(self, only: str | None = None) -> Iterator[tuple[str, str, int, Range]]:
-        """Records in the place of others that a group had read, which was handed later ones but not these.
+        """Yield records at offsets of others that a group had read, if it received later records but not these.
 
-        (group, partition, stint, offsets) each, of one group or of all.
+        (group, partition, log branch, offsets) each, of one group or of all.
         """
         for (group, partition), stints in self._handed.items():
             if len(stints) < 2 or only not in (None, group):
@@ -201,20 +201,20 @@ class ReaderEvents:
         ]
 
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         for table in (self._jumps, self._left, self._commits, self._handed, self._expired):
             for key in [key for key in table if key[1] == partition]:
                 del table[key]
         self._created.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         handed = [(key, save_all(stints)) for key, stints in self._handed.items()]
         tables = (self._created, self._jumps, self._left, self._commits, self._expired)
         return (tuple(handed), *(tuple(table.items()) for table in tables))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         handed, created, jumps, left, commits, expired = saved
         self._expired = dict(expired)
         self._created, self._jumps, self._left = dict(created), dict(jumps), dict(left)
@@ -222,35 +222,34 @@ class ReaderEvents:
         self._handed = {key: load_all(stints) for key, stints in handed}
 
 
-# What each group's applications read: once, again, or not at all, offset by offset.
+# Offsets that each group's applications read once, again, or not at all.
 #
-# Only hand-outs count, not commits: that is what an application knows of. A record is *read again* when it is handed
-# out a second time: that very record, by the stint that wrote it. Another one that took its offset after a truncation
-# is not. Offsets that nobody is ever handed, such as those that compaction has emptied, look as if they had been passed
-# over; markers of transactions do not. What an application had in hand when it ended is *abandoned*, until somebody of
-# its group is handed it.
+# Only deliveries to the application count, not commits. A record is *reread* when it is delivered a second time; a
+# different record at its offset after a truncation, of another log branch, is not. Offsets that are never delivered,
+# such as those removed by compaction, count as skipped; transaction markers do not. Records that an application had
+# received and not processed when it ended are *abandoned*, until a member of its group receives them.
 
 
 class Readings:
-    """By group and partition."""
+    """Records delivered to applications, by group and partition."""
 
     __slots__ = ("_abandoned", "_again", "_empty", "_handed", "_read", "_records")
 
     def __init__(self, empty: Empty = lambda *_part: False) -> None:
-        """``empty`` tells whether there are only markers somewhere."""
+        """``empty`` returns whether a range holds only markers."""
         self._empty = empty
         self._read: dict[str, int] = {}
-        """Group → records, each hand-out counted."""
+        """Group → number of records delivered, with repetitions."""
         self._handed: dict[tuple[str, str], RangeSet] = {}
-        """By the offsets alone, whatever stood there."""
+        """(group, partition) → offsets delivered, regardless of the record."""
         self._records: dict[tuple[str, str], dict[int, RangeSet]] = {}
-        """→ stint → offsets: which records."""
+        """(group, partition) → log branch → offsets of the records delivered."""
         self._again: dict[str, tuple[int, int]] = {}
-        """Group → records handed out again, and offsets passed over of partitions that have been deleted since."""
+        """Group → (records reread, offsets skipped in partitions deleted since)."""
         self._abandoned: dict[tuple[str, str], list[Range]] = {}
 
     def handed(self, event: RecordsRead) -> None:
-        """A consumer was handed records."""
+        """Record that an application received records."""
         group = event.group_id
         self._read[group] = self._read.get(group, 0) + event.count
         key = (group, event.partition)
@@ -274,7 +273,7 @@ class Readings:
             ranges.add(*(self._bridged(ranges, event) if bridges else (start, end)))
 
     def _bridged(self, ranges: RangeSet, event: RecordsRead) -> Range:
-        """With the markers next to it: nobody is ever handed those."""
+        """Return the range extended by adjacent markers, which are never delivered."""
         empty = self._empty
         key, stint = event.partition, event.stint
         return ranges.bridged(
@@ -282,18 +281,18 @@ class Readings:
         )
 
     def _take_up(self, key: tuple[str, str], start: int, end: int) -> None:
-        """Abandoned records are in hand again."""
+        """Drop abandoned records that were delivered again."""
         left = [part for low, high in self._abandoned[key] for part in ((low, min(high, start)), (max(low, end), high))]
         self._abandoned[key] = union(left)
 
     def left_behind(self, event: RecordsAbandoned) -> None:
-        """An application will not process what it was handed."""
+        """Record that an application left received records unprocessed."""
         key = (event.group_id, event.partition)
         found = (event.log_offset, event.log_offset + event.count)
         self._abandoned[key] = union([*self._abandoned.get(key, ()), found])
 
     def deleted(self, partition: str) -> None:
-        """A partition is gone; another of its name is not the same."""
+        """Drop the state of a deleted partition; one created again with its name is new."""
         self._abandoned = {key: ranges for key, ranges in self._abandoned.items() if key[1] != partition}
         for group, name in tuple(self._handed):
             if name == partition:
@@ -302,15 +301,15 @@ class Readings:
                 del self._records[group, name]
 
     def read(self, group: str) -> int:
-        """Records handed to the group's applications, each time counted."""
+        """Return the number of records delivered to a group's applications, with repetitions."""
         return self._read.get(group, 0)
 
     def reread(self, group: str) -> int:
-        """... of which had been handed to one of them before."""
+        """Return the number of records delivered to a group again."""
         return self._again.get(group, (0, 0))[0]
 
     def gaps(self, group: str) -> tuple[int, dict[str, list[Range]]]:
-        """Offsets that none was handed, between others that were: how many of deleted partitions, and which."""
+        """Return the skipped offsets between delivered ones: (number in deleted partitions, partition → ranges)."""
         _again, passed = self._again.get(group, (0, 0))
         gaps = {
             partition: list(zip(ranges.ends[:-1], ranges.starts[1:], strict=True))
@@ -320,15 +319,15 @@ class Readings:
         return passed, gaps
 
     def abandoned(self, group: str) -> int:
-        """Records that an application had in hand when it ended, and that nobody has been handed since."""
+        """Return the number of records that ended applications left unprocessed and no member has received since."""
         return sum(length(ranges) for (name, _partition), ranges in self._abandoned.items() if name == group)
 
     def left_in(self, group: str, partition: str) -> list[Range]:
-        """... of one partition."""
+        """Return the abandoned ranges of one partition."""
         return self._abandoned.get((group, partition), [])
 
     def handed_to(self, partition: str, start: int, end: int) -> tuple[str, ...]:
-        """Groups that were handed any offset of ``[start, end)``, whatever record stood there then."""
+        """Return the groups that received any offset of ``[start, end)``, regardless of the record."""
         return tuple(
             sorted(
                 group
@@ -339,13 +338,13 @@ class Readings:
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         records = tuple([(key, save_all(stints)) for key, stints in self._records.items()])
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
         return (tuple(self._read.items()), save_all(self._handed), tuple(self._again.items()), abandoned, records)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         read, handed, again, abandoned, records = saved
         self._handed, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}

@@ -1,8 +1,8 @@
-"""What each client was told of its records and transactions, by client and partition.
+"""Outcomes of records and transactions as clients received them, by client and partition.
 
-A run in which all is acknowledged in order is one range per outcome, however long. Every number has at most one
-outcome: an acknowledgement outweighs whatever was told before, as it is a promise, and nothing outweighs it or what was
-told first. No client tells twice; should one do so, it is counted as contradicted.
+Records acknowledged in order take one range per outcome, however many. Every sequence number has at most one outcome:
+an acknowledgement replaces any earlier outcome, other later outcomes are ignored. A client should report an outcome
+once; further reports are counted as contradicted.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,60 +19,60 @@ FAILED: Final = 2
 UNKNOWN: Final = 3
 ABORTED: Final = 4
 TERMS: Final = ("sent", "acked", "failed", "unknown", "aborted")
-"""The columns of the books, in order."""
+"""The columns of the counts, in order."""
 
 
 class PartitionDeliveries(NamedTuple):
-    """What one client was told of its records in one partition, each a list of ranges of numbers."""
+    """Outcomes of one client's records in one partition, each as ranges of sequence numbers."""
 
     client: str
     partition: str
-    """A topic's name for records that never got as far as a partition."""
+    """The topic name for records that were never assigned to a partition."""
     sent: list[Range]
     acked: list[Range]
     failed: list[Range]
     unknown: list[Range]
     aborted: list[Range]
     pending: list[Range]
-    """Handed over, and nothing told yet."""
+    """Sent, without an outcome yet."""
     unnumbered: tuple[int, int, int, int, int]
-    """By column, records that never got a number; in none of the ranges."""
+    """By column, number of records without a sequence number; they are in none of the ranges."""
 
 
 class Account:
-    """One client's records in one partition."""
+    """Outcomes of one client's records in one partition, with totals of the client."""
 
     __slots__ = ("blind", "ranges", "sent", "told", "totals", "unnumbered")
 
     def __init__(self, totals: list[int]) -> None:
         self.totals = totals
-        """Of its client, over all partitions."""
+        """Totals of the client over all partitions, by column."""
         self.ranges = (RangeSet(), RangeSet(), RangeSet(), RangeSet(), RangeSet())
-        """By column."""
+        """Sequence numbers, by column."""
         self.sent = self.ranges[SENT]
         self.told = RangeSet()
-        """Numbers with an outcome."""
+        """Sequence numbers with an outcome."""
         self.blind = RangeSet()
-        """Acknowledged by acks=0, where nobody answers, and not known to have reached a leader."""
+        """Sequence numbers of acks=0 records that are not known to have reached a leader."""
         self.unnumbered = [0, 0, 0, 0, 0]
-        """By column."""
+        """Number of records without a sequence number, by column."""
 
     @property
     def entries(self) -> int:
-        """Ranges that it takes."""
+        """Number of ranges kept."""
         return self.told.entries + self.blind.entries + sum(ranges.entries for ranges in self.ranges)
 
     def pending(self) -> list[Range]:
-        """Numbers without an outcome."""
+        """Return the sequence numbers without an outcome."""
         return subtract(self.ranges[SENT].ranges(), self.told.ranges())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple([each.save() for each in (*self.ranges, self.told, self.blind)]), tuple(self.unnumbered))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...], totals: list[int]) -> "Account":
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         account = cls(totals)
         sets, unnumbered = saved
         account.unnumbered = list(unnumbered)
@@ -82,10 +82,10 @@ class Account:
 
 
 class DeliveryTracker:
-    """Of all clients. ``totals``: client → [sent, acked, failed, unknown, aborted], in records.
+    """Outcomes of the records of all clients. ``totals``: client → [sent, acked, failed, unknown, aborted], in records.
 
-    What an application hands over again, by the same numbers, counts again in the totals; by number the outcome of the
-    last time is kept.
+    Records that an application sends again with the same sequence numbers count again in the totals; by number only the
+    last outcome is kept.
     """
 
     __slots__ = ("_accounts", "_saved", "contradicted", "totals")
@@ -93,33 +93,33 @@ class DeliveryTracker:
     def __init__(self) -> None:
         self.totals: dict[str, list[int]] = {}
         self.contradicted = 0
-        """Records of which a client was told twice."""
+        """Number of records with more than one outcome."""
         self._accounts: dict[str, dict[str, Account]] = {}
         self._saved: dict[tuple[str, str], tuple[Any, ...]] = {}
-        """What was saved of accounts that have not changed since."""
+        """(client, partition) → cached saved state, until it changes."""
 
     def sent(self, client: str, partition: str, sequence: int, count: int) -> None:
-        """Records were handed over; ``sequence`` -1: they never got a number."""
+        """Record sent records; ``sequence`` -1: they never got a sequence number."""
         account = self._account(client, partition)
         account.totals[SENT] += count
         ends, told = account.sent.ends, account.told.ends
-        if ends and ends[-1] == sequence and (not told or told[-1] <= sequence):  # almost always: the next ones
+        if ends and ends[-1] == sequence and (not told or told[-1] <= sequence):  # Almost always: the next ones.
             ends[-1] = sequence + count
         elif sequence < 0:
             account.unnumbered[SENT] += count
         else:
             end = sequence + count
-            if account.told.any_within(sequence, end):  # an application hands over again what it was told of before
+            if account.told.any_within(sequence, end):  # The application resends records with an outcome.
                 for ranges in (account.told, *account.ranges[ACKED:]):
                     ranges.remove(sequence, end)
             account.sent.add(sequence, end)
 
     def ended(self, column: int, client: str, partition: str, sequence: int, count: int) -> None:
-        """An outcome was told."""
+        """Record the outcome of records."""
         account = self._account(client, partition)
         end = sequence + count
         ends = account.told.ends
-        if ends and ends[-1] == sequence:  # almost always: what comes next, told in its turn
+        if ends and ends[-1] == sequence:  # Almost always: the next ones.
             ends[-1] = end
             ends = account.ranges[column].ends
             if ends and ends[-1] == sequence:
@@ -152,15 +152,15 @@ class DeliveryTracker:
             account.totals[column] += end - start
 
     def left(self, client: str, partition: str, sequence: int, count: int) -> None:
-        """Records of acks=0 went off."""
+        """Record that acks=0 records were sent."""
         self._account(client, partition).blind.add(sequence, sequence + count)
 
     def arrived(self, client: str, partition: str, sequence: int, count: int) -> None:
-        """... and reached a leader."""
+        """Record that acks=0 records reached a leader."""
         self._account(client, partition).blind.remove(sequence, sequence + count)
 
     def _account(self, client: str, partition: str) -> Account:
-        """For a change."""
+        """Return an account to be changed, created on first use."""
         if self._saved:
             self._saved.pop((client, partition), None)
         accounts = self._accounts.get(client)
@@ -173,7 +173,7 @@ class DeliveryTracker:
         return account
 
     def unplaced(self, client: str | None = None) -> list[tuple[str, str, list[Range]]]:
-        """Records of acks=0 that reached no leader: (client, partition, numbers), as they first sent."""
+        """Return acks=0 records that reached no leader: (client, partition, sequences), in order of first send."""
         return [
             (name, partition, account.blind.ranges())
             for name, accounts in self._accounts.items()
@@ -183,7 +183,7 @@ class DeliveryTracker:
         ]
 
     def told(self) -> list[PartitionDeliveries]:
-        """All of it, by client and partition."""
+        """Return the outcomes of all records, by client and partition."""
         found = []
         for client, accounts in sorted(self._accounts.items()):
             for partition, account in sorted(accounts.items()):
@@ -197,17 +197,17 @@ class DeliveryTracker:
         return found
 
     def blind(self, client: str, partition: str) -> list[Range]:
-        """Numbers of acks=0 that reached no leader."""
+        """Return the sequence numbers of acks=0 records that reached no leader."""
         account = self._accounts.get(client, {}).get(partition)
         return [] if account is None else account.blind.ranges()
 
     @property
     def entries(self) -> int:
-        """Ranges that all accounts take."""
+        """Number of ranges kept."""
         return sum(account.entries for accounts in self._accounts.values() for account in accounts.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         kept = self._saved
         for client, accounts in self._accounts.items():
             for partition, account in accounts.items():
@@ -223,7 +223,7 @@ class DeliveryTracker:
         return (table, totals, self.contradicted)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         table, totals, self.contradicted = saved
         self._saved = {}
         self.totals = {client: list(counts) for client, counts in totals}
@@ -233,14 +233,14 @@ class DeliveryTracker:
         }
 
 
-# What producers were told of their transactions, held against the logs: a commit undone, an abort that did not help.
+# Transaction outcomes that producers received, compared with the logs: commits undone and aborts without effect.
 #
-# Neither can happen while a transaction is ended by what its producer asked last. A request that comes late can end the
-# next transaction in its place where epochs do not tell them apart (KIP-890).
+# Neither can happen while a transaction is ended by its producer's last request. A delayed request can end the next
+# transaction instead if producer epochs do not distinguish them (KIP-890).
 
 
 class Transacted:
-    """Records that a producer was told to be aborted, by its own numbers: whether and where they are is not told."""
+    """Records acknowledged as aborted, by sequence number; compared with the leader's log to find wrong outcomes."""
 
     __slots__ = ("_aborted", "_acked_in", "_world", "changes")
 
@@ -249,21 +249,21 @@ class Transacted:
         self._world = world
         self._acked_in = acked_in
         self._aborted: dict[tuple[str, str], RangeSet] = {}
-        """(client, partition) → numbers."""
+        """(client, partition) → sequence numbers."""
         self.changes = 0
-        """Grows with all that may change what is found, rewinds or not."""
+        """Counter that grows with every event that may change the results; it is not rewound."""
 
     def aborted(self, event: RecordsAborted) -> None:
-        """Records went with their transaction."""
+        """Record records that were aborted with their transaction."""
         known = self._aborted.setdefault((event.client, event.partition), RangeSet())
         known.add(event.sequence, event.sequence + event.count)
 
     def deleted(self, event: PartitionDeleted) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         self._aborted = {key: known for key, known in self._aborted.items() if key[1] != event.partition}
 
     def undone(self, client: str | None = None) -> int:
-        """Acknowledged records of transactions that are aborted in the leader's log."""
+        """Return the number of acknowledged records of transactions that are aborted in the leader's log."""
         return sum(
             _overlap(self._acked_in(partition, stint), start, end)
             for partition, stint, batch, start, end, committed in self._ended()
@@ -271,7 +271,7 @@ class Transacted:
         )
 
     def leaked(self, client: str | None = None) -> int:
-        """Aborted records of transactions that are committed in the leader's log."""
+        """Return the number of aborted records of transactions that are committed in the leader's log."""
         return sum(
             _overlap(self._aborted[batch.client, partition].ranges(), batch.sequence, batch.sequence + batch.records)
             for partition, _stint, batch, _start, _end, committed in self._ended()
@@ -279,7 +279,7 @@ class Transacted:
         )
 
     def contradicted(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
-        """What :meth:`undone` and :meth:`leaked` count: (partition, stint, batch, start, end, whether committed)."""
+        """Yield what :meth:`undone` and :meth:`leaked` count: (partition, log branch, batch, start, end, committed)."""
         for partition, stint, batch, start, end, committed in self._ended():
             if not committed:
                 known = self._acked_in(partition, stint)
@@ -292,7 +292,7 @@ class Transacted:
                     yield partition, stint, batch, max(low, start), min(high, end), committed
 
     def _ended(self) -> Iterator[tuple[str, int, Batch, int, int, bool]]:
-        """(partition, stint, batch, start, end, whether committed) of every batch of a transaction that has ended."""
+        """Yield (partition, log branch, batch, start, end, committed) of every batch of an ended transaction."""
         for partition in self._world.records:
             leader = self._world.true_leader(partition)
             if leader is None or not leader.log.lineages.any_transactional(leader.log.extents):
@@ -304,11 +304,11 @@ class Transacted:
                 yield partition, lineage.id, batch, start, end, not transactions.is_aborted(batch)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple([(key, known.save()) for key, known in self._aborted.items()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._aborted = {}
         for key, known in saved:
             self._aborted[key] = RangeSet()

@@ -1,7 +1,7 @@
-"""Duplicate and reordered records of one client in a log, and the retries that put them there.
+"""Duplicate and reordered records of a client in a log, and the retries that caused them.
 
-A client's records carry gapless sequences per partition, so an append that does not go beyond everything seen so far
-is one or the other; only then is the log searched. Neighbours that repeat neighbours are kept as one.
+A client numbers its records per partition without gaps, so an append that does not exceed its highest sequence number
+so far is a duplicate or reordered; only then is the log searched. Adjacent duplicates are kept as one entry.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,7 +19,7 @@ from cluster_model.util.ranges import Range, length, subtract
 
 
 class _Copy(NamedTuple):
-    """``records`` that stood in a log already as they were appended to it."""
+    """``records`` appended to a log that already held them."""
 
     sequence: int
     first_stint: int
@@ -30,7 +30,7 @@ class _Copy(NamedTuple):
 
 
 class _Late(NamedTuple):
-    """``records`` that were appended to a log behind later ones."""
+    """``records`` appended to a log after later ones of their client."""
 
     sequence: int
     stint: int
@@ -43,7 +43,7 @@ _ClientPartition = tuple[str, str]
 
 
 class Repeats:
-    """Suspicious appends, judged against the current leader's log when asked."""
+    """Duplicated and reordered appends, checked against the current leader's log on request."""
 
     __slots__ = ("_copies", "_highest", "_late", "_world", "changes", "written_again")
 
@@ -53,12 +53,12 @@ class Repeats:
         self._copies: dict[_ClientPartition, list[_Copy]] = {}
         self._late: dict[_ClientPartition, list[_Late]] = {}
         self.changes = 0
-        """Grows with every append that may be either, rewinds or not."""
+        """Counter that grows with every append that may be either; it is not rewound."""
         self.written_again: Callable[[_ClientPartition, Appended], None] = lambda key, event: None
-        """Who else is told of those."""
+        """Callback for those appends."""
 
     def appended(self, event: Appended) -> None:
-        """Look at an append; sequences below zero are unnumbered."""
+        """Check an append; negative sequences are unnumbered and ignored."""
         if event.sequence < 0:
             return
         key = (event.client, event.partition)
@@ -73,7 +73,7 @@ class Repeats:
         self._judge(key, event, self._world.replicas[event.partition][event.broker].log)
 
     def _judge(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
-        """Each record is a copy of the nearest earlier one of its number, else late if a later one stands before."""
+        """Classify each record: a copy of the nearest earlier one of its number, or late if a later one precedes it."""
         stint = log.lineage_at(event.log_offset).id
         highest = -1
         fresh = [(event.sequence, event.sequence + event.count)]
@@ -116,21 +116,21 @@ class Repeats:
         known.append(late)
 
     def forget(self, partition: str) -> None:
-        """It is deleted, and its records with it."""
+        """Drop the state of a deleted partition."""
         self._highest = {key: last for key, last in self._highest.items() if key[1] != partition}
         self._copies = {key: copies for key, copies in self._copies.items() if key[1] != partition}
         self._late = {key: late for key, late in self._late.items() if key[1] != partition}
 
     def duplicates(self, client: str | None = None) -> int:
-        """Records that stand at two offsets of the current leader's log."""
+        """Return the number of records at two offsets of the current leader's log."""
         return sum(length(self.duplicates_in(*key)) for key in self._copies if client in (None, key[0]))
 
     def reordered(self, client: str | None = None) -> int:
-        """Records that stand behind later ones of the same client in the current leader's log."""
+        """Return the number of records after later ones of their client in the current leader's log."""
         return sum(length(self.reordered_in(*key)) for key in self._late if client in (None, key[0]))
 
     def duplicates_in(self, client: str, partition: str) -> list[Range]:
-        """The numbers of one client's duplicates, once for every copy beyond the first."""
+        """Return the sequence numbers of a client's duplicates, once for every copy beyond the first."""
         log = self._leader(partition)
         if log is None:
             return []
@@ -143,7 +143,7 @@ class Repeats:
         ]
 
     def reordered_in(self, client: str, partition: str) -> list[Range]:
-        """The numbers of one client's records that stand behind later ones."""
+        """Return the sequence numbers of a client's records after later ones."""
         log = self._leader(partition)
         if log is None:
             return []
@@ -154,7 +154,7 @@ class Repeats:
         ]
 
     def copies(self) -> Iterator[tuple[str, str, int, tuple[int, int], tuple[int, int], int]]:
-        """Every duplicate: (client, partition, number, (stint, offset) of either, how many)."""
+        """Yield every duplicate: (client, partition, sequence, (log branch, offset) of first and second, count)."""
         for (client, partition), copies in self._copies.items():
             log = self._leader(partition)
             if log is None:
@@ -168,7 +168,7 @@ class Repeats:
                             yield client, partition, copy.sequence + low, first, again, high - low
 
     def late(self) -> Iterator[tuple[str, str, int, tuple[int, int], int]]:
-        """Every record behind later ones: (client, partition, number, (stint, offset), how many)."""
+        """Yield all records after later ones: (client, partition, sequence, (log branch, offset), count)."""
         for (client, partition), known in self._late.items():
             log = self._leader(partition)
             if log is None:
@@ -183,11 +183,11 @@ class Repeats:
 
     @property
     def count(self) -> int:
-        """Entries that are kept."""
+        """Number of entries kept."""
         return len(self._highest) + sum(map(len, self._copies.values())) + sum(map(len, self._late.values()))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             self._highest.copy(),
             tuple([(key, tuple(copies)) for key, copies in self._copies.items()]),
@@ -195,7 +195,7 @@ class Repeats:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         highest, copies, late = saved
         self._highest = dict(highest)
         self._copies = {key: list(entries) for key, entries in copies}
@@ -203,7 +203,7 @@ class Repeats:
 
 
 def _standing(log: ReplicaLog, stint: int, start: int, count: int) -> Iterator[Range]:
-    """Which of ``count`` records from an offset of a stint a log has left, counted from the first."""
+    """Yield the ranges of ``count`` records of a log branch that a log still holds, relative to the first."""
     for first, last in log.held(stint):
         low, high = max(first, start), min(last, start + count)
         if low < high:
@@ -212,7 +212,7 @@ def _standing(log: ReplicaLog, stint: int, start: int, count: int) -> Iterator[R
 
 
 def batches_backwards(log: ReplicaLog) -> Iterator[tuple[Lineage, Batch, int, int]]:
-    """Like ``log.batches()``, newest first; only as much of the log is gone through as is asked for."""
+    """Yield the batches of ``log.batches()`` newest first, lazily."""
     end = log.leo
     for first, lineage_id in reversed(log.extents):
         lineage = log.lineages.by_id[lineage_id]
@@ -232,43 +232,43 @@ def _common(one: Range, other: Range) -> Iterator[Range]:
         yield low, high
 
 
-# Retries of producers and their reasons: kept where a retry duplicated or reordered records.
+# Retries of producers and their causes, kept where a retry duplicated or reordered records.
 #
-# An append that does not go beyond its client's highest number so far may be one or the other. What the client was
-# told of those records until then is noted with it. A run of such appends that were refused alike is one entry with
-# the times of all of them, of which those between the two writes of a record are its own.
-# Attempts of one batch follow each other, so the attempt that wrote it is the one that was refused first after that:
-# refusals before and after it are of attempts that wrote nothing.
+# An append that does not exceed its client's highest sequence number may be either. The errors that the client received
+# for those records until then are kept with it. A run of such appends with equal errors is one entry with the times of
+# all of them; the times between the two writes of a record are its own. Attempts of one batch follow each other, so the
+# attempt that wrote it is the first that failed after the write; failures before and after are of attempts that wrote
+# nothing.
 
 
 REFUSALS_KEPT: Final = 64
-"""Batches of one client and partition whose refusals are kept: more than can be under way."""
+"""Number of batches of one client and partition whose errors are kept: more than can be in flight."""
 RUNS_KEPT: Final = 8
-"""The first runs of equal refusals of one batch that are kept, and as many of the last."""
+"""Number of first runs of equal errors of one batch that are kept, and of last ones."""
 TIMES_KEPT: Final = 32
-"""The same of the times of one run."""
+"""Number of first times of one run that are kept, and of last ones."""
 JUST_OVER_US: Final = 1_000_000
-"""How long ago what led to a refusal may have ended: a paused broker refuses when it goes on."""
+"""How long before an error, in microseconds, its fault may have ended: a paused broker rejects when it resumes."""
 REPEATS_KEPT: Final = 512
-"""Runs of late appends of one client and partition."""
+"""Number of runs of duplicated or reordered appends kept per client and partition."""
 
 
 _Kept = TypeVar("_Kept")
 
 
 class Refusals(NamedTuple):
-    """Attempts in a row that a broker answered with one error, or did not answer: of a batch, or of neighbours."""
+    """Consecutive attempts of a batch, or of adjacent ones, that failed with one error at one broker."""
 
     error: str
     broker: int
     times: tuple[int, ...]
-    """When the client was told, or gave the answer up, ascending."""
+    """Virtual times at which the client received the error or timed out, ascending."""
     deed: FaultRecord | None = None
-    """What stood against the client, or that broker, at the first."""
+    """The fault active on the client or that broker at the first attempt."""
 
 
 class _Refused(NamedTuple):
-    """A batch, and all that its client was told of it so far."""
+    """A batch and all errors that its client has received for it so far."""
 
     sequence: int
     end: int
@@ -276,7 +276,7 @@ class _Refused(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """One of them."""
+    """One failed produce attempt."""
 
     at_us: int
     broker: int
@@ -285,19 +285,19 @@ class Refusal(NamedTuple):
 
 
 class Again(NamedTuple):
-    """Consecutive records that were written late, or again."""
+    """Consecutive records that were written late or again, with the errors of their attempts."""
 
     sequence: int
     end: int
     written_us: int
-    """The first of them."""
+    """Virtual time at which the first was written."""
     last_us: int
     broker: int
     refusals: tuple[Refusals, ...]
-    """Of all of them, in order; empty: they were never refused."""
+    """Errors common to all of them, in order; empty if no attempt failed."""
 
     def refused_between(self, first_us: int, again_us: int) -> Refusal | None:
-        """The answer of the attempt that wrote some of them first, before they were written again; None: not known."""
+        """Return the failure of the attempt that first wrote the records, before a second write; None if unknown."""
         for each in self.refusals:
             for told_us in each.times:
                 if first_us <= told_us <= again_us:
@@ -305,7 +305,7 @@ class Again(NamedTuple):
         return None
 
     def last_refusal(self, again_us: int) -> Refusal | None:
-        """The last answer to those of them that were written again at a time; None: they were never refused."""
+        """Return the last failure before records were written again at a time; None if no attempt failed."""
         for each in reversed(self.refusals):
             for told_us in reversed(each.times):
                 if told_us <= again_us:
@@ -314,7 +314,7 @@ class Again(NamedTuple):
 
 
 class Attempts:
-    """By client and partition."""
+    """Failed produce attempts, and appends that were late or repeated, by client and partition."""
 
     __slots__ = ("_again", "_deeds", "_refused")
 
@@ -324,7 +324,7 @@ class Attempts:
         self._again: dict[_ClientPartition, tuple[Again, ...]] = {}
 
     def refused(self, event: ProduceRefused) -> None:
-        """An attempt failed."""
+        """Record a failed attempt."""
         key = (event.client, event.partition)
         before: tuple[Refusals, ...] = ()
         known = []
@@ -342,7 +342,7 @@ class Attempts:
         self._refused[key] = (*known[1 - REFUSALS_KEPT :], _Refused(event.sequence, event.sequence + event.count, runs))
 
     def written_again(self, key: _ClientPartition, event: Appended) -> None:
-        """A leader wrote records that do not go beyond the highest number of their client there."""
+        """Record an append that does not exceed the highest sequence number of its client."""
         end = event.sequence + event.count
         refused = [each for each in self._refused.get(key, ()) if each.sequence < end and each.end > event.sequence]
         fresh = Again(
@@ -357,7 +357,7 @@ class Attempts:
             self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
 
     def _against(self, client: str, broker: int, at_us: int) -> FaultRecord | None:
-        """The newest deed on the client, or else on the broker, that was not over then."""
+        """Return the newest fault of the client, else of the broker, that had not ended then."""
         if at_us < 0:
             return None
         standing = [deed for deed in self._deeds.standing() if deed.at_us <= at_us]
@@ -368,49 +368,49 @@ class Attempts:
         return None
 
     def of(self, client: str, partition: str, sequence: int, at_us: int) -> Again | None:
-        """The late append of a record at a time."""
+        """Return the late or repeated append of a record at a time, None if there is none."""
         for each in reversed(self._again.get((client, partition), ())):
             if each.sequence <= sequence < each.end and each.written_us <= at_us <= each.last_us:
                 return each
         return None
 
     def bounds(self, client: str, partition: str) -> list[int]:
-        """Numbers at which one run ends and another may begin."""
+        """Return the sequence numbers at which the explanation may change."""
         return [bound for each in self._again.get((client, partition), ()) for bound in (each.sequence, each.end)]
 
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         for table in (self._refused, self._again):
             for key in [key for key in table if key[1] == partition]:
                 del table[key]
 
     @property
     def entries(self) -> int:
-        """How many are kept."""
+        """Number of entries kept."""
         return sum(len(each) for table in (self._refused, self._again) for each in table.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple(self._refused.items()), tuple(self._again.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         refused, again = saved
         self._refused, self._again = dict(refused), dict(again)
 
 
 def _ends(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
-    """The first and the last of them."""
+    """Return the first and the last ``kept`` items."""
     return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
 
 
 def _together(one: Refusals, other: Refusals) -> Refusals:
-    """Equal refusals of two batches, with the times of both."""
+    """Merge equal errors of two batches, with the times of both."""
     return one._replace(times=tuple(sorted({*one.times, *other.times})))
 
 
 def _alike(one: Again, other: Again) -> bool:
-    """Whether the same led to both, and the times of both are not too many for one entry."""
+    """Return whether two appends have equal errors and fit in one entry."""
     return (
         one.broker == other.broker
         and len(one.refusals) == len(other.refusals)
@@ -422,23 +422,23 @@ def _alike(one: Again, other: Again) -> bool:
     )
 
 
-# Whether an idempotent producer had more batches under way than a leader can know again.
+# Whether an idempotent producer had more batches in flight than a leader remembers.
 #
-# A leader keeps a producer's last five batches (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``), and a producer has no
-# more than five under way on a connection. As leadership moves it has two: what was sent to the old leader is still
-# awaited while the new one, which hints made known at once (KIP-951), is sent more. If the first of them must be sent
-# once more then, it is no longer among the five: it is refused as out of order, and goes as new under another epoch
-# (KIP-360).
+# A leader remembers a producer's last five batches (``ProducerStateEntry.NUM_BATCHES_TO_RETAIN``), and a producer has
+# at most five in flight per connection. When leadership moves it has two connections: batches to the old leader are
+# still in flight while it sends more to the new one, which it learned of at once from leader hints (KIP-951). If the
+# first of them must be retried then, it is no longer among the five: it is rejected as out of order and sent as new
+# with another epoch (KIP-360).
 
 
 LOOKED_AT: Final = 64
-"""Batches of one producer that are looked through, the newest first: more than can be under way."""
+"""Number of newest batches of one producer that are searched: more than can be in flight."""
 
 
 def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
-    """Whether five later batches stood in a log behind the one for which a producer left an epoch.
+    """Return whether five later batches followed, in a log, the one because of which a producer changed its epoch.
 
-    ``again`` is a batch of its new epoch, which holds ``offset``: its ``origin`` is the number that was sent once more.
+    ``again`` is a batch of its new epoch that contains ``offset``; its ``origin`` is the sequence that was retried.
     """
     newest = islice(_before(log, again.producer_id, epoch, offset), LOOKED_AT)
     for later, batch in enumerate(newest):
@@ -448,7 +448,7 @@ def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
 
 
 def _before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) -> Iterator[Batch]:
-    """A producer's batches of an epoch, the newest first."""
+    """Yield a producer's batches of an epoch before an offset, newest first."""
     end = offset
     for start, stint in reversed([extent for extent in log.extents if extent[0] < offset]):
         lineage = log.lineages.by_id[stint]

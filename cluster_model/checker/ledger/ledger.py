@@ -1,14 +1,14 @@
-"""The ledger of acknowledged records: each record's fate, what was deleted on purpose, and why records are gone.
+"""The ledger of acknowledged records: which are held, missing, lost or deleted on purpose, and the cause of each loss.
 
-*Missing* records were acknowledged and are not in the current leader's log; they may come back with an old leader.
-They are *lost* once no replica's log holds them, or when the session ends with them missing. A record's identity is
-the stint that wrote it and its offset, so a record that took a lost one's place is never mistaken for it. What
-retention or DeleteRecords took while nobody missed it was deleted on purpose, and counts as neither. Nor does what
-compaction removed: a log holds it, as far as the ledger goes, for as long as it covers its offset. That only the newest
-record of a key stays is the topic's contract; if that one is lost, it counts, and if a cleaner takes it, that is a
-violation. What goes with its topic was deleted on purpose too, from the time at which the deletion is committed: in
-ZooKeeper mode the replicas go before the partition does. What was lost before that stays lost. A batch that is damaged
-is not held: nobody can read it.
+*Missing* records were acknowledged and are not in the current leader's log; they may return with a former leader. They
+are *lost* once no replica's log holds them, or when the session ends with them missing. A record is identified by its
+log branch (one leader epoch's appends) and its offset, so another record at a lost one's offset is never mistaken for
+it. Records that retention or DeleteRecords removed while they were not missing were deleted on purpose and count as
+neither. Records removed by compaction count as held as long as the log covers their offset: a compacted topic only
+guarantees the newest record of a key. If that one is lost, it counts, and if the cleaner removes it, an invariant is
+violated. Records of a deleted topic were deleted on purpose from the commit of the deletion on (in ZooKeeper mode the
+replicas are deleted before the partition); those lost before stay lost. Records in a corrupt batch are not held, since
+they cannot be read.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -47,11 +47,11 @@ from cluster_model.protocol.records import CORRUPT_BATCH
 from cluster_model.util.quantities import acks_text
 from cluster_model.util.ranges import Range, RangeSet, length, subtract, union
 
-# Why acknowledged records are gone, in one sentence: the ISR that had them, and what dropped them.
+# The cause of a loss in one sentence: the ISR that held the records, and the event that dropped them.
 
 
 class MissingRun(NamedTuple):
-    """Consecutive records of one client and acks level in one stint that the leader's log does not hold."""
+    """Consecutive records of one client, acks level and log branch that the leader's log does not hold."""
 
     stint: int
     start: int
@@ -63,7 +63,7 @@ class MissingRun(NamedTuple):
 
 
 def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) -> list[MissingRun]:
-    """Cut ``[start, end)`` of a stint where client, acks or committed changes; ``committed`` ascends."""
+    """Split ``[start, end)`` of a log branch where client, acks or committed changes; ``committed`` ascends."""
     found: list[MissingRun] = []
     at = first = start
     client, sequence, acks, readable = "", 0, 0, False  # of the run at hand, from ``first`` on
@@ -88,7 +88,7 @@ def runs_of(lineage: Lineage, start: int, end: int, committed: Sequence[Range]) 
 
 
 class LossTrigger(NamedTuple):
-    """What made records go missing, and its place in the :class:`ClusterHistory`."""
+    """The event by which records went missing, and its index in the :class:`ClusterHistory`."""
 
     event: TraceEvent
     moment: int
@@ -102,9 +102,9 @@ def sentence(
     vouched_isr: tuple[int, ...],
     trigger: LossTrigger,
 ) -> str:
-    """The cause of a run going missing: the point of no return as far as the leader's log goes.
+    """Return the sentence that says why a run of records is missing from the leader's log.
 
-    ``vouched_isr`` is the ISR when the records were acknowledged.
+    ``vouched_isr`` is the ISR at the acknowledgement.
     """
     vouched = _vouched(partition, lineage, run, vouched_isr)
     return f"{vouched}; {_dropped(history, partition, run, trigger)}"
@@ -128,23 +128,23 @@ def _dropped(history: ClusterHistory, partition: str, run: MissingRun, trigger: 
     if isinstance(event, RecordsAcked | Appended):
         election = history.last_election(partition, trigger.moment)
         if election is None:
-            return "by then its log no longer held what it vouched for"
+            return "its log no longer held them at that time"
         return (
-            f"it did so although broker {election.leader} had been elected in epoch {election.leader_epoch} "
-            f"({election.by}), which nobody had told it yet"
+            f"broker {election.leader} had already been elected in epoch {election.leader_epoch} ({election.by}), and "
+            "the former leader had not yet received the new leader epoch"
         )
     if isinstance(event, LeaderElected):
         kind = "a clean" if event.clean else "an unclean"
         how = f"became leader in epoch {event.leader_epoch} by {kind} election ({event.by})"
         return _led(history, partition, run, trigger, event.leader, f"{how} with ISR {sorted(event.isr)}")
     if isinstance(event, BecameLeader):
-        how = f"took its leadership up again in epoch {event.leader_epoch}"
+        how = f"resumed leadership in epoch {event.leader_epoch}"
         return _led(history, partition, run, trigger, event.broker, how)
     if isinstance(event, BatchDamaged):
-        return f"broker {event.broker}, which leads, has them in a batch that was damaged on its disk"
+        return f"leader {event.broker} holds them in a batch that was corrupted on its disk"
     if isinstance(event, Truncated):
-        return f"broker {event.broker} {cut_words(event, committed=run.committed)}, and no other log had them"
-    return "the leader's log does not hold what was vouched for"
+        return f"broker {event.broker} {cut_words(event, committed=run.committed)}, and no other log held them"
+    return "the leader's log does not hold the acknowledged records"
 
 
 def _led(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str) -> str:
@@ -152,75 +152,75 @@ def _led(history: ClusterHistory, partition: str, run: MissingRun, trigger: Loss
     if cut is not None:
         return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
-        return f"broker {broker}, whose copy had been damaged on its disk, {how}"
+        return f"broker {broker}, whose copy had been corrupted on its disk, {how}"
     what = "it" if run.end - run.start == 1 else "them"
     return f"broker {broker}, which had not replicated {what}, {how}"
 
 
 def cut_words(event: Truncated, *, committed: bool) -> str:
-    """``cut its log back to offset 40 (diverging epoch in fetch)``.
+    """Return a truncation as text: ``truncated its log to offset 40 (diverging epoch in fetch)``.
 
-    A high watermark below committed records was out of date; one below others is what it should be.
+    A high watermark below ``committed`` records was stale; below others it is as it should be.
     """
     if event.rule == POWER_LOSS:
-        return f"lost its log from offset {event.log_offset} on in a power loss, not yet on disk"
+        return f"lost its unflushed log from offset {event.log_offset} on in a power loss"
     if event.rule == CORRUPT_BATCH:
-        return f"cut its log at offset {event.log_offset}, where its start found a damaged batch"
+        return f"truncated its log at offset {event.log_offset}, where log recovery found a corrupt batch"
     if event.rule == DISK_LOSS:
         return "lost its log with its disk"
     if event.rule == EPOCH_UNKNOWN:
-        return f"cut its log back to its high watermark {event.log_offset}, as the leader did not know its latest epoch"
+        why = "the leader did not know the requested epoch"
+        return f"truncated its log to its high watermark ({event.log_offset}): {why}"
     if event.rule.startswith("high watermark"):
-        late = ", which was out of date" if committed else ""
-        return f"cut its log back to its high watermark {event.log_offset}{late}"
-    return f"cut its log back to offset {event.log_offset} ({event.rule})"
+        return f"truncated its log to {'a stale' if committed else 'its'} high watermark ({event.log_offset})"
+    return f"truncated its log to offset {event.log_offset} ({event.rule})"
 
 
-# What was deleted on purpose: by retention and DeleteRecords, or with its topic. It is neither missing nor lost.
+# Records deleted on purpose by retention, DeleteRecords or topic deletion: neither missing nor lost.
 
 
 class Deleted:
-    """By partition and stint; of partitions that are gone, what was lost before that, by client and partition."""
+    """Offsets deleted on purpose, by partition and log branch; and losses that preceded a partition's deletion."""
 
     __slots__ = ("_buried", "_purged", "topics")
 
     def __init__(self) -> None:
         self._purged: dict[tuple[str, int], RangeSet] = {}
-        """(partition, stint) → offsets."""
+        """(partition, log branch) → deleted offsets."""
         self.topics: dict[str, int] = {}
-        """Partition → the newest topic id of its name that was deleted."""
+        """Partition → the newest deleted topic id of that name."""
         self._buried: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
-        """(client, partition) → numbers of records that were lost before it was deleted, and committed ones of them."""
+        """(client, partition) → sequence numbers lost before the deletion, and the committed ones among them."""
 
     def purge(self, partition: str, stint: int, start: int, end: int, absent: Iterable[Range]) -> None:
-        """A replica deleted records of a stint; what is absent already stays so."""
+        """Record that a replica deleted records of a log branch on purpose, except those ``absent`` before."""
         purged = self._purged.setdefault((partition, stint), RangeSet())
         for low, high in subtract([(start, end)], union(absent)):
             purged.add(low, high)
 
     def with_purged(self, partition: str, stint: int, held: Iterable[Range]) -> list[Range]:
-        """Offsets of a stint that nobody need look for: held by a log, or deleted."""
+        """Return the offsets of a log branch that are accounted for: held by a log, or deleted on purpose."""
         purged = self._purged.get((partition, stint))
         return union(held if purged is None else (*held, *purged.ranges()))
 
     def bury(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
-        """Records are lost whose partition is being deleted."""
+        """Count lost records of a partition that is being deleted."""
         lost, read = self._buried.setdefault((client, partition), (RangeSet(), RangeSet()))
         lost.add(sequence, sequence + count)
         if committed:
             read.add(sequence, sequence + count)
 
     def dropped(self, partition: str, topic_id: int) -> None:
-        """A partition is gone."""
+        """Record the deletion of a partition."""
         self.topics[partition] = topic_id
         self._purged = {key: purged for key, purged in self._purged.items() if key[0] != partition}
 
     def is_past(self, partition: str, lineage: Lineage) -> bool:
-        """Whether records went with a topic: news of them may come later than that."""
+        """Return whether records belong to a deleted topic; events about them may arrive after the deletion."""
         return bool(self.topics) and lineage.topic_id <= self.topics.get(partition, -1)
 
     def buried(self, client: str | None, *, committed: bool) -> int:
-        """Lost records of deleted partitions, of one client or of all."""
+        """Return the number of lost records of deleted partitions, of one client or of all."""
         return sum(
             length((read if committed else lost).ranges())
             for (name, _partition), (lost, read) in self._buried.items()
@@ -228,18 +228,18 @@ class Deleted:
         )
 
     def buried_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
-        """The numbers of one client's in one partition."""
+        """Return the sequence numbers of one client's lost records in a deleted partition."""
         found = self._buried.get((client, partition))
         return [] if found is None else found[committed].ranges()
 
     @property
     def count(self) -> int:
-        """Ranges that are kept."""
+        """Number of ranges kept."""
         buried = sum(lost.entries + read.entries for lost, read in self._buried.values())
         return buried + sum(purged.entries for purged in self._purged.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             tuple([(key, purged.save()) for key, purged in self._purged.items()]),
             tuple(self.topics.items()),
@@ -247,7 +247,7 @@ class Deleted:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         purged, topics, buried = saved
         self.topics = dict(topics)
         self._purged, self._buried = {}, {}
@@ -260,85 +260,86 @@ class Deleted:
             self._buried[key][1].load(read)
 
 
-# Where acknowledged records may be gone: stints of which some log lost records, or some leader lacked any.
+# Log branches whose acknowledged records may be missing: a log lost records of them, or a leader lacked any.
 #
-# Nothing else need be looked at to say what is missing or lost, so that a long quiet past costs nothing.
+# Only these are examined to compute missing and lost records, so a long run without losses costs nothing.
 
 
 class Doubt:
-    """By partition and stint."""
+    """Log branches with possibly missing records, by partition."""
 
     __slots__ = ("_stints", "_unsure")
 
     def __init__(self) -> None:
         self._stints: dict[str, dict[int, LossTrigger | None]] = {}
-        """Partition → stint → the newest cut of a log that took some of it, if any did."""
+        """Partition → log branch → the newest truncation that took records of it, if any."""
         self._unsure: dict[str, None] = {}
 
     def note(self, partition: str, stints: Iterable[int], trigger: LossTrigger | None = None) -> None:
-        """Records of these may be gone, by what ``trigger`` did if that is a cut."""
+        """Mark log branches whose records may be missing; ``trigger`` is the truncation that took them, if any."""
         known = self._stints.setdefault(partition, {})
         for stint in stints:
             known[stint] = trigger or known.get(stint)
 
     def leader_cut(self, partition: str) -> None:
-        """The leader's log has less than when it was last looked at."""
+        """Mark that the leader's log lost records since it was last examined."""
         self._unsure[partition] = None
 
     def looked(self, partition: str) -> None:
-        """It has been looked at."""
+        """Mark that the leader's log has been examined."""
         self._unsure.pop(partition, None)
 
     def unsure(self, partition: str) -> bool:
-        """Whether the leader's log was cut since it was looked at."""
+        """Return whether the leader's log lost records since it was last examined."""
         return partition in self._unsure
 
     def stints(self, partition: str) -> Iterable[int]:
-        """Those of a partition."""
+        """Return the marked log branches of a partition."""
         return self._stints.get(partition, ())
 
     @property
     def partitions(self) -> Iterable[str]:
-        """Those that have any."""
+        """Partitions with marked log branches."""
         return self._stints
 
     def cut_of(self, partition: str, stint: int) -> LossTrigger | None:
-        """The newest cut that took records of a stint, None where none did."""
+        """Return the newest truncation that took records of a log branch, None if there is none."""
         return self._stints.get(partition, {}).get(stint)
 
     def forget(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         self._stints.pop(partition, None)
         self._unsure.pop(partition, None)
 
     @property
     def count(self) -> int:
-        """Stints of all partitions."""
+        """Number of marked log branches."""
         return sum(map(len, self._stints.values()))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             tuple([(partition, tuple(stints.items())) for partition, stints in self._stints.items()]),
             tuple(self._unsure),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         stints, unsure = saved
         self._stints = {partition: dict(table) for partition, table in stints}
         self._unsure = dict.fromkeys(unsure)
 
 
 OUT_OF_RANGE: Final = "out of range"
-"""Why a follower's log begins anew at its leader's start (``AbstractFetcherThread.fetchOffsetAndTruncate``)."""
+"""Reason for which a follower's log restarts at its leader's log start
+(``AbstractFetcherThread.fetchOffsetAndTruncate``)."""
 
 _Interval = tuple[int, int, int]
-"""(stint, start, end)."""
+"""(log branch, start offset, end offset)."""
 
 
 class Ledger:
-    """Books by client and by partition, complete after :meth:`close`."""
+    """Outcomes of records by client and acknowledged records by partition, final after :meth:`close`."""
 
     __slots__ = (
         "_acked", "_causes", "_closed", "_doubt", "_emit", "_history", "_missing", "_world", "books",
@@ -351,10 +352,10 @@ class Ledger:
         self._emit = emit
         self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
-        """As of the last change of a leader or of its log."""
+        """Missing records as of the last change of a leader or of its log."""
         self._doubt = Doubt()
         self._causes: dict[tuple[str, int], list[tuple[int, int, LossTrigger]]] = {}
-        """(partition, stint) → (start, end, what did it) of all that is missing; empty for a stint that has it back."""
+        """(partition, log branch) → (start, end, trigger) of missing records; empty once they have returned."""
         self.vouched = Vouched()
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = DeliveryTracker()
@@ -363,11 +364,11 @@ class Ledger:
         self.repeats = Repeats(world)
 
     def created(self, partition: str) -> None:
-        """A partition is there, and nothing in it."""
+        """Start tracking a new, empty partition."""
         self._acked[partition] = AckedRecords(self._world.records[partition].topic_id)
 
     def deleted(self, event: PartitionDeleted) -> None:
-        """A partition is gone. What no log held before that is lost; the rest was deleted on purpose."""
+        """Handle the deletion of a partition: records that no log held are lost, the others were deleted on purpose."""
         partition = event.partition
         for stint, run in self._lost_runs(partition):
             count = run.end - run.start
@@ -382,19 +383,19 @@ class Ledger:
         self.repeats.forget(partition)
 
     def failed(self, event: RecordsFailed) -> None:
-        """A client was told that its records are not written."""
+        """Record that a client's records failed: they are known not to be written."""
         self.books.ended(FAILED, event.client, event.partition, event.sequence, event.count)
 
     def unknown(self, event: RecordsUnknown) -> None:
-        """A client gave up on records that may be written."""
+        """Record that the outcome of a client's records is unknown: they may be written."""
         self.books.ended(UNKNOWN, event.client, event.partition, event.sequence, event.count)
 
     def aborted(self, event: RecordsAborted) -> None:
-        """Records went with their transaction: nothing was promised for them."""
+        """Record that records were aborted with their transaction, so they are not expected to be kept."""
         self.books.ended(ABORTED, event.client, event.partition, event.sequence, event.count)
 
     def acked(self, event: RecordsAcked) -> None:
-        """A client was told that its records are written."""
+        """Record that a client's records were acknowledged."""
         self.books.ended(ACKED, event.client, event.partition, event.sequence, event.count)
         if event.stint >= 0:
             self._acknowledged(event)
@@ -402,13 +403,13 @@ class Ledger:
             self.books.left(event.client, event.partition, event.sequence, event.count)
 
     def appended(self, event: Appended) -> None:
-        """A leader wrote records of acks=1, and answers now."""
+        """Record the ISR for records of acks=1, which the leader acknowledges when it has appended them."""
         lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
         if not self.deletions.is_past(event.partition, lineage):
             self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
 
     def placed(self, event: Appended) -> None:
-        """An acks=0 record reached a leader's log: from here its identity is known."""
+        """Record that acks=0 records reached a leader's log, which identifies them from now on."""
         self.books.arrived(event.client, event.partition, event.sequence, event.count)
         lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
         if self.deletions.is_past(event.partition, lineage):
@@ -435,24 +436,24 @@ class Ledger:
             self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
 
     def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
-        """Remember which ISR stood behind an acknowledgement."""
+        """Remember the ISR at an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
         self.vouched.note(partition, stint, start, end, isr)
 
     def _vouch_rest(self, partition: str, stint: int, start: int, end: int) -> None:
-        """The same of those of which it is not known yet."""
+        """Remember the ISR for the records of a range for which it is not known yet."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
         self.vouched.note_rest(partition, stint, start, end, isr)
 
     def log_start_moved(self, event: LogStartMoved) -> None:
-        """A replica deleted its oldest records on purpose; those missing at that time stay missing.
+        """Handle a replica's deletion of its oldest records; those missing at that time stay missing.
 
-        One that found its leader's log beginning behind its own end has thrown everything away.
+        A replica whose leader's log starts after its own end has deleted its whole log.
         """
         if event.partition not in self._acked:
             return
         leads = self._world.records[event.partition].leader == event.broker
-        # What the leader held until now was not missing, unless it was damaged.
+        # Records that the leader held until now were not missing, unless their batch was corrupt.
         missing = self._missing.get(event.partition, ()) if leads else self.missing_in(event.partition)
         for stint, start, end in self._world.replicas[event.partition][event.broker].log.dropped:
             absent = [(low, high) for other, low, high in missing if other == stint]
@@ -461,7 +462,7 @@ class Ledger:
             self._doubted(event.partition, event.broker, self._acked[event.partition].by_stint, None)
 
     def log_lost(self, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
-        """A log has less than it had."""
+        """Handle the loss of records from a replica's log."""
         partition = event.partition
         if partition not in self._acked or self._world.is_stale(partition, event.broker):
             return
@@ -474,7 +475,7 @@ class Ledger:
         self._doubted(partition, event.broker, stints, LossTrigger(event, self._history.moment))
 
     def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
-        """What this takes goes with its topic, unless nobody could read it before."""
+        """Count the removed records as deleted with their topic, unless they were unreadable before."""
         cut = isinstance(event, Truncated)
         taken = replica.log.cut if cut else replica.log.pieces(event.log_offset, event.end_offset)
         damaged = () if isinstance(event, BatchDamaged) else [each[:2] for each in replica.damages]
@@ -482,7 +483,7 @@ class Ledger:
             self.deletions.purge(event.partition, stint, start, end, damaged)
 
     def _goes_with_topic(self, partition: str) -> bool:
-        """Whether whatever a log loses now is deleted on purpose: its topic's deletion is committed."""
+        """Return whether records that a log loses now are deleted on purpose: the topic's deletion is committed."""
         return self._world.being_deleted(topic_of(partition))
 
     def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: LossTrigger | None) -> None:
@@ -491,7 +492,7 @@ class Ledger:
             self._doubt.leader_cut(partition)
 
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
-        """The leader's log, or who leads, is another: see what is missing now, and say so once per record."""
+        """Recompute the missing records after a change of the leader or its log, and report each once."""
         if partition not in self._acked:
             return
         self._doubt.looked(partition)
@@ -513,9 +514,9 @@ class Ledger:
     def _acknowledged_in_vain(
         self, partition: str, stint: int, acked: Range, leader: Replica, trigger: TraceEvent
     ) -> None:
-        """Somebody vouched for records that the leader does not hold: these are missing, of the others nothing is new.
+        """Report acknowledged records that the current leader does not hold, without recomputing the others.
 
-        A deposed leader may do so for every batch of a long time, so nothing here looks at what came before.
+        A deposed leader may acknowledge many batches, so the cost must not depend on earlier ones.
         """
         if self._goes_with_topic(partition):
             return
@@ -530,7 +531,7 @@ class Ledger:
         self._missing[partition] = missing
 
     def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
-        """What the leader holds again has no cause any more: should it go again, that will be another."""
+        """Forget the cause of records that the leader holds again; a later loss will have its own."""
         entries = self._causes.get((partition, stint))
         if entries:
             self._causes[partition, stint] = [
@@ -561,10 +562,10 @@ class Ledger:
             )  # fmt: skip
 
     def missing_in(self, partition: str) -> tuple[_Interval, ...]:
-        """Acknowledged records that the current leader's log does not hold, by stint.
+        """Return the acknowledged records that the current leader's log does not hold, by log branch.
 
-        It is as the last change of the leader left it, unless its log was cut since, or it has yet to hear that it
-        leads, and may still get from its predecessor what it lacks.
+        The result is cached since the last leader change, unless the log was truncated since, or the elected leader
+        has not yet received its leadership and may still fetch the records from its predecessor.
         """
         missing, unsure = self._missing.get(partition, ()), self._doubt.unsure(partition)
         if not missing and not unsure:
@@ -578,7 +579,7 @@ class Ledger:
         return tuple(self._absent(partition, held))
 
     def _absent(self, partition: str, held: Iterable[tuple[int, list[Range]]]) -> Iterator[_Interval]:
-        """Acknowledged records of stints that are neither held nor deleted."""
+        """Yield the acknowledged records that are neither held nor deleted on purpose."""
         for stint, ranges in held:
             acked = self._acked[partition].by_stint.get(stint)
             if acked is not None:
@@ -587,15 +588,15 @@ class Ledger:
 
     @property
     def closed(self) -> bool:
-        """Whether the session is over."""
+        """Whether the session has ended."""
         return self._closed is not None
 
     def missing(self, partition: str) -> int:
-        """Acknowledged records that the current leader's log does not hold."""
+        """Return the number of acknowledged records that the current leader's log does not hold."""
         return sum(end - start for _stint, start, end in self.missing_in(partition))
 
     def lost_in(self, partition: str) -> tuple[_Interval, ...]:
-        """Acknowledged records that no replica's log holds, and at the end those still missing, by stint."""
+        """Return the acknowledged records that no replica's log holds, at the end also those missing, by log branch."""
         if self._closed is not None:
             return self._closed[partition]
         replicas = self._world.replicas[partition].values()
@@ -604,12 +605,12 @@ class Ledger:
         return tuple(self._absent(partition, held))
 
     def acked_lost(self, client: str | None = None) -> int:
-        """Acknowledged records that are lost, of one client or of all."""
+        """Return the number of lost acknowledged records, of one client or of all."""
         never_placed = self.books.unplaced(client) if self.closed else []
         return sum(length(numbers) for *_where, numbers in never_placed) + self._lost(client, committed=False)
 
     def committed_lost(self, client: str | None = None) -> int:
-        """Lost records that somebody could have read."""
+        """Return the number of lost records that consumers could have read."""
         return self._lost(client, committed=True)
 
     def _lost(self, client: str | None, *, committed: bool) -> int:
@@ -630,7 +631,7 @@ class Ledger:
                 yield stint, run
 
     def missing_of(self, client: str | None) -> int:
-        """Missing records of one client, or of all."""
+        """Return the number of missing records, of one client or of all."""
         return sum(
             run.end - run.start
             for partition in self._doubt.partitions
@@ -639,10 +640,10 @@ class Ledger:
         )
 
     def close(self, now: int) -> None:
-        """The session is over: what is missing is lost. Emits the verdict on every lost record."""
+        """End the session: missing records are lost. Emit :class:`RecordsLost` for every lost range."""
         closed: dict[str, tuple[_Interval, ...]] = {}
         for partition in self._world.records:
-            self._doubt.note(partition, self._acked[partition].by_stint)  # once, whatever was heard
+            self._doubt.note(partition, self._acked[partition].by_stint)  # once, regardless of the events received
             self._doubt.leader_cut(partition)
             stints: dict[int, list[Range]] = {}
             for stint, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
@@ -670,7 +671,7 @@ class Ledger:
         )  # fmt: skip
 
     def cause_of(self, partition: str, lineage: Lineage, run: MissingRun) -> str:
-        """Why a run of missing or lost records is."""
+        """Return the sentence that says why a run of records is missing or lost."""
         isr = self.vouched.isr_at(partition, lineage.id, run.start)
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
@@ -681,16 +682,16 @@ class Ledger:
         return "no replica's log holds them any more"
 
     def acked_in(self, partition: str, stint: int) -> list[Range]:
-        """Acknowledged offsets of a stint, for views."""
+        """Return the acknowledged offsets of a log branch."""
         ranges = self._acked[partition].by_stint.get(stint)
         return [] if ranges is None else ranges.ranges()
 
     def books_of(self, partition: str) -> AckedRecords:
-        """The acknowledged records of a partition, to read."""
+        """Return the acknowledged records of a partition; read only."""
         return self._acked[partition]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             tuple([(name, acked.topic_id, acked.save()) for name, acked in self._acked.items()]),
             tuple(self._missing.items()),
@@ -705,7 +706,7 @@ class Ledger:
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         acked, missing, doubt, causes, vouched, closed, books, repeats, deletions, exposed = saved
         self._acked.clear()
         for name, topic_id, state in acked:

@@ -1,7 +1,6 @@
-"""What became of every acknowledged record, as ranges: the ledger's books spelled out, for whoever keeps them.
+"""Report of the ledger: the outcome of every acknowledged record, as ranges.
 
-This adds no knowledge to the ledger: the same intervals that it counts, cut where client, acks, commitment or place
-change.
+The report contains the intervals that the ledger counts, split where client, acks, commitment or outcome change.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,38 +15,38 @@ from cluster_model.observation.views import BookView
 from cluster_model.util.ranges import Range, length, subtract, union
 
 HELD: Final = "held"
-"""In the log of the partition's leader; where nobody leads, in that of some replica."""
+"""In the leader's log; without a leader, in the log of any replica."""
 MISSING: Final = "missing"
-"""Not in the leader's log, but in that of another replica: it may come back."""
+"""Not in the leader's log but in that of another replica, so it may return."""
 LOST: Final = "lost"
 """In no log any more, or missing as the session ended."""
 DELETED: Final = "deleted"
-"""Taken on purpose: by retention, DeleteRecords, or with its topic."""
+"""Deleted on purpose: by retention, DeleteRecords, or with the topic."""
 
 
 class RecordRange(NamedTuple):
-    """Consecutive records of one client that share a fate."""
+    """Consecutive records of one client with the same outcome."""
 
     partition: str
     client: str
     sequence: int
-    """Of the first, as the client numbers its records in this partition."""
+    """Sequence number of the first, as the client numbers its records in this partition."""
     records: int
     acks: int
     log_offset: int
     leader_epoch: int
-    """Of the leader that wrote them."""
+    """Leader epoch in which they were written."""
     committed: bool
-    """Whether somebody could have read them."""
+    """Whether consumers could have read them."""
     place: str
     cause: str
-    """Of what is missing or lost; empty otherwise."""
+    """Cause of the loss, if they are missing or lost; else empty."""
 
 
 def acknowledged(world: World, ledger: Ledger) -> list[RecordRange]:
-    """The acknowledged records that a leader wrote, by partition, stint and offset.
+    """Return the acknowledged records that a leader wrote, by partition, log branch and offset.
 
-    Those of deleted partitions are not among them, nor those sent with acks=0 that never reached a leader.
+    Records of deleted partitions and acks=0 records that never reached a leader are not included.
     """
     return [found for name in world.records for found in _of_partition(world, ledger, name)]
 
@@ -69,7 +68,7 @@ def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRan
 
 
 def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, MissingRun]]:
-    """(place, partition, stint, run) of what is lost or missing, without a look at what is not."""
+    """Yield (outcome, partition, log branch, run) of lost and missing records only."""
     for name in world.records:
         lost, missing = ledger.lost_in(name), ledger.missing_in(name)
         if not lost and not missing:
@@ -106,24 +105,24 @@ def _by_stint(intervals: Iterable[tuple[int, int, int]]) -> dict[int, list[Range
 
 
 class Survey:
-    """What stands where in a cluster now, told when it is asked for."""
+    """Current location of records in a cluster, computed on request."""
 
     def __init__(self, world: World, ledger: Ledger) -> None:
         self._world = world
         self._ledger = ledger
 
     def acknowledged(self) -> list[RecordRange]:
-        """As :func:`acknowledged`."""
+        """Return the acknowledged records, see :func:`acknowledged`."""
         return acknowledged(self._world, self._ledger)
 
     def last_read(self) -> list[Served]:
-        """What a fresh client would be served of every partition but Kafka's own."""
+        """Return what a new client would read of every partition except internal topics."""
         return [
             part for name in self._world.records if not name.startswith("__") for part in served_by(self._world, name)
         ]
 
     def standing(self, partition: str) -> dict[str, list[Range]]:
-        """Client → the numbers of its records that the leader's log holds, whatever the client was told of them."""
+        """Return client → sequence numbers of its records in the leader's log, with any outcome."""
         if partition not in self._world.records:
             return {}
         leader = self._world.shown(partition)
@@ -137,13 +136,13 @@ class Survey:
         return {client: union(ranges) for client, ranges in found.items()}
 
 
-# The ledger by client and partition: what was told, and what became of it, in ranges of the client's own numbers.
+# The ledger by client and partition: outcomes received and actual outcomes, in ranges of the client's sequence numbers.
 #
-# Drawn up when somebody asks, as it goes through the leader's log where anything was left unknown.
+# It is computed on request, since it reads the leader's log if any outcome is unknown.
 
 
 def accounts(world: World, ledger: Ledger) -> tuple[BookView, ...]:
-    """All of it, by client and partition."""
+    """Return the record counts of all clients, by client and partition."""
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in acknowledged(world, ledger):
         placed.setdefault((found.client, found.partition), []).append(found)
@@ -159,7 +158,7 @@ def accounts(world: World, ledger: Ledger) -> tuple[BookView, ...]:
 
 
 def unknown_written(world: World, ledger: Ledger, client: str | None = None) -> int:
-    """Records that a client was told to be unknown, and that the leader's log holds."""
+    """Return how many of a client's records with unknown outcome the leader's log holds."""
     return _written(world, ledger, client, "unknown")
 
 

@@ -1,8 +1,8 @@
-"""Findings: what went wrong, why, and which events led there.
+"""Findings: lost, duplicated, reordered or skipped records, each with its cause and the events that led to it.
 
-findings: a finding and the codes of causes; finding_text: its sentences, and similar findings as one.
-loss_chain: which cause of a loss the evidence bears out, and its chain of events.
-delivery_findings: records that were skipped, duplicated or in a wrong transaction.
+findings: the Finding record and the cause codes; finding_text: sentences, and grouping of findings with one cause.
+loss_chain: the cause of each loss, as far as the recorded events prove it, and its event chain.
+delivery_findings: skipped, abandoned, duplicated or reordered records, and transactions with a wrong outcome.
 report: all findings of a cluster.
 
 It builds on checker.history and checker.ledger.

@@ -40,11 +40,11 @@ from cluster_model.util.quantities import offsets, thousands
 from cluster_model.util.ranges import Range
 
 BY_NUMBER: Final = (findings.FORGOTTEN_STATE, findings.TOO_MANY_IN_FLIGHT)
-"""Causes of duplicates for which a producer is refused by the numbers of its batches before it sends them as new."""
+"""Causes of duplicates with idempotence: batches are rejected by sequence number before they are sent as new."""
 
 
 class RepeatFindings:
-    """What :class:`Repeats` counts, told with what the producers tried."""
+    """Explanations of the duplicated and reordered records that :class:`Repeats` counts, from produce attempts."""
 
     def __init__(self, world: World, history: ClusterHistory, repeats: Repeats, attempts: Attempts) -> None:
         self._world = world
@@ -53,7 +53,7 @@ class RepeatFindings:
         self._attempts = attempts
 
     def told(self) -> Iterator[RangeExplanation]:
-        """All of them, cut where what is known changes."""
+        """Yield the explanations of all ranges, split where the evidence changes."""
         for client, partition, sequence, first, again, count in self._repeats.copies():
             for low, high in self._parts(client, partition, sequence, count):
                 by = low - sequence
@@ -105,7 +105,7 @@ class RepeatFindings:
             links.insert(1, restart)
         links.sort(key=lambda link: link.at_us)
         clauses = (
-            f"broker {one.broker} had written {THEM} before",
+            f"broker {one.broker} had already written {THEM}",
             *self._clauses(who, refusal, restart),
             *map(_clause, renewed),
             f"{who} sent {THEM} again, and broker {other.broker}{_unknown_to(cause)} wrote {THEM} again",
@@ -114,7 +114,7 @@ class RepeatFindings:
         return RangeExplanation(DUPLICATE, cause, _key(refusal, restart), place, None, clauses, tuple(links))
 
     def _refused(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
-        """Why a producer wrote again under another epoch."""
+        """Return why a producer wrote records again with another producer epoch."""
         leader = self._world.true_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
             return findings.FORGOTTEN_STATE
@@ -131,12 +131,12 @@ class RepeatFindings:
         who = client or "a client"
         links = [
             *self._trouble(who, refusal),
-            self._wrote(lineage, partition, where[1], count, "wrote", "behind later ones"),
+            self._wrote(lineage, partition, where[1], count, "appended", "after later ones"),
         ]
         links.sort(key=lambda link: link.at_us)
         clauses = (
             *self._clauses(who, refusal, None),
-            f"later ones were written meanwhile, and broker {lineage.broker} wrote {THEM} behind those",
+            f"later records were written meanwhile, and broker {lineage.broker} appended {THEM} after those",
         )
         place = self._place(client, partition, sequence, count, where)
         return RangeExplanation(REORDERED, cause, _key(refusal, None), place, None, clauses, tuple(links))
@@ -159,7 +159,7 @@ class RepeatFindings:
 
     @staticmethod
     def _told(who: str, refusal: Refusal) -> ChainEvent:
-        words = f"{who} got {refusal.error} from broker {refusal.broker}"
+        words = f"a request of {who} to broker {refusal.broker} failed with {refusal.error}"
         return ChainEvent(refusal.at_us, ProduceRefused.kind, "", -1, words)
 
     def _deed(self, refusal: Refusal, deed: FaultRecord, who: str) -> str:
@@ -174,7 +174,7 @@ class RepeatFindings:
         return found
 
     def _restart(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
-        """The producer's process ended between two writes."""
+        """Return the event by which the producer's process ended between two writes, else None."""
         for deed in about(self._history.deeds.standing(), client, since_us):
             if deed.event_kind == NodeDown.kind and since_us <= deed.at_us <= until_us:
                 who = self._history.deeds.step_of(deed.moment, deed.at_us)
@@ -188,8 +188,8 @@ def _clause(link: ChainEvent) -> str:
 
 def _unknown_to(cause: str) -> str:
     if cause == findings.TOO_MANY_IN_FLIGHT:
-        return ", which knows a producer's last five batches again,"
-    return f", which did not know {THEM} by number," if cause == findings.NO_IDEMPOTENCE else ""
+        return ", which remembers only a producer's last five batches,"
+    return ", which could not recognise the retry (no sequence numbers)," if cause == findings.NO_IDEMPOTENCE else ""
 
 
 def _key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, ...]:
@@ -200,11 +200,11 @@ def _key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, .
     return refusal.deed.key if refusal.deed is not None else ("refused", refusal.error)
 
 
-# Records that a group never got to process, explained by what moved it past them.
+# Explanations of records that a consumer group skipped or never processed.
 
 
 class ReaderFindings:
-    """What :class:`Readings` counts, told with the resets and commits of the groups."""
+    """Explanations of skipped and abandoned records, from the offset resets and commits of the groups."""
 
     def __init__(self, world: World, history: ClusterHistory, readings: Readings, events: ReaderEvents) -> None:
         self._world = world
@@ -213,7 +213,7 @@ class ReaderFindings:
         self._events = events
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
-        """All of them."""
+        """Yield the explanations of all skipped and abandoned ranges."""
         for group, partition, jump, missed in self._events.jumps():
             for low, high in missed:
                 deleted = min(high, jump.log_start)
@@ -236,18 +236,18 @@ class ReaderFindings:
         return RecordBlock(partition, group, -1, offsets[1] - offsets[0], offsets[0], -1, 0, committed=True)
 
     def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> RangeExplanation:
-        moved = f"{jump.client} was moved to offset {jump.end} of {partition} by its reset policy"
+        moved = f"auto.offset.reset moved {jump.client} to offset {jump.end} of {partition}"
         links = [ChainEvent(jump.at_us, ConsumerReset.kind, partition, -1, f"{moved}, past {THEM}")]
         if cause == findings.RETENTION_OVERTOOK:
             why = f"retention had deleted everything below offset {jump.log_start} of {partition}"
-            links.insert(0, ChainEvent(jump.at_us, "log_start_moved", partition, -1, f"{why} by then"))
+            links.insert(0, ChainEvent(jump.at_us, "log_start_moved", partition, -1, why))
             clauses = [f"group {group} had read up to offset {jump.start}", why, moved]
         elif cause == findings.PARTITIONS_ADDED:
-            why = f"{partition} had been there since{at(jump.created_us).removeprefix(' at')}"
+            why = f"{partition} was created{at(jump.created_us)}"
             links.insert(
                 0, ChainEvent(jump.created_us, PartitionCreated.kind, partition, -1, f"{partition} was created")
             )
-            clauses = [why, f"group {group} learned of it{at(jump.at_us)}", moved]
+            clauses = [why, f"group {group} discovered it{at(jump.at_us)}", moved]
         elif jump.expired is not None:
             gone = jump.expired
             age = f"{gone.latency_us // 1_000_000} s after it had been committed"
@@ -259,9 +259,9 @@ class ReaderFindings:
         elif jump.uncommitted:
             clauses = [f"group {group} had read up to offset {jump.start}, and had no committed offset", moved]
         else:
-            why = f"offset {jump.start}, at which group {group} stood, was out of range"
+            why = f"the position of group {group}, offset {jump.start}, was out of range"
             clauses = [why, moved]
-        told = (*clauses, f"nobody of the group has been handed {THEM}")
+        told = (*clauses, f"no member of the group has received {THEM}")
         key = (cause, jump.at_us // 60_000_000)
         return RangeExplanation(
             SKIPPED, cause, key, self._place(group, partition, offsets), None, told, tuple(links), group
@@ -269,17 +269,18 @@ class ReaderFindings:
 
     def _overwritten(self, group: str, partition: str, stint: int, offsets: Range) -> RangeExplanation:
         lineage = self._world.lineages[partition].by_id[stint]
-        words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, wrote {THEM} where others had stood"
+        where = f"wrote {THEM} at offsets that had held other records"
+        words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
         written = lineage.appended_at(offsets[0])
         links = [ChainEvent(written, Appended.kind, partition, lineage.broker, words)]
         for cut in self._history.cuts_at(partition, offsets, written):
-            said = f"broker {cut.event.broker} cut its log back to offset {cut.event.log_offset} ({cut.event.rule})"
-            links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, said))
+            text = f"broker {cut.event.broker} truncated its log to offset {cut.event.log_offset} ({cut.event.rule})"
+            links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, text))
         links.sort(key=lambda link: link.at_us)
         clauses = (
-            f"group {group} had been handed other records at these offsets",
+            f"group {group} had read other records at these offsets",
             words,
-            f"the group went on behind {THEM}",
+            f"the group continued after {THEM}",
         )
         key = ("stint", stint)
         place = self._place(group, partition, offsets)
@@ -289,9 +290,10 @@ class ReaderFindings:
         committed = (
             f"offset {thousands(left.committed)} of {partition} had been committed{at(left.committed_us)} ({left.how})"
         )
+        unprocessed = f"{left.client} left {THEM} unprocessed ({left.by})"
         links = [
-            ChainEvent(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, beyond {THEM}"),
-            ChainEvent(left.at_us, RecordsAbandoned.kind, partition, -1, f"{left.client} left {THEM} ({left.by})"),
+            ChainEvent(left.committed_us, OffsetsCommitted.kind, partition, -1, f"{committed}, after {THEM}"),
+            ChainEvent(left.at_us, RecordsAbandoned.kind, partition, -1, unprocessed),
         ]
         happened = ""
         if left.deed is not None:
@@ -300,10 +302,10 @@ class ReaderFindings:
             links.insert(1, ChainEvent(left.deed.at_us, left.deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         clauses = [
-            f"group {group} had {THEM} in hand",
+            f"group {group} had fetched {THEM} but not processed {THEM}",
             committed,
             happened,
-            f"{left.client} left {THEM} unprocessed ({left.by}), and nobody has been handed {THEM} since",
+            f"{unprocessed}, and no consumer has received {THEM} since",
         ]
         key = left.deed.key if left.deed is not None else ("left", left.at_us)
         place = self._place(group, partition, offsets)
@@ -311,15 +313,16 @@ class ReaderFindings:
         return RangeExplanation(ABANDONED, findings.COMMIT_FIRST, key, place, None, told, tuple(links), group)
 
 
-# Transactions whose log says otherwise than their producer was told, explained.
+# Explanations of transactions whose outcome in the log differs from the one acknowledged to their producer.
 
 
 BEFORE_US = 60_000_000
-"""How long before the write what made an end late may have been over: a transaction's default timeout."""
+"""How long before the write, in microseconds, a fault that delayed a transaction's end may have ended: the default
+transaction timeout."""
 
 
 class TransactionFindings:
-    """What :class:`Transacted` counts, told with what stood against the producers."""
+    """Explanations of transactions with a wrong outcome, from the faults of their producers."""
 
     def __init__(self, world: World, history: ClusterHistory, transacted: Transacted, attempts: Attempts) -> None:
         self._world = world
@@ -328,7 +331,7 @@ class TransactionFindings:
         self._attempts = attempts
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
-        """All of them."""
+        """Yield the explanations of all ranges with a wrong outcome."""
         for partition, stint, batch, start, end, committed in self._transacted.contradicted():
             lineage = self._world.lineages[partition].by_id[stint]
             yield self._explain(partition, lineage, batch, start, end, now_us, committed=committed)
@@ -339,7 +342,7 @@ class TransactionFindings:
         sequence = batch.sequence + start - batch.base
         written = lineage.appended_at(start)
         who = batch.client
-        told, stands = ("aborted", "committed") if committed else ("committed", "aborted")
+        acknowledged, logged = ("aborted", "committed") if committed else ("committed", "aborted")
         cause = LATE_MARKER if self._attempts.of(who, partition, sequence, written) is None else HANGING
         if self._world.profile.transactions_v2:
             cause = UNEXPLAINED
@@ -353,9 +356,9 @@ class TransactionFindings:
             happened = deed_words(deed, who, self._history.deeds.step_of(deed.moment, deed.at_us))
             links.append(ChainEvent(deed.at_us, deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
-        end_words = f"{who} was told {told}, and the leader's log says {stands}"
+        end_words = f"the transaction of {who} was acknowledged as {acknowledged}, but is {logged} in the leader's log"
         links.append(ChainEvent(now_us, SETTLED, partition, -1, end_words))
-        late = "an end asked for earlier came late, and ended this transaction in the place of the one that it was for"
+        late = "a delayed request to end an earlier transaction ended this one instead"
         late = late if cause == LATE_MARKER else ""
         clauses = [happened, late, end_words]
         place = RecordBlock(

@@ -17,71 +17,71 @@ from cluster_model.checker.root_cause.findings import (
 )
 from cluster_model.util.quantities import acks_text, brokers, counted, offsets, seconds_to_the_millisecond, thousands
 
-# Words and small parts of the text of all findings.
+# Phrases that the texts of all findings share.
 
 
 PROMISE: Final = "records_acked"
-"""Kind of the link that tells who promised what."""
+"""Event kind of the chain event that describes the acknowledgement."""
 SETTLED: Final = "settled"
-"""Kind of the link that ends a chain with the session."""
+"""Event kind of the chain event that stands for the end of the session."""
 
 
 THEM: Final = "<them>"
-"""Stands for the records until it is known how many they are."""
+"""Placeholder for ``it`` or ``them``, until the number of records is known."""
 HELD: Final = "<held>"
-"""Stands for who still held which of them, until all ranges of a finding are together."""
+"""Placeholder for the replicas that still held the records, until all ranges of a finding are grouped."""
 LONG_US: Final = 1_000_000
-"""What took longer to write is told with its end."""
+"""Records written over more than this time, in microseconds, are described with first and last time."""
 
 
 @dataclass(frozen=True, slots=True)
 class AckGuarantee:
-    """Who vouched for the records of a place."""
+    """The leader, leader epoch and ISR that acknowledged a range of records."""
 
     broker: int
     epoch: int
     isr: tuple[int, ...]
     names: tuple[str, ...] = ()
-    """Of the records, where they have any."""
+    """Names of the records, if they have any."""
     last_us: int = 0
-    """When the last of them was written."""
+    """Virtual time at which the last of the records was written, in microseconds."""
     holders: tuple[int, ...] = ()
-    """Replicas that still held them when another one came to lead without them."""
+    """Replicas that still held the records when another replica became leader without them."""
 
 
 @dataclass(frozen=True, slots=True)
 class RangeExplanation:
-    """One range of records, explained."""
+    """The explanation of one range of records: kind, cause, clauses of the sentence, and event chain."""
 
     kind: str
     cause: str
     key: tuple[object, ...]
-    """What decided it: those with the same kind, cause and key are one finding."""
+    """The deciding event; ranges with the same kind, cause and key form one finding."""
     place: RecordBlock
     promise: AckGuarantee | None
     clauses: tuple[str, ...]
-    """What happened, who took over without it, where it was dropped."""
+    """Parts of the sentence: what happened, which broker became leader without the records, where they were dropped."""
     chain: tuple[ChainEvent, ...]
     group_id: str = ""
 
 
 def at(at_us: int) -> str:
-    """`` at 12.300 s``; nothing where time stands still."""
+    """Return a time as `` at 12.300 s``; empty for 0, where time does not pass."""
     return f" at {seconds_to_the_millisecond(at_us)} s" if at_us > 0 else ""
 
 
 def span(first_us: int, last_us: int) -> str:
-    """`` from 7.816 s to 28.203 s``; nothing for what took a second at most."""
+    """Return a period as `` from 7.816 s to 28.203 s``; empty if it lasted a second at most."""
     return f" from{at(first_us)[3:]} to{at(last_us)[3:]}" if last_us - first_us > LONG_US else ""
 
 
 def acks_words(levels: Iterable[int]) -> str:
-    """``acks=all``, ``acks=0 and acks=1``."""
+    """Return acks levels as text: ``acks=all``, ``acks=1 and acks=0``."""
     return " and ".join(f"acks={acks_text(each)}" for each in sorted(set(levels), reverse=True))
 
 
 def whose(places: Sequence[RecordBlock]) -> str:
-    """`` of clicks``, `` of 3 producers``; nothing where no producer has a name."""
+    """Return the producers as `` of clicks`` or `` of 3 producers``; empty if no producer has a name."""
     clients = [each for each in dict.fromkeys(place.client for place in places) if each]
     if len(clients) > 2:
         return f" of {thousands(len(clients))} producers"
@@ -89,7 +89,7 @@ def whose(places: Sequence[RecordBlock]) -> str:
 
 
 def where(places: Sequence[RecordBlock]) -> str:
-    """`` at offsets 3 to 9 of orders-0``, `` in 40 partitions``."""
+    """Return the location as `` at offsets 3 to 9 of orders-0`` or `` in 40 partitions``."""
     partitions = tuple(dict.fromkeys(place.partition for place in places))
     if len(partitions) > 2:
         return f" in {counted(len(partitions), 'partition')}"
@@ -108,7 +108,7 @@ def where(places: Sequence[RecordBlock]) -> str:
 
 
 def with_number(words: str, count: int) -> str:
-    """``it`` or ``them`` put in for :data:`THEM`."""
+    """Replace :data:`THEM` in a text by ``it`` or ``them``."""
     return words.replace(THEM, "it" if count == 1 else "them")
 
 
@@ -116,7 +116,7 @@ _ORDER = {cause.code: place for place, cause in enumerate(CAUSES)}
 
 
 def grouped(told: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
-    """One finding for each kind, cause, group and key, the gravest kinds first."""
+    """Return one finding for each kind, cause, group and key, the gravest kinds first."""
     groups: dict[tuple[object, ...], list[RangeExplanation]] = {}
     for each in told:
         groups.setdefault((each.kind, each.cause, each.group_id, each.key), []).append(each)
@@ -132,7 +132,7 @@ def _finding(group: list[RangeExplanation]) -> Finding:
     count = sum(place.count for place in places)
     clauses = list(first.clauses)
     if first.cause == UNEXPLAINED:
-        clauses.append("what is known does not tell why")
+        clauses.append("the recorded events do not prove a cause")
     sentence = "; ".join([_subject(group, places), *clauses])
     others = len({place.partition for place in places}) - 1
     if others > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
@@ -149,11 +149,11 @@ def _order(place: RecordBlock) -> tuple[str, int, int, int]:
 
 
 def _held(group: list[RangeExplanation]) -> str:
-    """Who still held which of them when another one came to lead: ``brokers 2 and 3 still held them``."""
+    """Return which replicas still held the records at the election: ``brokers 2 and 3 still held them``."""
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
         some = sum(each.place.count for each in group if each.promise is not None and each.promise.holders)
-        return f"others still held {THEM if some == total else f'{thousands(some)} of them'}"
+        return f"other replicas still held {THEM if some == total else f'{thousands(some)} of them'}"
     counts: dict[int, int] = {}
     for each in group:
         for broker in each.promise.holders if each.promise is not None else ():
@@ -165,7 +165,7 @@ def _held(group: list[RangeExplanation]) -> str:
 
 
 def merged(places: list[RecordBlock]) -> tuple[RecordBlock, ...]:
-    """Neighbours put together, in order of partition and offset."""
+    """Return the blocks in order of partition and offset, adjacent ones merged."""
     found: list[RecordBlock] = []
     for place in sorted(places, key=_order):
         if found and _continues(found[-1], place):
@@ -190,7 +190,7 @@ def _continues(one: RecordBlock, other: RecordBlock) -> bool:
 def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> str:
     first = group[0]
     count = sum(place.count for place in places)
-    owner = f" that group {first.group_id} was to read" if first.group_id else whose(places)
+    owner = f" for group {first.group_id}" if first.group_id else whose(places)
     subject = f"{counted(count, 'record')}{owner}{where(places)}"
     vouched = [each.promise for each in group if each.promise is not None]
     if first.cause == ACKS_0:
@@ -211,7 +211,7 @@ def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> 
 
 
 def _isrs(vouched: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
-    """The ISR behind the promise: where it changed the first and the last."""
+    """Return the ISR at the acknowledgement; if it changed, the first and the last."""
     isrs = [sorted(each.isr) for each in vouched]
     first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
     if all(each == first for each in isrs):
@@ -223,7 +223,7 @@ def _isrs(vouched: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
 
 
 def _chain(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
-    """That of the largest range, with a promise that tells of all of them."""
+    """Return the chain of the largest range, with an acknowledgement event that covers all ranges."""
     largest = max(group, key=lambda each: each.place.count)
     if len(group) == 1 or largest.promise is None:
         return largest.chain

@@ -1,50 +1,50 @@
-"""A finding, and the closed list of cause codes: what went wrong with records, why, and which events led there.
+"""Findings and their causes: records that went wrong, the cause code, and the event chain that led to it.
 
-A finding groups every range of records that shares a kind, a cause and the events that decided it, over all
-partitions. Its chain begins with what was promised and ends where the record was dropped.
+A finding groups all ranges of records that share a kind, a cause and the deciding events, over all partitions. The
+event chain begins with the acknowledgement and ends where the records were dropped. The list of causes is closed.
 """
 
 from dataclasses import dataclass
 from typing import Any, Final
 
 LOST: Final = "lost"
-"""Acknowledged, and in no log any more, or missing at the end; ``RecordBlock.committed`` tells the worse case."""
+"""Acknowledged, and in no log any more, or missing at the end; worse if ``RecordBlock.committed`` is true."""
 DUPLICATE: Final = "duplicate"
 """At two offsets of the leader's log."""
 REORDERED: Final = "reordered"
-"""Behind later records of its producer in the leader's log."""
+"""After later records of its producer in the leader's log."""
 SKIPPED: Final = "skipped"
-"""Passed over by a group that was handed records before and behind it."""
+"""Passed over by a group that received records before and after it."""
 MISSING: Final = "missing"
 """Acknowledged and not in the leader's log, while another replica's still has it."""
 UNDONE: Final = "undone"
 """Acknowledged, and aborted in the log with a transaction that was not its own."""
 LEAKED: Final = "leaked"
-"""Aborted as its producer was told, and committed in the log."""
+"""Acknowledged to its producer as aborted, and committed in the log."""
 ABANDONED: Final = "abandoned"
-"""Handed to an application that ended without processing it, and to nobody since."""
+"""Delivered to an application that ended without processing it, and to no consumer since."""
 
 KINDS: Final = (LOST, MISSING, DUPLICATE, REORDERED, SKIPPED, ABANDONED, UNDONE, LEAKED)
-"""All kinds, in the order in which they are told."""
+"""All kinds, in the order in which they are reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainEvent:
-    """One event of a chain."""
+    """One event of a finding's event chain, with its description."""
 
     at_us: int
-    """Virtual microseconds; the same for all where time stands still."""
+    """Virtual time in microseconds; 0 for all events of a playbook with manual steps, where time does not pass."""
     event_kind: str
     """Kind of the trace event; ``settled`` for the end of the session."""
     partition: str
-    """Empty where it concerns no single partition."""
+    """Empty if the event concerns no single partition."""
     broker: int
-    """Whom it happened to, -1 for nobody."""
+    """The broker that the event happened to, -1 for none."""
     words: str
-    """What happened, in plain words, without its time."""
+    """Description of the event, without its time."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the result prints it."""
+        """Return the JSON object written to the result."""
         return {
             "at_us": self.at_us,
             "event": self.event_kind,
@@ -60,20 +60,20 @@ class RecordBlock:
 
     partition: str
     client: str
-    """The producer of the records; the group for what readers passed over or abandoned."""
+    """The producer of the records; the consumer group if they were skipped or abandoned."""
     sequence: int
-    """Of the first, as the producer numbers its records in this partition; -1: it does not."""
+    """Sequence number of the first record, as its producer numbers its records in this partition; -1: unnumbered."""
     count: int
     log_offset: int
-    """Of the first; -1: it never had one."""
+    """Offset of the first record; -1: it never had one."""
     leader_epoch: int
-    """Of the leader that wrote them; -1: unknown."""
+    """Leader epoch in which they were written; -1: unknown."""
     acks: int
     committed: bool
-    """Whether somebody could have read them."""
+    """Whether consumers could have read them (below a high watermark)."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the result prints it."""
+        """Return the JSON object written to the result."""
         return {
             "partition": self.partition,
             "client": self.client,
@@ -88,42 +88,43 @@ class RecordBlock:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """Records that met the same fate for the same reason, by the same events."""
+    """Records with the same outcome, the same cause and the same deciding events."""
 
     kind: str
     """One of :data:`KINDS`."""
     cause: str
     """A code of the closed list, see ``docs/reference/causes.md``."""
     sentence: str
-    """What was promised by whom, what happened, who took over without it, where it was dropped."""
+    """One sentence: which broker acknowledged the records, what happened, which broker was elected without them, and
+    where they were dropped."""
     places: tuple[RecordBlock, ...]
     chain: tuple[ChainEvent, ...]
-    """In order; the first link is the promise, the last where the records were dropped."""
+    """Events in order: from the acknowledgement to where the records were dropped."""
     group_id: str = ""
-    """The group that was to read them, for what is skipped or abandoned."""
+    """The consumer group, if the records were skipped or abandoned."""
 
     @property
     def count(self) -> int:
-        """How many records."""
+        """Number of records."""
         return sum(place.count for place in self.places)
 
     @property
     def committed(self) -> int:
-        """How many of them somebody could have read."""
+        """Number of records that consumers could have read."""
         return sum(place.count for place in self.places if place.committed)
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Where they were, each once."""
+        """Partitions of the records, each once."""
         return tuple(dict.fromkeys(place.partition for place in self.places))
 
     @property
     def clients(self) -> tuple[str, ...]:
-        """Whose they are, each once."""
+        """Clients of the records, each once."""
         return tuple(dict.fromkeys(place.client for place in self.places))
 
     def to_json(self) -> dict[str, Any]:
-        """As the result prints it."""
+        """Return the JSON object written to the result."""
         return {
             "kind": self.kind,
             "cause": self.cause,
@@ -138,19 +139,19 @@ class Finding:
         }
 
 
-# Causes of findings: a closed list of codes, each with what it means and where Kafka's own story of it is told.
+# Causes of findings: a closed list of codes, each with its meaning and the KIPs or Kafka issues about it.
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """One of them."""
+    """A cause code, its meaning, and the kinds of findings that it explains."""
 
     code: str
     kinds: tuple[str, ...]
-    """Kinds of findings that it explains."""
+    """Kinds of findings with this cause."""
     meaning: str
     see: str
-    """KIPs and issues, empty for none."""
+    """KIPs and Kafka issues; empty for none."""
 
 
 HW_TRUNCATION: Final = "hw-truncation"
@@ -187,166 +188,162 @@ UNEXPLAINED: Final = "unexplained"
 CAUSES: Final = (
     Cause(
         HW_TRUNCATION, (LOST,),
-        "a replica cut its log back to its high watermark, which was below what had been acknowledged; one that lacked "
-        "what it had cut, or held other records there than its leader, was elected",
+        "a replica truncated its log to its high watermark, which was below acknowledged records; a replica that "
+        "lacked the truncated records, or held different records at those offsets, was elected",
         "KIP-101",
     ),
     Cause(
         FAST_FAILOVER, (LOST,),
-        "failovers in quick succession left a replica with other records at the same offsets; it counted as "
-        "in sync, and was elected",
+        "failovers in quick succession left a replica with different records at the same offsets; it counted as in "
+        "sync and was elected",
         "KIP-279",
     ),
     Cause(
         UNFENCED_FOLLOWER, (LOST,),
-        "a leader and a follower that went by different epochs believed each other, and a replica was elected that did "
-        "not hold what it was taken to hold",
+        "a leader and a follower with different leader epochs did not detect the mismatch, and a replica was elected "
+        "that did not hold the records it was assumed to hold",
         "KIP-320",
     ),
     Cause(
         EARLY_JOIN, (LOST,),
-        "a replica joined the ISR before it had what the leader's log had as its epoch began, and was elected",
+        "a replica joined the ISR before its log had reached the start offset of the leader's epoch, and was elected",
         "KAFKA-7128",
     ),
     Cause(
         UNKNOWN_EPOCH, (LOST,),
-        "a leader that had written nothing yet did not know its own epoch; a follower that asked it cut its log back "
-        "to its high watermark, which was below what had been acknowledged, and was elected",
+        "a leader that had written nothing yet did not know its own epoch; a follower that queried it truncated its "
+        "log to its high watermark, which was below acknowledged records, and was elected",
         "KAFKA-7415",
     ),
     Cause(
         UNREPLICATED_TAIL, (LOST,),
-        "the leader acknowledged by itself (acks=1), and another replica was elected before it had fetched "
-        "the records",
+        "the leader acknowledged alone (acks=1), and another replica was elected before it had fetched the records",
         "",
     ),
     Cause(
         UNCLEAN_ELECTION, (LOST,),
-        "a replica from outside the ISR was elected without them",
+        "a replica outside the ISR was elected without the records",
         "KIP-460, KIP-704",
     ),
     Cause(
         LAST_KNOWN_LEADER, (LOST,),
-        "everybody who was eligible to lead had stopped uncleanly, so who had led last was elected, without "
-        "them",
+        "every eligible replica had stopped uncleanly, so the last known leader was elected, without the records",
         "KIP-966",
     ),
     Cause(
         LAST_REPLICA, (LOST,),
-        "the last member of the ISR lost what it had not flushed, and was elected although others still held "
-        "it",
+        "the last member of the ISR lost unflushed records and was elected, although other replicas still held them",
         "KIP-966",
     ),
     Cause(
         POWER_LOSS_UNFLUSHED, (LOST,),
-        "the replicas that had them lost power before they were on disk",
+        "the replicas that held the records lost power before they flushed them",
         "",
     ),
     Cause(
         DISK_LOST, (LOST,),
-        "the replica that had them lost its disk",
+        "the replica that held the records lost its disk",
         "",
     ),
     Cause(
         REPLICA_DELETED, (LOST,),
-        "a reassignment deleted the only replica in sync, which no other had caught up with",
+        "a reassignment deleted the only in-sync replica before another one had caught up with it",
         "KIP-455",
     ),
     Cause(
         DAMAGED_BATCH, (LOST,),
-        "bits of the batch turned on the leader's disk, so that nobody can read it, or recovery cut the log "
-        "there",
+        "bit flips on the leader's disk made the batch unreadable, or log recovery truncated the log there",
         "",
     ),
     Cause(
         ZOMBIE_LEADER, (LOST,),
-        "a leader that had been deposed, and did not know it yet, went on to acknowledge (acks=1)",
+        "a deposed leader that had not yet received the new leader epoch continued to acknowledge records (acks=1)",
         "",
     ),
     Cause(
         ACKS_0, (LOST,),
-        "they were sent with acks=0, counted as sent, and reached no leader",
+        "the records were sent with acks=0, counted as sent, and reached no leader",
         "",
     ),
     Cause(
         MIN_ISR_ONE, (LOST,),
-        "acks=all was answered by a leader that was alone in the ISR, as min.insync.replicas=1 allows",
+        "a leader that was alone in the ISR acknowledged acks=all, as min.insync.replicas=1 allows",
         "",
     ),
     Cause(
         NO_IDEMPOTENCE, (DUPLICATE,),
-        "a producer without idempotence sent again what was written, because the answer did not come",
+        "a producer without idempotence retried records that had been written, because it received no response",
         "KIP-98",
     ),
     Cause(
         PRODUCER_RESTART, (DUPLICATE,),
-        "the producer's process began again, under another producer id, and sent again what was written",
+        "the producer's process restarted with a new producer id and sent records again that had been written",
         "KIP-98",
     ),
     Cause(
         FORGOTTEN_STATE, (DUPLICATE,),
-        "the leader no longer knew what the producer had written last, and took its retry for something new",
+        "the leader no longer had the producer's state and accepted its retry as new records",
         "KIP-98, KIP-360",
     ),
     Cause(
         TOO_MANY_IN_FLIGHT, (DUPLICATE,),
-        "more batches than the five that a leader knows again were under way, to an old leader and to a new one; the "
-        "first of them was sent once more, refused as out of order, and sent as new",
+        "more batches were in flight, to the old and the new leader, than the five that a leader remembers; the first "
+        "of them was retried, rejected as out of order, and sent as new",
         "KIP-360, KIP-951",
     ),
     Cause(
         RETRY_IN_FLIGHT, (REORDERED,),
-        "a request was refused or not answered, later ones were written, and then it was sent again",
+        "a request was rejected or not answered, later ones were written, and then it was retried",
         "",
     ),
     Cause(
         RESET_LATEST, (SKIPPED,),
-        "auto.offset.reset=latest moved the reader to the end of the log",
+        "auto.offset.reset=latest moved the consumer to the end of the log",
         "",
     ),
     Cause(
         OFFSETS_EXPIRED, (SKIPPED,),
-        "the group's committed offsets had expired, and auto.offset.reset=latest moved the reader to the end of the "
+        "the group's committed offsets had expired, and auto.offset.reset=latest moved the consumer to the end of the "
         "log",
         "KIP-186, KIP-211",
     ),
     Cause(
         TRUNCATION_SKIP, (SKIPPED,),
-        "the log was cut below where the group read, and other records took those offsets",
+        "the log was truncated below the group's position, and other records took those offsets",
         "KIP-320",
     ),
     Cause(
         RETENTION_OVERTOOK, (SKIPPED,),
-        "retention deleted them before the group read them",
+        "retention deleted the records before the group read them",
         "",
     ),
     Cause(
         PARTITIONS_ADDED, (SKIPPED,),
-        "they were written to a new partition before the group learned of it, and it began at the end",
+        "the records were written to a new partition before the group discovered it, and the group started at its end",
         "",
     ),
     Cause(
         COMMIT_FIRST, (ABANDONED,),
-        "the group's offsets had been committed before the application was done with the records, and it "
+        "the group's offsets were committed before the application had processed the records, and the application "
         "ended",
         "",
     ),
     Cause(
         LATE_MARKER, (UNDONE, LEAKED),
-        "the end of a former transaction came late, and ended the next one in its place",
+        "a delayed request to end an earlier transaction ended the next one instead",
         "KIP-890",
     ),
     Cause(
         HANGING, (UNDONE, LEAKED),
-        "a late write became part of a transaction that was over",
+        "a delayed write was appended after its transaction had ended",
         "KIP-890",
     ),
     Cause(
         UNEXPLAINED, (LOST, DUPLICATE, REORDERED, SKIPPED, ABANDONED, UNDONE, LEAKED),
-        "what is known does not tell",
+        "the recorded events do not prove a cause",
         "",
     ),
 )  # fmt: skip
-"""All causes, in the order in which they are told."""
+"""All causes, in the order in which they are reported."""
 
 BY_CODE: Final = {cause.code: cause for cause in CAUSES}

@@ -1,4 +1,4 @@
-"""Explains every lost or missing range: its cause, and the chain of events from the acknowledgement to the loss."""
+"""Causes and event chains of lost and missing records, from the acknowledgement to the loss of each copy."""
 
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
@@ -48,9 +48,9 @@ from cluster_model.protocol.versions import Profile
 from cluster_model.util.quantities import brokers, counted, offsets
 from cluster_model.util.ranges import Range
 
-# Why acknowledged records are gone: which of the causes of a loss the evidence bears out.
+# The cause of a loss, as far as the recorded events prove it.
 #
-# Nothing is concluded from a version or a setting alone. What the kept events do not tell is ``unexplained``.
+# A version or a setting alone proves nothing. If the kept events do not prove a cause, it is ``unexplained``.
 
 
 HIGH_WATERMARK: Final = "high watermark"
@@ -63,7 +63,7 @@ _BY_RULE: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LossCase:
-    """One range of lost records, and what is known of it."""
+    """One range of lost or missing records, with the events and states that may explain it."""
 
     partition: str
     lineage: Lineage
@@ -71,39 +71,39 @@ class LossCase:
     acks: int
     committed: bool
     isr: tuple[int, ...]
-    """As it was committed when the client was told; its leader may have gone by an older one and asked more of them."""
+    """Committed ISR at the acknowledgement; the leader may have used an older one and waited for more replicas."""
     min_isr: int
-    """In-sync replicas without which acks=all is refused."""
+    """min.insync.replicas: with fewer in-sync replicas acks=all is rejected."""
     witness: MissingRecords | None
     scene: PartitionSnapshot
     cut: LogTruncation | None
-    """By which the replica that took over lost its copy; without a witness, that of the last copy."""
+    """The truncation by which the new leader lost its copy; without a witness, the one that took the last copy."""
     leader: int
-    """Who took over, or leads again, without the records; -1 nobody."""
+    """Broker that became leader, or resumed leadership, without the records; -1 for none."""
 
     @property
     def voucher(self) -> int:
-        """Who acknowledged them."""
+        """The broker that acknowledged the records."""
         return self.lineage.broker
 
     @property
     def election(self) -> LeaderElected | None:
-        """By which that one came to lead."""
+        """The election that made :attr:`leader` the leader, if any."""
         return self.scene.election
 
     @property
     def written_us(self) -> int:
-        """When the first was written."""
+        """Virtual time at which the first record was written, in microseconds."""
         return self.lineage.appended_at(self.offsets[0])
 
     @property
     def alone(self) -> bool:
-        """Whether acks=all was one copy's promise."""
+        """Whether acks=all meant a single copy: min.insync.replicas is 1 and the leader was alone in the ISR."""
         return self.acks < 0 and self.min_isr == 1 and self.isr == (self.voucher,)
 
     @property
     def in_vain(self) -> bool:
-        """Whether a leader that had been deposed already acknowledged them."""
+        """Whether a leader that had already been deposed acknowledged them."""
         election = self.election
         if self.witness is None or election is None or self.lineage.epoch >= election.leader_epoch:
             return False
@@ -122,7 +122,7 @@ def case_of(
     committed: bool,
     leader: int,
 ) -> LossCase:
-    """Gather what is known. ``leader`` leads now."""
+    """Collect the events and states that may explain a loss. ``leader`` is the current leader, -1 for none."""
     witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
     cuts = history.cuts_of(partition, lineage.id, offsets)
     late = None if witness is None else _lost_later(witness, cuts)
@@ -138,7 +138,7 @@ def case_of(
     elif scene.election is not None:
         leader = scene.election.leader
     elif trigger is None:
-        leader = lineage.broker  # nobody has been elected since: it had lost them when its answer came
+        leader = lineage.broker  # No election since: it had lost them when its response arrived.
     elif hasattr(trigger, "broker"):
         leader = trigger.broker
     own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
@@ -147,7 +147,10 @@ def case_of(
 
 
 def _lost_later(witness: MissingRecords, cuts: Sequence[LogTruncation]) -> LogTruncation | None:
-    """By which the one that was elected without them lost them: it got them before it heard that it leads."""
+    """Return the truncation by which the elected replica lost the records after the election.
+
+    It had fetched them before it learned that it is the leader.
+    """
     election = witness.scene.election
     if election is None:
         return None
@@ -156,7 +159,7 @@ def _lost_later(witness: MissingRecords, cuts: Sequence[LogTruncation]) -> LogTr
 
 
 def _of_its_leader(cut: LogTruncation, election: LeaderElected | None, cuts: Sequence[LogTruncation]) -> LogTruncation:
-    """By which its leader lost them, where it only followed a leader that had lost its own copy before."""
+    """Return the leader's own truncation, if ``cut`` only followed a leader that had lost its copy before."""
     if election is None or cut.event.leader_epoch != election.leader_epoch:
         return cut
     own = [each for each in cuts if each.event.broker == election.leader and each.moment <= cut.moment]
@@ -164,7 +167,7 @@ def _of_its_leader(cut: LogTruncation, election: LeaderElected | None, cuts: Seq
 
 
 def cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
-    """One code of :data:`findings.CAUSES`."""
+    """Return the cause of a loss, a code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
         return _nowhere(case, history) if case.cut is None else _of_cut(case, history, profile)
@@ -191,7 +194,7 @@ def _of_unclean(election: LeaderElected) -> str:
 
 
 def _nowhere(case: LossCase, history: ClusterHistory) -> str:
-    """Nobody leads, and nobody cut them off."""
+    """Return the cause if there is neither a leader nor a truncation of the records."""
     start, end = case.offsets
     gone = [event for _moment, event in history.removed(case.partition).values()]
     took = any(each.log_offset < end and each.end_offset > start and each.at_us >= case.written_us for each in gone)
@@ -199,7 +202,7 @@ def _nowhere(case: LossCase, history: ClusterHistory) -> str:
 
 
 def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
-    """The replica that leads without them had lost its copy, or the last copy was lost."""
+    """Return the cause if the leader had lost its copy by a truncation, or the last copy was lost by one."""
     assert case.cut is not None
     rule = case.cut.event.rule
     if rule in _BY_RULE:
@@ -211,7 +214,7 @@ def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     if rule.startswith(HIGH_WATERMARK) and rule != EPOCH_UNKNOWN:
         return findings.HW_TRUNCATION
     if case.cut.event.leader_epoch < case.lineage.epoch and not profile.kip_320:
-        return findings.UNFENCED_FOLLOWER  # it had fetched from a leader of a later epoch than its own
+        return findings.UNFENCED_FOLLOWER  # It had fetched from a leader of a later epoch than its own.
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
         return _of_unclean(unclean)
@@ -224,19 +227,22 @@ def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
 
 
 def _never_had(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
-    """A clean election of a replica that had never had them."""
+    """Return the cause if a clean election chose a replica that had never held the records."""
     counted = case.leader in case.isr or (case.leader in case.scene.isr and case.acks < 0)
     if case.committed and counted and not profile.kip_320:
         return _counted_wrongly(case, witness, profile)
     if case.alone:
         return findings.MIN_ISR_ONE
     if case.acks < 0 or (case.committed and counted):
-        return findings.UNEXPLAINED  # every member of the ISR has what is committed
+        return findings.UNEXPLAINED  # Every member of the ISR holds what is committed.
     return findings.UNREPLICATED_TAIL
 
 
 def _counted_wrongly(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
-    """It counted for what it did not have: it had something else there, or was of another epoch."""
+    """Return the cause if the replica counted as in sync without the records.
+
+    It held other records at these offsets, or it was in another leader epoch.
+    """
     if witness.instead > case.lineage.epoch and not profile.kip_279:
         return findings.FAST_FAILOVER if profile.epoch_truncation else findings.HW_TRUNCATION
     if profile.epoch_truncation or witness.behind or witness.instead < 0:
@@ -244,26 +250,26 @@ def _counted_wrongly(case: LossCase, witness: MissingRecords, profile: Profile) 
     return findings.HW_TRUNCATION
 
 
-# Explains every lost or missing range: the chain of events from the acknowledgement to the loss of each copy.
+# The event chain of a loss, from the acknowledgement to the loss of each copy.
 
 
 _Placed = tuple[int, int, ChainEvent]
-"""(at_us, order within it, link)."""
+"""(virtual time in microseconds, order within it, chain event)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChainExplanation:
-    """A chain, and what of it makes the sentence."""
+    """An event chain and the clauses that its finding's sentence consists of."""
 
     key: tuple[object, ...]
     clauses: tuple[str, ...]
     links: tuple[ChainEvent, ...]
     holders: tuple[int, ...]
-    """Who still had the records when somebody came to lead without them."""
+    """Replicas that still held the records when another replica became leader without them."""
 
 
 class LossChain:
-    """The chain of one case, link by link."""
+    """Builder of the event chain of one loss."""
 
     def __init__(self, world: World, history: ClusterHistory, case: LossCase, now_us: int) -> None:
         self._world = world
@@ -272,10 +278,10 @@ class LossChain:
         self._now_us = now_us
         self._links: list[_Placed] = []
         self._gone: list[str] = []
-        """Who deleted a replica that had them, in words."""
+        """Descriptions of deleted replicas that held the records."""
 
     def explained(self) -> ChainExplanation:
-        """All of it."""
+        """Return the chain, the clauses of the sentence, and the replicas that still held the records."""
         case = self._case
         root = self._root()
         self._promise()
@@ -303,7 +309,7 @@ class LossChain:
         link = ChainEvent(at_us, kind, self._case.partition if partition else "", broker, words)
         self._links.append((at_us, moment * 2, link))
 
-    # -- the promise ------------------------------------------------------------------------------------------------
+    # -- the acknowledgement ----------------------------------------------------------------------------------------
 
     def _promise(self) -> None:
         case = self._case
@@ -317,10 +323,10 @@ class LossChain:
         link = ChainEvent(case.written_us, PROMISE, case.partition, case.voucher, words)
         self._links.append((case.written_us, order, link))
 
-    # -- what happened ----------------------------------------------------------------------------------------------
+    # -- the fault --------------------------------------------------------------------------------------------------
 
     def _root(self) -> FaultRecord | None:
-        """What was done to the replica that lost its copy, else to the leader that was deposed."""
+        """Return the fault of the replica that lost its copy, else of the deposed leader; None if there is none."""
         case = self._case
         scene = case.scene
         if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
@@ -345,19 +351,19 @@ class LossChain:
 
     @property
     def _by_hand(self) -> bool:
-        """Whether a step elected the one that took over: there it needs no reason."""
+        """Whether a manual step elected the new leader, so that the election needs no cause."""
         election = self._case.election
         return election is not None and election.at_us == 0
 
     def _striking(self, broker: int, moment: int) -> FaultRecord | None:
-        """What did something to a broker's disk at a moment: its event is right before or after that of the damage."""
+        """Return the fault that damaged a broker's disk: its event is right before or after that of the damage."""
         deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
         return min(deeds, key=lambda deed: abs(deed.moment - moment), default=None)
 
     def _against(self, broker: int, until: int) -> FaultRecord | None:
-        """The newest that stood against a broker at a moment; else the newest since the records were written.
+        """Return the newest fault active on a broker at a moment, else the newest since the records were written.
 
-        If it was given up for its silence, it is one that stood when its silence began.
+        If the broker was fenced for its silence, the fault is one that was active when the silence began.
         """
         if broker < 0:
             return None
@@ -372,7 +378,7 @@ class LossChain:
         return _newest(standing or timed)
 
     def _silent_us(self, broker: int) -> int:
-        """Since when a broker had sent the controller nothing, if the election was for that, else -1."""
+        """Return since when a broker had sent the controller nothing, if that caused the election, else -1."""
         election = self._case.election
         fenced = [each for each in self._case.scene.fenced if each.broker == broker]
         if election is None or not fenced or f"broker {broker}" not in election.by:
@@ -402,16 +408,16 @@ class LossChain:
             return ("partition", self._case.partition)
         return ("election", election.at_us, election.by, election.leader_epoch if election.at_us == 0 else 0)
 
-    # -- who took over ----------------------------------------------------------------------------------------------
+    # -- the election -----------------------------------------------------------------------------------------------
 
     @property
     def _was_struck(self) -> bool:
-        """Whether the one that leads without them had them, and lost them with its power or its disk."""
+        """Whether the leader held the records before and lost them in a power loss or with its disk."""
         cut = self._case.cut
         return cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS)
 
     def _left_out(self) -> list[str]:
-        """Who had left the ISR: the one that took over, and all who did where the last of it is what matters."""
+        """Return which replicas had left the ISR: the new leader, and all that did if the last ISR member matters."""
         case = self._case
         cut = case.cut
         until = cut.moment if cut is not None and self._was_struck else case.scene.elected
@@ -421,24 +427,28 @@ class LossChain:
         for broker, moment, event in sorted(case.scene.dropped, key=lambda each: each[1]):
             if moment >= until or not (alone or broker == case.leader):
                 continue
-            words = f"broker {broker} left the ISR, {sorted(event.isr)} since then, by the {event.by}"
+            words = f"broker {broker} left the ISR (now {sorted(event.isr)}, changed by the {event.by})"
             self._add(event.at_us, moment, IsrChanged.kind, broker, words)
             why = ""
             for node in (f"broker {broker}", f"broker {case.voucher}"):
                 deed = self._before(node, moment, event)
                 if deed is not None:
                     self._deed(deed, node)
-                    why = f"{self._words(deed, node)}, and "
+                    why = self._words(deed, node)
                     break
             alike.setdefault((why, at(event.at_us)), []).append(broker)
         left = []
-        for (why, when), who in alike.items():
-            itself = len(who) == 1 and why.startswith(f"broker {who[0]} ")
-            left.append(f"{why}{'it' if itself else brokers(who)} {'' if why else 'had '}left the ISR{when}")
+        for (why, when), leavers in alike.items():
+            if not why:
+                left.append(f"{brokers(leavers)} had left the ISR{when}")
+            elif len(leavers) == 1 and why.startswith(f"broker {leavers[0]} "):
+                left.append(f"{why} and left the ISR{when}")
+            else:
+                left.append(f"{why}, and {brokers(leavers)} left the ISR{when}")
         return left
 
     def _joined_early(self) -> list[str]:
-        """How the one that took over came into the ISR without them, where a leader should have kept it out."""
+        """Return how the new leader joined the ISR without the records although its leader should have refused."""
         case = self._case
         if case.cut is not None or case.witness is None:
             return []
@@ -447,36 +457,35 @@ class LossChain:
             return []
         event = join.event
         words = (
-            f"broker {case.leader} joined the ISR of epoch {event.leader_epoch} with a log that ended at {join.end}, "
-            f"while the leader's had ended at {join.epoch_start} as its epoch began"
+            f"broker {case.leader} joined the ISR of epoch {event.leader_epoch} with log end offset {join.end}, below "
+            f"the start offset {join.epoch_start} of the leader's epoch"
         )
         self._add(event.at_us, join.moment, IsrChanged.kind, case.leader, words)
         return [words]
 
     def _before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
-        """What was done to a node, stood as the ISR changed, and was done before that."""
+        """Return the newest fault of a node that was active when the ISR changed and began before that."""
         deeds = about(self._case.scene.deeds, node, event.at_us)
         found = [deed for deed in deeds if deed.moment < moment]
         return found[-1] if found else None
 
     def _fenced(self) -> None:
-        """The controller gave the deposed leader up: it may say so only behind the election that follows from it."""
+        """Add the event by which the controller fenced the deposed leader; it may be recorded after the election."""
         scene, election = self._case.scene, self._case.election
         if election is None or f"broker {scene.deposed}" not in election.by:
             return
         for deed in [each for each in scene.fenced if each.broker == scene.deposed]:
             if deed.at_us <= election.at_us:
-                words = f"the controller gave broker {deed.broker} up ({deed.what})"
+                words = f"the controller fenced broker {deed.broker} ({deed.what})"
                 moment = min(deed.moment, scene.elected - 1)
                 self._add(deed.at_us, moment, BrokerFenced.kind, deed.broker, words, partition=False)
 
     def _took_over(self, held: str) -> str:
-        """``held`` tells who else had them then."""
+        """Add the election and return its clause; ``held`` names the replicas that still held the records."""
         case = self._case
         trigger = None if case.witness is None else case.witness.trigger
         if isinstance(trigger, BecameLeader):
-            again = f"took its leadership up again in epoch {trigger.leader_epoch}"
-            words = f"broker {trigger.broker} {again} without {THEM}{held}"
+            words = f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} without {THEM}{held}"
             self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, words)
             return words
         election = case.election
@@ -489,18 +498,18 @@ class LossChain:
         if case.in_vain:
             self._add(
                 election.at_us, case.scene.elected, election.kind, election.leader,
-                f"broker {election.leader} {became}, which broker {case.voucher} had yet to hear",
+                f"broker {election.leader} {became}; broker {case.voucher} had not yet received the new leader epoch",
             )  # fmt: skip
             elected = (
                 f"broker {election.leader} had been elected in epoch {election.leader_epoch}{at(election.at_us)} ({by})"
             )
-            return f"{elected}, and broker {case.voucher} did not know it yet"
+            return f"{elected}, and broker {case.voucher} had not yet received the new leader epoch"
         words = f"broker {election.leader}{self._lacked()} {became} with ISR {sorted(election.isr)}{held}"
         self._add(election.at_us, case.scene.elected, LeaderElected.kind, election.leader, words)
         return words
 
     def _lacked(self) -> str:
-        """How it came that the elected replica was without them, where it had never had them."""
+        """Return why the elected replica lacked the records, if it had never held them; else empty."""
         case = self._case
         if case.cut is not None or case.witness is None or self._damaged() is not None:
             return ""
@@ -508,13 +517,13 @@ class LossChain:
         in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
         lacked = f"had not replicated {THEM}"
         if isinstance(case.witness.trigger, LeaderElected) and instead >= 0:
-            lacked = f"had something of epoch {instead} there instead"
+            lacked = f"held records of epoch {instead} at these offsets instead"
         return f", which was in the ISR and {lacked}," if in_sync else f", which {lacked},"
 
-    # -- where each copy went ---------------------------------------------------------------------------------------
+    # -- the copies -------------------------------------------------------------------------------------------------
 
     def _copies(self) -> tuple[list[LogTruncation], list[int]]:
-        """The cuts that took copies, in order, and who has one still."""
+        """Return the truncations that took copies, in order, and the brokers that still hold one."""
         case = self._case
         name, stint, (start, end) = case.partition, case.lineage.id, case.offsets
         cuts = self._history.cuts_of(name, stint, (start, end))
@@ -530,12 +539,12 @@ class LossChain:
         return cuts, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
 
     def _holders(self, cuts: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
-        """Who had them when the one that leads without them came to lead."""
+        """Return the brokers that held the records when the current leader was elected without them."""
         later = [cut.event.broker for cut in cuts if cut.moment > self._case.scene.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
 
     def _damaged(self) -> tuple[int, BatchDamaged] | None:
-        """When the copy of the one that leads without them was damaged on its disk, if it was."""
+        """Return when the leader's copy was damaged on its disk, with the event; None if it was not."""
         case = self._case
         return self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
 
@@ -544,12 +553,12 @@ class LossChain:
         if found is None:
             return ""
         moment, event = found
-        words = f"broker {event.broker}'s copy was damaged on its disk: nobody can read it"
+        words = f"the copy on broker {event.broker} was corrupted on disk and cannot be read"
         self._add(event.at_us, moment, event.kind, event.broker, words)
         return words
 
     def _dropped(self, cuts: list[LogTruncation], held: list[int], damage: str) -> str:
-        """Where they were dropped from the last log; or who has them still as the session ends."""
+        """Return where the last copy was dropped, or which brokers still hold one as the session ends."""
         case = self._case
         held = [broker for broker in held if not (damage and broker == case.leader)]
         never = [
@@ -557,30 +566,30 @@ class LossChain:
             for broker in case.scene.replicas
             if broker not in held and broker != case.leader and not any(cut.event.broker == broker for cut in cuts)
         ]
-        tail = f"; {brokers(never)} had never had {THEM}" if never and case.voucher not in never else ""
+        tail = f"; {brokers(never)} had never held {THEM}" if never and case.voucher not in never else ""
         if held:
             down = [broker for broker in held if not self._world.is_up(broker)]
             state = ", down," if down == held else ""
-            words = f"{brokers(held)}{state} still had {THEM} as the session ended, and the leader did not"
+            words = f"{brokers(held)}{state} still held {THEM} as the session ended, and the leader did not"
             link = ChainEvent(self._now_us, SETTLED, case.partition, held[0], words + tail)
             self._links.append((self._now_us, self._history.moment * 2 + 2, link))
             return words
         if not cuts:
             return damage
         last = cuts[-1]
-        self._note(last, f"no log had {THEM} any more{tail}")
+        self._note(last, f"no log held {THEM} any more{tail}")
         if case.cut is not None and last.moment == case.cut.moment:
             return ""
         return f"broker {last.event.broker} {self._cut(last)}{at(last.event.at_us)}"
 
     def _cut(self, cut: LogTruncation) -> str:
-        """As anywhere, but a chain has the power loss itself as a link of its own."""
+        """Return a truncation as text, without the power loss, which is an event of its own in the chain."""
         if cut.event.rule == POWER_LOSS:
-            return f"lost its log from offset {cut.event.log_offset} on, which was not yet on disk"
+            return f"lost its unflushed log from offset {cut.event.log_offset} on"
         return cut_words(cut.event, committed=self._case.committed)
 
     def _note(self, cut: LogTruncation, words: str) -> None:
-        """Add to the words of a cut's link."""
+        """Append text to the chain event of a truncation."""
         for place, (at_us, order, link) in enumerate(self._links):
             if link.event_kind == cut.event.kind and order == cut.moment * 2:
                 noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {words}")
@@ -588,13 +597,13 @@ class LossChain:
 
 
 def _newest(deeds: Sequence[FaultRecord]) -> FaultRecord | None:
-    """The newest by which a process ended or paused, else the newest of all."""
+    """Return the newest fault that ended or paused a process, else the newest of all."""
     stops = [deed for deed in deeds if deed.is_stop]
     return (stops or deeds)[-1] if deeds else None
 
 
 def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:
-    """The stint that wrote a client's record in an epoch at an offset."""
+    """Return the log branch that holds a client's record written in a leader epoch at an offset, else None."""
     lineages = world.lineages.get(partition)
     for lineage in reversed(() if lineages is None else lineages.by_id):
         if lineage.epoch == epoch and lineage.start <= offset < lineage.end:
@@ -604,11 +613,11 @@ def lineage_of(world: World, partition: str, epoch: int, offset: int, client: st
     return None
 
 
-# Every lost or missing range, explained.
+# Explanations of all lost and missing ranges.
 
 
 class LostFindings:
-    """What the ledger misses, told with the history."""
+    """Explanations of the lost and missing records of the ledger, from the cluster's history."""
 
     def __init__(self, world: World, history: ClusterHistory, ledger: Ledger) -> None:
         self._world = world
@@ -616,7 +625,7 @@ class LostFindings:
         self._ledger = ledger
 
     def told(self, now_us: int) -> Iterator[RangeExplanation]:
-        """Lost and missing ranges of the partitions that are there."""
+        """Yield the explanations of the lost and missing ranges of existing partitions."""
         for there, partition, lineage, run in in_doubt(self._world, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
             place = RecordBlock(
@@ -626,7 +635,7 @@ class LostFindings:
             yield from self.of_place(kind, place, now_us)
 
     def standing(self) -> tuple[object, ...]:
-        """All that :meth:`told` goes by and no rare event tells of: another one, and it may tell something else."""
+        """Return the state that :meth:`told` depends on besides rare events: if it is equal, so are the results."""
         ledger = self._ledger
         found: list[object] = []
         for name in self._world.records:
@@ -638,7 +647,7 @@ class LostFindings:
         return tuple(found)
 
     def of_place(self, kind: str, place: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
-        """One range, cut where what is known of it changes."""
+        """Yield the explanations of one range, split where the evidence changes."""
         lineage = lineage_of(
             self._world, place.partition, place.leader_epoch, place.log_offset, place.client, place.sequence
         )
@@ -683,13 +692,11 @@ class LostFindings:
         return RangeExplanation(kind, cause, explained.key, place, promise, explained.clauses, explained.links)
 
     def unplaced(self, lost: RecordsLost) -> RangeExplanation:
-        """Records of acks=0 that reached no leader."""
+        """Explain records of acks=0 that reached no leader."""
         history = self._history
         who = lost.client or "a client"
         place = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
-        words = (
-            f"{who} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0): nobody answers those"
-        )
+        words = f"{who} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
         links = [ChainEvent(0, PROMISE, lost.partition, -1, words)]
         scene = history.scene(lost.partition)
         happened = elected = ""
@@ -705,13 +712,13 @@ class LostFindings:
         end = f"{counted(lost.count, 'record')} had reached no leader as the session ended"
         links.append(ChainEvent(lost.at_us, SETTLED, lost.partition, -1, end))
         elected += at(scene.election.at_us) if elected and scene.election is not None else ""
-        clauses = [happened, elected, "they reached no leader, and nobody was told"]
+        clauses = [happened, elected, "they reached no leader, and no error was reported"]
         return RangeExplanation(
             LOST, ACKS_0, ("acks=0",), place, None, tuple(each for each in clauses if each), tuple(links)
         )
 
 
 def _written_since(lineage: Lineage, start: int, end: int, at_us: int) -> int:
-    """The first offset of a range that was not written before a time."""
+    """Return the first offset of a range that was written at or after a time."""
     low, high = max(start, lineage.start), min(end, lineage.end)
     return low + bisect_left(range(low, high), at_us, key=lineage.appended_at)

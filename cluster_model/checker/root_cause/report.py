@@ -1,6 +1,6 @@
-"""All findings of a cluster: told when asked for, not kept up to date.
+"""All findings of a cluster, computed on request.
 
-How many there are is kept until something happens that may change it: a condition asks after every event.
+The number of findings is cached until an event may change it, because conditions query it after every event.
 """
 
 from collections.abc import Callable, Iterable
@@ -21,7 +21,7 @@ from cluster_model.util.ranges import length, union
 
 
 class Casebook:
-    """What was decided already, and how to tell the rest."""
+    """Findings of one cluster: those decided already, and the sources to compute the others."""
 
     __slots__ = (
         "_counted", "_decided", "_history", "_ledger", "_lost", "_read", "_readings", "_repeated", "_transacted",
@@ -41,17 +41,17 @@ class Casebook:
         self._readings = readings
         self._read = ReaderFindings(world, history, readings, self.readers)
         self._decided: tuple[RangeExplanation, ...] = ()
-        """Losses that cannot be told later: of deleted partitions, and of acks=0."""
+        """Losses that cannot be explained later: of deleted partitions, and of acks=0."""
         self._counted: dict[str, tuple[tuple[object, ...], tuple[str, ...]]] = {}
-        """Sort of findings → (what they went by, the cause of each)."""
+        """Group of findings → (the state they were computed from, the cause of each)."""
 
     def lost(self, event: RecordsLost) -> None:
-        """The verdict on lost records: those that no partition's books tell of later are explained now."""
+        """Explain lost records that the ledger of no partition will contain later (acks=0)."""
         if event.log_offset < 0:
             self._decided = (*self._decided, self._lost.unplaced(event))
 
     def buried(self, event: RecordsLost) -> None:
-        """The verdict on lost records of a partition that is being deleted."""
+        """Explain lost records of a partition that is being deleted."""
         place = RecordBlock(
             event.partition, event.client, event.sequence, event.count, event.log_offset, event.leader_epoch,
             event.acks, event.committed,
@@ -59,18 +59,18 @@ class Casebook:
         self._decided = (*self._decided, *self._lost.of_place(LOST, place, event.at_us))
 
     def deleted(self, partition: str) -> None:
-        """A partition is gone."""
+        """Drop the state of a deleted partition."""
         self.attempts.forget(partition)
         self.readers.forget(partition)
 
     def findings(self, now_us: int) -> tuple[Finding, ...]:
-        """All of them, as of now."""
+        """Return all findings as of ``now_us``, the gravest kinds first."""
         told = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
         told += self._transacted.told(now_us)
         return grouped(told)
 
     def count(self, now_us: int, cause: str | None = None) -> int:
-        """How many there are, of one cause or of all."""
+        """Return the number of findings, of one cause or of all."""
         ledger, read, tried = self._ledger, self._read, self._repeated
         return sum(
             cause in (None, each)
@@ -85,9 +85,9 @@ class Casebook:
         )  # fmt: skip
 
     def passed_over(self, group: str) -> int:
-        """Records that a group was never handed, and behind which it reads: between others, or where it was moved.
+        """Return how many records a group skipped: gaps between delivered records, and offset resets.
 
-        Those that took the place of records that it had been handed are among them.
+        Records that replaced others at offsets the group had already read are included.
         """
         deleted, ranges = self._readings.gaps(group)
         for name, partition, _jump, missed in self.readers.jumps():
@@ -99,7 +99,7 @@ class Casebook:
     def _causes(
         self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[RangeExplanation]]
     ) -> tuple[str, ...]:
-        """Those of one sort of findings, no kind of which is also of another sort."""
+        """Return the cause of each finding of one group; no kind belongs to two groups."""
         state = (self._history.moment, *state)
         known = self._counted.get(sort)
         if known is None or known[0] != state:
@@ -107,11 +107,11 @@ class Casebook:
         return known[1]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (self._decided, self.attempts.save(), self.readers.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._decided, attempts, readers = saved
         self._counted = {}
         self.readers.load(readers)

@@ -1,4 +1,4 @@
-"""What the ledger says of a replica that cut its log, by the rule of the cut."""
+"""The ledger's description of a truncation, by its rule."""
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
@@ -18,13 +18,12 @@ def test_a_cut_is_described_by_its_rule(rule: str, snapshot: SnapshotAssertion) 
     assert cut_words(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule), committed=True) == snapshot
 
 
-def test_a_high_watermark_is_out_of_date_only_below_committed_records() -> None:
+def test_a_high_watermark_is_stale_only_below_committed_records() -> None:
     at_hw, by_leader = (
         Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule) for rule in ("high watermark", DIVERGING_EPOCH)
     )
-    words = cut_words(at_hw, committed=False)
-    assert "out of date" in cut_words(at_hw, committed=True).removeprefix(words)
-    assert "out of date" not in words
+    assert "a stale high" in cut_words(at_hw, committed=True)
+    assert "stale" not in cut_words(at_hw, committed=False)
     assert cut_words(by_leader, committed=True) == cut_words(by_leader, committed=False)
 
 
@@ -43,4 +42,4 @@ def test_a_record_that_nobody_could_read_is_not_above_an_old_high_watermark(*, c
     hands.lead(2, tell=(2,))
     [missing] = [event for event in hands.cluster.drain() if isinstance(event, RecordsMissing)]
     assert missing.committed is committed
-    assert ("high watermark 0, and" in missing.cause, "out of date" in missing.cause) == (not committed, committed)
+    assert ("its high watermark (0)," in missing.cause, "a stale high" in missing.cause) == (not committed, committed)
