@@ -1,8 +1,8 @@
-"""Safety properties of the protocol.
+"""Invariants (safety properties) of the replication protocol.
 
-base: what a property promises, what it works with, and what excuses a loss.
-durability, high_watermark, isr, epochs and log: the properties, by subject.
-invariant_checker: the registry of all properties, and the dispatch of events to them.
+base: the definition of an invariant, the context that all share, and what excuses a loss.
+durability, high_watermark, isr, epochs and log: the invariants, by subject.
+invariant_checker: the registry of all invariants, and the dispatch of events to them.
 
 It builds on observation and the layers below.
 """

@@ -1,10 +1,10 @@
-"""Base of all invariants: the description of a promise, what checks work with, and what excuses a loss.
+"""Base of all invariants: their definition, the context that checks share, and what excuses a loss.
 
-A promise about acknowledged records ends with an unclean election. It ends too where the last in-sync replica loses
-what it had; with eligible leader replicas (KIP-966), where as many replicas as min.insync.replicas have. A process that
-dies loses nothing: the operating system has its pages. Excused are records up to the leader epoch in which it happened,
-never later ones. A damaged batch is there until a start cuts it off, which is a loss like others; before that, only a
-leader's copy keeps anybody from reading it, and only what is damaged.
+The loss of acknowledged records is excused by an unclean election; by the last in-sync replica losing its log; and with
+eligible leader replicas (KIP-966) by as many replicas as min.insync.replicas losing theirs. A killed process is no
+excuse, since the operating system keeps its pages. Records up to the leader epoch in which it happened are excused,
+never later ones. A corrupt batch stays until log recovery truncates it, which is a loss like others; before that only
+the leader's copy matters, and only the corrupt records are excused.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,11 +33,11 @@ from cluster_model.protocol.versions import Profile, modes_of
 from cluster_model.util.ranges import subtract
 
 LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
-"""The rare events among what is heard here."""
+"""Rare events that :class:`Excuses` handles."""
 
 
 class Excuses:
-    """By partition: up to which leader epoch losses are excused, and which replicas have lost records."""
+    """Excused losses by partition: up to which leader epoch, and which replicas have lost records."""
 
     __slots__ = ("_blind", "_covered", "_crashed", "_early", "_early_led", "_world", "_wounded")
 
@@ -45,43 +45,43 @@ class Excuses:
         self._world = world
         self._covered: dict[str, int] = {}
         self._crashed: dict[str, int] = {}
-        """Partition → its leader epoch when a replica last lost what was on no disk."""
+        """Partition → its leader epoch when a replica last lost unflushed records."""
         self._wounded: dict[tuple[str, int], int] = {}
-        """Replicas that lack what they had, with the epoch of their broker's registration as they lost it."""
+        """(partition, broker) of replicas that lost records → the broker epoch at the loss."""
         self._early: dict[tuple[str, int], tuple[int, int]] = {}
-        """Members that joined without all that their leader had, with its epoch and where its log began that."""
+        """(partition, broker) of replicas that joined the ISR too early → (leader epoch, its start offset)."""
         self._early_led: dict[str, int] = {}
-        """Partition → the newest epoch in which such a member joined that was elected without it."""
+        """Partition → the newest epoch in which such a replica joined that was later elected without the records."""
         self._blind: dict[str, int] = {}
-        """Partition → the newest epoch whose leader did not know it when it was asked, so that a log was cut."""
+        """Partition → the newest epoch that its leader did not know when queried, so that a follower truncated."""
 
     def covers(self, partition: str, epoch: int) -> bool:
-        """Whether the loss of records of a leader epoch is excused."""
+        """Return whether the loss of records of a leader epoch is excused."""
         return epoch <= self._covered.get(partition, -1)
 
     def damaged(self, partition: str, start: int, end: int) -> bool:
-        """Whether all of ``[start, end)`` is damaged on the leader's disk."""
+        """Return whether all of ``[start, end)`` is corrupt on the leader's disk."""
         leader = self._world.true_leader(partition)
         return leader is not None and not subtract([(start, end)], [each[:2] for each in leader.damages])
 
     def lossy(self, partition: str, epoch: int) -> bool:
-        """Whether a lossy crash may explain what is found of records of a leader epoch.
+        """Return whether a lossy crash may explain an observation about records of a leader epoch.
 
-        They are no newer than the last one, or somebody still lacks what it lost.
+        It may if they are no newer than the last such crash, or a replica still lacks what it lost.
         """
         if partition not in self._crashed:
             return False
         return epoch <= self._crashed[partition] or self.any_wounded_of(partition)
 
     def joined_early(self, partition: str, epoch: int) -> bool:
-        """Whether records of a leader epoch may be lacking because a replica joined the ISR too early."""
+        """Return whether records of a leader epoch may be missing because a replica joined the ISR too early."""
         return epoch < self._early_led.get(partition, -1) or any(
             name == partition and epoch < joined and self._lacks(name, broker, start)
             for (name, broker), (joined, start) in self._early.items()
         )
 
     def cut_blindly(self, partition: str, epoch: int) -> bool:
-        """Whether records of a leader epoch may be lacking because a later leader did not know its own epoch."""
+        """Return whether records of a leader epoch may be missing because a later leader did not know its own epoch."""
         return epoch < self._blind.get(partition, -1)
 
     def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
@@ -89,36 +89,36 @@ class Excuses:
         return replica is not None and replica.log.leo < epoch_start
 
     def any_wounded_of(self, partition: str) -> bool:
-        """Whether a replica of a partition is wounded."""
+        """Return whether any replica of a partition lacks records that it lost."""
         return any(name == partition for name, _broker in self._wounded)
 
     def ever_lossy(self, partition: str) -> bool:
-        """Whether any replica ever lost what was on no disk."""
+        """Return whether any replica of a partition ever lost unflushed records."""
         return partition in self._crashed
 
     def covered(self, partition: str) -> int:
-        """Up to which leader epoch the loss of its records is excused, -1 for none."""
+        """Return the leader epoch up to which losses of a partition are excused, -1 for none."""
         return self._covered.get(partition, -1)
 
     def is_wounded(self, partition: str, broker: int) -> bool:
-        """Whether a replica lost records, and has not yet reached the HW of a later leader."""
+        """Return whether a replica lost records and has not yet reached the HW of a later leader."""
         return (partition, broker) in self._wounded
 
     def is_back(self, partition: str, broker: int) -> bool:
-        """Whether the cluster knows that a wounded replica's process began again.
+        """Return whether a broker has registered again since its replica lost records.
 
-        It has registered since: a late heartbeat, or the word of a leader that it fetched from, is of the dead one.
+        A late heartbeat or ISR proposal may still concern the former process.
         """
         registration = self._wounded.get((partition, broker))
         return registration is not None and self._world.registration(broker) > registration
 
     @property
     def any_wounded(self) -> bool:
-        """Whether there is such a replica."""
+        """Whether any replica lost records and has not yet caught up."""
         return bool(self._wounded)
 
     def before(self, event: TraceEvent) -> None:
-        """An event that the properties are about to look at."""
+        """Update the excuses by an event, before the invariants check it."""
         if isinstance(event, Truncated):
             if event.rule in LOSSY_CRASH_RECOVERY:
                 self._wound(event.partition, event.broker)
@@ -138,7 +138,7 @@ class Excuses:
                     self._early[event.partition, broker] = (event.leader_epoch, start)
 
     def after(self, event: TraceEvent) -> None:
-        """They have looked: who leads now has the log that counts, and who has reached its HW is whole again."""
+        """Update the excuses after the invariants checked an event: replicas may have caught up."""
         if self._wounded and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
             self._heal(event.partition)
 
@@ -161,7 +161,7 @@ class Excuses:
             self._left_alone(partition, record.isr, record.leader_epoch)
 
     def _left_alone(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
-        """All that may lead have lost records as members, the last one too; who was back before that is no excuse."""
+        """Excuse losses if every replica that may lead has lost records and has not registered again before."""
         if not self._wounded or not isr:
             return
         record = self._world.records.get(partition)
@@ -189,7 +189,7 @@ class Excuses:
                 del self._wounded[partition, broker]
 
     def forget(self, partition: str) -> None:
-        """A partition is deleted."""
+        """Drop the state of a deleted partition."""
         self._covered.pop(partition, None)
         self._crashed.pop(partition, None)
         self._wounded = {key: epoch for key, epoch in self._wounded.items() if key[0] != partition}
@@ -198,34 +198,34 @@ class Excuses:
         self._blind.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         tables = (self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind)
         return tuple(tuple(table.items()) for table in tables)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind = map(dict, saved)
 
 
-# The description of a property: what it promises, which releases do, and since when.
+# The definition of an invariant: its statement, and the versions that guarantee it.
 
 
 LOSSY: Final = "lossy"
-"""Circumstance: a replica of the partition had lost records that were not on its disk."""
+"""Circumstance: a replica of the partition had lost unflushed records."""
 EMPTY: Final = "empty"
 """Circumstance: the ISR is empty."""
 ALONG_THE_LOG: Final = "log"
-"""Circumstance: it is about the epochs along one log."""
+"""Circumstance: the violation concerns the epochs along one log."""
 HIGH_WATERMARK: Final = "hw"
-"""Circumstance: it is about the HW moving."""
+"""Circumstance: the violation concerns an HW that moved."""
 LEAVING: Final = "leaving"
-"""Circumstance: it is about a replica that a reassignment takes away."""
+"""Circumstance: the violation concerns a replica that a reassignment removes."""
 EARLY_JOIN: Final = "early"
-"""Circumstance: a replica had joined the ISR before it had what its leader had as its epoch began: it alone counts."""
+"""Circumstance: a replica had joined the ISR below the start offset of its leader's epoch; it excludes the others."""
 LEADER_LACKS_EPOCH: Final = "unknown epoch"
-"""Circumstance: a follower cut its log to its HW, as its leader did not know its own epoch: it alone counts."""
+"""Circumstance: a follower truncated to its HW, as its leader did not know its own epoch; it excludes the others."""
 KRAFT: Final = "kraft"
-"""In the place of a flag: whether a quorum, not ZooKeeper, is the controller."""
+"""Profile attribute used as a flag: whether the version runs in KRaft mode."""
 
 _SOLE: Final = (EARLY_JOIN, LEADER_LACKS_EPOCH)
 CIRCUMSTANCES: Final = {
@@ -233,55 +233,55 @@ CIRCUMSTANCES: Final = {
     EMPTY: "with unclean elections",
     ALONG_THE_LOG: "for the epochs along a log",
     HIGH_WATERMARK: "for the HW",
-    LEAVING: "for replicas that a reassignment takes away",
+    LEAVING: "for replicas that a reassignment removes",
     EARLY_JOIN: "for replicas that join the ISR",
     LEADER_LACKS_EPOCH: "for followers of a leader that has written nothing yet",
 }
-"""As the manual names them."""
+"""Circumstance → its description in the manual."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mend:
-    """What made a property hold, or hold in more circumstances: a rule of the protocol and the version it came with."""
+    """A protocol change that made an invariant hold, in all or in some circumstances, and the version that has it."""
 
     flag: str
-    """The profile's attribute that says whether a version follows the rule."""
+    """Attribute of the profile that says whether a version has the change."""
     by: str
-    """A KIP, or an issue of Kafka's."""
+    """The KIP or Kafka issue of the change."""
     version: str
     when: str = ""
-    """The circumstance in which it takes this rule; empty for every one."""
+    """The circumstance in which the invariant needs this change; empty for all."""
     released: str = ""
-    """The releases and branches that have it, where no release of that version's line has it; empty elsewhere."""
+    """The releases and branches with the change, if no release of :attr:`version` itself has it; else empty."""
 
     @property
     def releases(self) -> str:
-        """The releases that have it, as a text: ``2.1``."""
+        """The releases that have the change, as text: ``2.1``."""
         return self.released or self.version
 
     def holds(self, profile: Profile) -> bool:
-        """Whether the version follows the rule."""
+        """Return whether a version has the change."""
         return bool(getattr(profile, self.flag))
 
 
 @dataclass(frozen=True, slots=True)
 class InvariantDefinition:
-    """One property, as one may read about it."""
+    """Definition of one invariant: name, statement, source, and the versions that guarantee it."""
 
     name: str
     title: str
     text: str
-    """The exact promise, one sentence."""
+    """The exact statement, one sentence."""
     source: str
     mends: tuple[Mend, ...] = ()
-    """In the order of their versions; none for what every version promises."""
+    """Changes that the invariant needs, in order of their versions; empty if every version guarantees it."""
     exceptions: str = ""
-    """What makes a violation none; empty for nothing."""
+    """Conditions under which a breach is no violation; empty for none."""
 
     def lacking(self, profile: Profile, when: tuple[str, ...] = ()) -> tuple[Mend, ...]:
-        """The rules that the version lacks: those that it always takes, and the first that these circumstances take.
+        """Return the needed changes that a version lacks: those always needed, and the first for these circumstances.
 
-        Where a replica had joined too early, or a leader did not know its epoch, that is the rule, and nothing else.
+        An early ISR join or a leader that did not know its epoch is the only change returned.
         """
         sole = tuple(mend for mend in self.mends if mend.when in _SOLE and not mend.holds(profile))
         named = tuple(mend for mend in sole if mend.when in when)[:1]
@@ -292,82 +292,82 @@ class InvariantDefinition:
         return always + tuple(islice(special, 1))
 
     def promised_by(self, profile: Profile, when: tuple[str, ...] = ()) -> bool:
-        """Whether the version promises it, in these circumstances."""
+        """Return whether a version guarantees the invariant in these circumstances."""
         return not self.lacking(profile, when)
 
     def known(self, profile: Profile, when: tuple[str, ...] = ()) -> str:
-        """Why a violation is no surprise: ``known for 0.10.2: KIP-101 fixed it in 0.11``; empty if it is one."""
+        """Return why a violation is expected: ``known for 0.10.2: fixed by KIP-101 in 0.11``; empty if it is not."""
         lacking = self.lacking(profile, when)
         if not lacking:
             return ""
         *more, last = [f"{mend.by} in {mend.releases}" for mend in lacking]
         version = profile.version if len(modes_of(profile.version)) == 1 else profile.name
         if not more:
-            return f"known for {version}: {lacking[0].by} fixed it in {lacking[0].releases}"
-        return f"known for {version}: {', '.join(more)} and {last} fixed it"
+            return f"known for {version}: fixed by {last}"
+        return f"known for {version}: fixed by {', '.join(more)} and {last}"
 
 
 LEAVING_MEND: Final = Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LEAVING)
-"""A controller over ZooKeeper writes assignment and ISR to two nodes, one after the other, and tells the leader of the
-new assignment before the ISR is written (``KafkaController.updateCurrentReassignment``,
-``moveReassignedPartitionLeaderIfRequired``); a quorum changes both by one record."""
+"""A ZooKeeper controller writes assignment and ISR to two znodes, one after the other, and sends the new assignment to
+the leader before it writes the ISR (``KafkaController.updateCurrentReassignment``,
+``moveReassignedPartitionLeaderIfRequired``); a KRaft controller changes both with one record."""
 AFTER_1_1_1: Final = "2.0.1 and on branch 1.1 after 1.1.1"
-"""Releases of KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both, the last states of lines 1.1 and 2.0 have
-them."""
+"""Releases with KAFKA-7128 and KAFKA-7415: 1.1.0, 1.1.1 and 2.0.0 lack both; the last states of branches 1.1 and 2.0
+have them."""
 EARLY_MEND: Final = Mend("isr_epoch_start", "KAFKA-7128", "1.1", EARLY_JOIN, AFTER_1_1_1)
-"""A leader whose HW lagged let followers join that had reached no more than that (``Partition.isFollowerInSync``)."""
+"""Without it, a leader with a lagging HW let followers join the ISR at that HW (``Partition.isFollowerInSync``)."""
 UNKNOWN_MEND: Final = Mend("epoch_on_elect", "KAFKA-7415", "1.1", LEADER_LACKS_EPOCH, AFTER_1_1_1)
-"""A leader entered its epoch into its cache with the first record only, and had no answer about it until then."""
+"""Without it, a leader entered its epoch into its cache with the first record only, and did not know it before."""
 LOSSY_MENDS: Final = (
     Mend("bounce_detected", "KIP-380", "2.2", LOSSY),
     Mend(KRAFT, "KIP-500 (KRaft mode)", "3.3", LOSSY),
     Mend("fetch_broker_epoch", "KIP-903", "3.5", LOSSY),
 )
-"""What came to see that a replica is back without what it had: a bounce that the controller notices, a registration
-that the same controller remembers, and an ISR that only the very process joins which fetched."""
+"""Changes that detect a replica restarted without its log: a bounce that the controller detects, a registration that a
+KRaft controller remembers, and an ISR that only the process that fetched may join."""
 
 
-# What every property works with: the cluster state, registered brokers, excuses for losses, and violations.
+# The context that all invariants share: cluster state, registered brokers, excuses for losses, and violations.
 
 
-BY_HAND: Final = "known for steps by hand: a replica may lead that lost its log, as no controller would have it"
+BY_HAND: Final = "known for manual steps: a replica that lost its log may be elected, which no controller would do"
 
 
 class Registrations(Protocol):
-    """What the plane has committed of brokers."""
+    """Broker registrations as the control plane has committed them."""
 
     def is_live(self, broker: int) -> bool:
-        """Registered, and not fenced."""
+        """Return whether a broker is registered and not fenced."""
 
     def is_shutting_down(self, broker: int) -> bool:
-        """In controlled shutdown."""
+        """Return whether a broker is in controlled shutdown."""
 
     def broker_epoch(self, broker: int) -> int:
-        """Of its registration, -1 for none."""
+        """Return the broker epoch of a broker's registration, -1 for none."""
 
     def obeyed_epoch(self, broker: int) -> int:
-        """The newest controller epoch that the running process goes by."""
+        """Return the newest controller epoch that a broker's running process has accepted."""
 
 
 class InvariantContext:
-    """Shared by all properties of one cluster; counts what was found broken."""
+    """Context that all invariants of one cluster share; it counts and emits violations."""
 
     __slots__ = ("_emit", "_reported", "excuses", "plane", "unexpected", "violations", "world")
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None) -> None:
-        """``plane`` is None where a person decides, step by step."""
+        """``plane`` is None with manual steps, where there is no control plane."""
         self.world = world
         self.plane = plane
         self.excuses = Excuses(world)
         self._emit = emit
         self._reported: dict[tuple[str, str, str, int, int], None] = {}
         self.violations: dict[str, int] = {}
-        """Property → how many violations."""
+        """Invariant → number of violations."""
         self.unexpected: dict[str, int] = {}
-        """Those of them that this version is not known for."""
+        """Invariant → number of violations that are not known for this version."""
 
     def circumstances(self, partition: str, epoch: int) -> tuple[str, ...]:
-        """Of records of a leader epoch: what may have hit them: a loss of what was on no disk, an early join, ..."""
+        """Return the circumstances that may have affected records of a leader epoch, such as a lossy crash."""
         found = (
             (LOSSY, self.excuses.lossy(partition, epoch)),
             (EARLY_JOIN, self.excuses.joined_early(partition, epoch)),
@@ -389,13 +389,13 @@ class InvariantContext:
         when: tuple[str, ...] = (),
         cause: str = "",
     ) -> None:
-        """A violation, told when the fault is first seen and never again.
+        """Report a violation, once.
 
-        It is the same one as long as property, ``fault``, partition, broker and leader epoch are the same: what it does
-        to one record after another is no other fault. ``fault`` tells apart what else can be wrong in one property.
+        Two violations are the same if invariant, ``fault``, partition, broker and leader epoch are equal, even if they
+        concern different records. ``fault`` distinguishes the ways in which one invariant can be violated.
 
-        A person who decides by hand may have a replica lead that lost its log, as no controller would that sees it
-        come back: what only that explains is known, and says so.
+        With manual steps a replica that lost its log may be elected, which no controller would do: a violation that
+        only this explains is known.
         """
         known = promise.known(self.world.profile, when)
         if self.plane is None and LOSSY in when and not known:
@@ -410,12 +410,12 @@ class InvariantContext:
         self._emit(InvariantViolated(at_us, promise.name, partition, broker, detail, cause, *offsets, epoch, known))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         tables = (self.violations, self.unexpected)
         return (tuple(self._reported), *(tuple(table.items()) for table in tables), self.excuses.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         reported, violations, unexpected, excuses = saved
         self._reported = dict.fromkeys(reported)
         self.violations, self.unexpected = dict(violations), dict(unexpected)
@@ -423,13 +423,13 @@ class InvariantContext:
 
 
 Heard = dict[type[TraceEvent], Callable[[Any], None]]
-"""Kinds of rare events and what hears them."""
+"""Rare event type → handler."""
 HwHeard = Callable[[HwAdvanced, Replica, CommittedPartition], None]
-"""Hears that a leader's HW rose, with its replica and what is committed of the partition."""
+"""Handler of a leader's HW advance, with the leader's replica and the partition's committed state."""
 
 
 class Invariant:
-    """A property of the protocol, checked as events come. State is integers and tuples, saved for rewinds."""
+    """An invariant, checked event by event. Its state is integers and tuples, saved for rewinds."""
 
     __slots__ = ("ground", "world")
     promise: ClassVar[InvariantDefinition]
@@ -439,23 +439,23 @@ class Invariant:
         self.world = ground.world
 
     def hears(self) -> Heard:
-        """What it listens to, of the rare events."""
+        """Return the handlers of the rare events that can violate it."""
         return {}
 
     def parted(self, partition: str, now: int) -> None:
-        """A HW rose, and the in-sync replicas do not all hold the same below it."""
+        """Handle an HW advance after which the in-sync replicas do not all hold the same records below it."""
 
     def forget(self, partition: str) -> None:
-        """A partition is deleted; one that is created again begins with other epochs and another log."""
+        """Drop the state of a deleted partition; one created again has new epochs and a new log."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return ()
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
 
 
 def listed(values: Iterable[Any]) -> str:
-    """As lists are written."""
+    """Return values as a list in brackets, as violations write them."""
     return str(list(values))

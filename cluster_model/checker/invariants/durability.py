@@ -41,17 +41,18 @@ DURABILITY: Final = InvariantDefinition(
         UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
-    "An unclean election since; what is damaged on the leader's own disk; the last in-sync replica lost what was on no "
-    "disk, or with eligible leader replicas as many replicas as min.insync.replicas did. A process that "
-    "crashes is no excuse.",
+    "An unclean election since; a batch damaged on the leader's own disk; the last in-sync replica lost unflushed "
+    "records, or with eligible leader replicas as many replicas as min.insync.replicas did. A crashed process is no "
+    "excuse.",
 )
 
 
 class AcksAllDurability(Invariant):
-    """Looked at when the ledger misses acknowledged records.
+    """Invariant acks-all-durability, checked when acknowledged records go missing.
 
-    A controller may elect who lost its log and is still taken to be there. That is one of nobody until it is back and
-    takes up its leadership; it may be given up before. What it lacks waits for whoever leads then, or for the end.
+    A controller may elect a replica that lost its log and that it still believes to be alive. Such an election counts
+    only once the broker is back and takes up leadership, since it may be fenced before. Until then the records it lacks
+    are pending; they are checked against the next leader, or at the end of the session.
     """
 
     __slots__ = ("_pending",)
@@ -62,7 +63,7 @@ class AcksAllDurability(Invariant):
         self._pending: dict[str, tuple[RecordsMissing, ...]] = {}
 
     def hears(self) -> Heard:
-        """What the leader's log does not hold, and who takes leadership up."""
+        """Return the handlers of missing records and of new leaders."""
         return {RecordsMissing: self._missing, BecameLeader: self._led}
 
     def _missing(self, event: RecordsMissing) -> None:
@@ -81,17 +82,17 @@ class AcksAllDurability(Invariant):
             self._lacks(event.partition, event.broker)
 
     def _lacks(self, partition: str, leader: int) -> None:
-        """Judge what has waited and is not in the leader's log."""
+        """Check the pending records that are not in the leader's log."""
         log = self.world.replicas[partition][leader].log
         for missing in self._pending.pop(partition):
             at = missing.log_offset
             if at < log.log_start:
-                continue  # Retention took it.
+                continue  # Retention deleted it.
             if at >= log.leo or log.lineage_at(at).epoch != missing.leader_epoch:
                 self._judge(missing)
 
     def close(self) -> None:
-        """The session ends. Who is known to be back leads with the log that it has; nobody else was ever to lead."""
+        """End the session: check pending records against leaders that are known to be back."""
         for partition in tuple(self._pending):
             leader = self.world.records[partition].leader
             if leader not in self.world.replicas[partition]:
@@ -100,15 +101,15 @@ class AcksAllDurability(Invariant):
                 self._lacks(partition, leader)
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._pending.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._pending.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._pending = dict(saved)
 
     def _judge(self, event: RecordsMissing) -> None:
@@ -127,8 +128,9 @@ class AcksAllDurability(Invariant):
 ACKS_ONE: Final = InvariantDefinition(
     "acks-one-bounded",
     "Loss of acks=1 is bounded",
-    "Records acknowledged with acks=1 that go missing are the end of what their leader wrote in its epoch, at or "
-    "behind the start of a later one: the leader that lacks them holds no record of their epoch at or behind them.",
+    "Records acknowledged with acks=1 that go missing are the tail of what their leader wrote in its epoch, at or "
+    "after the start of a later epoch: the leader that lacks them holds no record of their epoch at or after their "
+    "offset.",
     "KIP-101, KIP-279, KIP-320",
     (
         Mend("epoch_truncation", "KIP-101", "0.11"),
@@ -138,18 +140,18 @@ ACKS_ONE: Final = InvariantDefinition(
         UNKNOWN_MEND,
         *LOSSY_MENDS,
     ),
-    "Damage on the leader's own disk. The loss itself is what acks=1 allows, and is told as a loss.",
+    "Damage on the leader's own disk. The loss itself is allowed by acks=1 and is reported as a loss.",
 )
 
 RANGES_KEPT: Final = 256
-"""Of a partition."""
+"""Number of lost ranges that are kept for a partition."""
 
 Lost = tuple[int, int, int, int]
-"""(offset, end offset, epoch of the records, epoch that took their place)."""
+"""(offset, end offset, epoch of the records, epoch of the leader that lacks them)."""
 
 
 class AcksOneBounded(Invariant):
-    """Looked at when the ledger misses acknowledged records; keeps what went last, in ranges."""
+    """Invariant acks-one-bounded, checked when acknowledged records go missing; it keeps the last lost ranges."""
 
     __slots__ = ("_lost",)
     promise = ACKS_ONE
@@ -159,14 +161,14 @@ class AcksOneBounded(Invariant):
         self._lost: dict[str, list[Lost]] = {}
 
     def lost(self, partition: str) -> tuple[Lost, ...]:
-        """Which records acknowledged with acks=1 have gone missing, and in which epoch.
+        """Return the ranges acknowledged with acks=1 that went missing, with their epochs.
 
-        Neighbours are one range, and the last :data:`RANGES_KEPT` are kept.
+        Adjacent ranges are merged, and the last :data:`RANGES_KEPT` are kept.
         """
         return tuple(self._lost.get(partition, ()))
 
     def hears(self) -> Heard:
-        """What the leader's log does not hold."""
+        """Return the handler of missing records."""
         return {RecordsMissing: self._missing}
 
     def _missing(self, event: RecordsMissing) -> None:
@@ -205,19 +207,19 @@ class AcksOneBounded(Invariant):
             del known[0]
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._lost.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple([(name, tuple(known)) for name, known in self._lost.items()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._lost = {name: list(known) for name, known in saved}
 
 
-# Leader completeness and its weaker forms: every leader has what may count as committed.
+# Leader completeness and its weaker forms: every leader holds all records that may count as committed.
 
 
 MENDS: Final = (
@@ -229,16 +231,16 @@ MENDS: Final = (
     *LOSSY_MENDS,
     LEAVING_MEND,
 )
-"""In which versions what a leader calls committed came to be on all in-sync replicas."""
+"""Changes needed so that records a leader considers committed are on all in-sync replicas."""
 
 
 class Completeness(Invariant):
-    """A presumed leader beside those who must have what it calls committed."""
+    """Base of invariants that compare a presumed leader with replicas that must hold what it considers committed."""
 
     __slots__ = ()
 
     def leaders(self, partition: str) -> list[Replica]:
-        """Everybody who presumes to lead, but for those whose losses are excused."""
+        """Return the replicas that consider themselves leader, except those whose losses are excused."""
         topic_id = self.world.records[partition].topic_id
         excuses = self.ground.excuses
         return [
@@ -250,13 +252,13 @@ class Completeness(Invariant):
         ]
 
     def compare(self, partition: str, leader: Replica, members: Iterable[int], whose: str, now: int) -> None:
-        """Report every member that lacks what the leader calls committed; a replica that lost its disk may.
+        """Report every member that lacks records below the leader's HW; a replica that lost its disk may lack them.
 
-        A member that stays behind does so at another offset each time: it is told once in the leader's epoch.
+        A member that stays behind lacks another offset each time, so it is reported once per leader epoch.
         """
         replicas, excuses = self.world.replicas[partition], self.ground.excuses
         for broker in members:
-            member = replicas.get(broker)  # A new partition's may not have been made yet.
+            member = replicas.get(broker)  # A new partition's replica may not exist yet.
             if member is None or member is leader or member.topic_id != leader.topic_id:
                 continue
             if excuses.is_wounded(partition, broker):
@@ -265,7 +267,7 @@ class Completeness(Invariant):
             if offset >= 0:
                 detail = (
                     f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {leader.hw}, and "
-                    f"broker {broker} of {whose} lacks its record at {offset}"
+                    f"broker {broker} of {whose} lacks its record at offset {offset}"
                 )
                 epoch, at = leader.leader_epoch, _epoch_at(leader, offset)
                 self.ground.report(
@@ -274,20 +276,20 @@ class Completeness(Invariant):
                 )  # fmt: skip
 
     def _leaving(self, partition: str, broker: int) -> tuple[str, ...]:
-        """Whether a reassignment takes it away; or did, and the next one has it come back."""
+        """Return :data:`LEAVING` if a reassignment removes the replica, or removed it and another one adds it again."""
         state = self.world.records[partition].state
         stays = broker in state.replicas and broker not in (*state.removing, *state.adding)
         return () if stays else (LEAVING,)
 
 
 def _epoch_at(leader: Replica, offset: int) -> int:
-    """Of the record at an offset; that of the leader where its log does not go so far."""
+    """Return the epoch of the record at an offset; the leader's epoch if its log does not reach it."""
     log = leader.log
     return log.lineage_at(offset).epoch if log.log_start <= offset < log.leo else leader.leader_epoch
 
 
 def _lacks(member: Replica, leader: Replica) -> int:
-    """First offset below the leader's HW that a member does not hold as the leader does, -1 for none."""
+    """Return the first offset below the leader's HW at which a member lacks the leader's record, -1 for none."""
     if member.log.extents != leader.log.extents:
         first = next((start for start, _end in differing(leader.log, member.log) if start < leader.hw), -1)
         if first >= 0:
@@ -297,9 +299,9 @@ def _lacks(member: Replica, leader: Replica) -> int:
 
 EXCLUSION: Final = InvariantDefinition(
     "unclean-exclusion",
-    "Exclusion after an unclean stop",
-    "A replica that lost records in a crash and is back neither leads nor is in ISR or ELR until it has reached the HW "
-    "of a later leader.",
+    "Exclusion after an unclean shutdown",
+    "A replica that lost records in a crash and has restarted is neither leader nor in ISR or ELR until it has reached "
+    "the HW of a later leader.",
     "KIP-966",
     (Mend("elr", "KIP-966", "4.1"),),
     "An unclean election of that very replica.",
@@ -307,13 +309,13 @@ EXCLUSION: Final = InvariantDefinition(
 
 
 class UncleanExclusion(Invariant):
-    """Looked at with every decision while there is such a replica."""
+    """Invariant unclean-exclusion, checked at every controller decision while a replica lacks lost records."""
 
     __slots__ = ()
     promise = EXCLUSION
 
     def hears(self) -> Heard:
-        """Decisions, and who is back."""
+        """Return the handlers of decisions and broker registrations."""
         return {
             **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged, BecameLeader), self._decided),
             BrokerRegistered: self._registered,
@@ -343,7 +345,7 @@ class UncleanExclusion(Invariant):
             return
         if broker in (*state.isr, *state.elr, state.leader):
             detail = (
-                f"broker {broker} lost records in a crash and counts again before it reached a later leader's HW: "
+                f"broker {broker} lost records in a crash and is eligible again before it reached a later leader's HW: "
                 f"leader {state.leader}, ISR {listed(state.isr)}, ELR {listed(state.elr)}"
             )
             self.ground.report(
@@ -355,31 +357,31 @@ class UncleanExclusion(Invariant):
 LEADER_COMPLETENESS: Final = InvariantDefinition(
     "leader-completeness",
     "Leader completeness (StrongIsr)",
-    "Every record below the HW of any replica that presumes to lead is on every member of the committed ISR, and of "
-    "the ELR, as the same record.",
+    "Every record below the HW of any replica that considers itself leader is also on every member of the committed "
+    "ISR and of the ELR, at the same offset.",
     "KIP-320; StrongIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
     MENDS,
-    "Unclean elections; members that lost what was on no disk.",
+    "Unclean elections; members that lost unflushed records.",
 )
 
 Decision = LeaderElected | IsrChanged | ElrChanged | RecoveryChanged
 
 
 class LeaderCompleteness(Completeness):
-    """Looked at with every decision, and when a HW rises above what not all hold alike."""
+    """Invariant leader-completeness, checked at every decision and when an HW passes records that a replica lacks."""
 
     __slots__ = ()
     promise = LEADER_COMPLETENESS
 
     def hears(self) -> Heard:
-        """Decisions."""
+        """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: Decision) -> None:
         self.parted(event.partition, event.at_us)
 
     def parted(self, partition: str, now: int) -> None:
-        """All who presume to lead, beside ISR and ELR."""
+        """Compare all presumed leaders with ISR and ELR."""
         state = self.world.records[partition].state
         whose = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
         for leader in self.leaders(partition):
@@ -389,29 +391,29 @@ class LeaderCompleteness(Completeness):
 WEAK_ISR: Final = InvariantDefinition(
     "weak-isr",
     "The leader's own ISR is complete (WeakIsr)",
-    "Every record below the HW of any replica that presumes to lead is on every member of the ISR that this replica "
-    "goes by, as the same record.",
+    "Every record below the HW of any replica that considers itself leader is also on every member of the ISR that "
+    "this replica uses, at the same offset.",
     "KIP-320; WeakIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification)",
     MENDS,
-    "Unclean elections; members that lost what was on no disk.",
+    "Unclean elections; members that lost unflushed records.",
 )
 
 
 class WeakIsr(Completeness):
-    """Looked at when leadership or an ISR changes, and when a HW rises above what not all hold alike."""
+    """Invariant weak-isr, checked when leadership or ISR changes and when an HW passes records that a replica lacks."""
 
     __slots__ = ()
     promise = WEAK_ISR
 
     def hears(self) -> Heard:
-        """Who leads, and by which ISR."""
+        """Return the handlers of changes of leader and ISR."""
         return dict.fromkeys((LeaderElected, IsrChanged, BecameLeader), self._changed)
 
     def _changed(self, event: LeaderElected | IsrChanged | BecameLeader) -> None:
         self.parted(event.partition, event.at_us)
 
     def parted(self, partition: str, now: int) -> None:
-        """All who presume to lead, each beside its own ISR."""
+        """Compare all presumed leaders with their own ISR."""
         for leader in self.leaders(partition):
             if leader.leadership is not None:
                 isr = leader.leadership.isr

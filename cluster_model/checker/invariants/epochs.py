@@ -1,4 +1,4 @@
-"""Epoch invariants: epochs never fall, each has a single leader, and zombies are fenced."""
+"""Epoch invariants: epochs never decrease, each has a single leader, and zombies are fenced."""
 
 from itertools import pairwise
 from typing import Any, Final
@@ -33,9 +33,9 @@ from cluster_model.protocol.messages import NOBODY
 
 EPOCHS: Final = InvariantDefinition(
     "epoch-monotonicity",
-    "Epochs never fall",
-    "Leader, partition, controller and broker epochs never fall in what is committed; the epochs of batches never fall "
-    "along a log, and its epoch cache rises in both fields and ends within the log.",
+    "Epochs never decrease",
+    "Committed leader, partition, controller and broker epochs never decrease; batch epochs never decrease along a "
+    "log, and both fields of its leader epoch cache increase and end within the log.",
     "KIP-101, KIP-279, KIP-320 (epochs along a log); KIP-380 (broker epochs)",
     (
         Mend("epoch_truncation", "KIP-101", "0.11", ALONG_THE_LOG),
@@ -46,13 +46,13 @@ EPOCHS: Final = InvariantDefinition(
 )
 
 CONTROLLER_EPOCHS_KEPT: Final = 64
-"""Of controllers: how many of the newest are remembered."""
+"""Number of newest controller epochs that are kept."""
 
 Decision = LeaderElected | IsrChanged | PartitionOffline | ElrChanged | RecoveryChanged | AssignmentChanged
 
 
 class EpochMonotonicity(Invariant):
-    """Looked at when an epoch is committed, and along a log when its broker takes up another role or cuts it."""
+    """Invariant epoch-monotonicity, checked at every committed epoch, role change and truncation."""
 
     __slots__ = ("_brokers", "_controllers", "_nodes", "_partitions")
     promise = EPOCHS
@@ -62,12 +62,12 @@ class EpochMonotonicity(Invariant):
         self._partitions: dict[str, tuple[int, int]] = {}
         self._brokers: dict[int, int] = {}
         self._controllers: dict[int, str] = {}
-        """Controller epoch → whose, for the newest epochs."""
+        """Controller epoch → its controller, for the newest epochs."""
         self._nodes: dict[str, int] = {}
         """Node → the newest epoch of which it was the controller."""
 
     def hears(self) -> Heard:
-        """Decisions, roles, registrations."""
+        """Return the handlers of decisions, role changes, truncations, registrations and controller changes."""
         decisions = (LeaderElected, IsrChanged, PartitionOffline, ElrChanged, RecoveryChanged, AssignmentChanged)
         return {
             **dict.fromkeys(decisions, self._decided),
@@ -80,7 +80,7 @@ class EpochMonotonicity(Invariant):
         now = (event.leader_epoch, event.partition_epoch)
         before = self._partitions.get(event.partition, (0, 0))
         if now[0] < before[0] or now[1] < before[1]:
-            detail = f"(leader epoch, partition epoch) went from {before} to {now}"
+            detail = f"(leader epoch, partition epoch) decreased from {before} to {now}"
             leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
             self.ground.report(self.promise, event.at_us, event.partition, leader, detail, epoch=now[0])
         self._partitions[event.partition] = now
@@ -91,22 +91,22 @@ class EpochMonotonicity(Invariant):
             return
         before, epoch = self._brokers.get(broker, -1), plane.broker_epoch(broker)
         if epoch < before:
-            detail = f"the epoch of broker {broker} went from {before} to {epoch}"
+            detail = f"the epoch of broker {broker} decreased from {before} to {epoch}"
             self.ground.report(self.promise, event.at_us, "", broker, detail, fault=f"down to {epoch}")
         self._brokers[broker] = epoch
 
     def _succeeded(self, event: ControllerChanged) -> None:
-        """No two controllers have one epoch; who has one again has a greater one."""
+        """Check that no two controllers share an epoch, and that a node elected again has a greater one."""
         epoch, node = event.leader_epoch, event.node
         known = self._controllers.setdefault(epoch, node)
         if known != node:
-            detail = f"{known} and {node} both are the controller of epoch {epoch}"
+            detail = f"{known} and {node} are both controller in epoch {epoch}"
             self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
         if len(self._controllers) > CONTROLLER_EPOCHS_KEPT:
             del self._controllers[min(self._controllers)]
         newest = self._nodes.get(node, epoch)
         if newest > epoch:
-            detail = f"{node} is the controller of epoch {epoch}, and was that of epoch {newest}"
+            detail = f"{node} is controller in epoch {epoch} after it was in epoch {newest}"
             self.ground.report(self.promise, event.at_us, "", event.broker, detail, epoch=epoch)
         self._nodes[node] = max(newest, epoch)
 
@@ -134,17 +134,17 @@ class EpochMonotonicity(Invariant):
             )  # fmt: skip
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._partitions.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
             tuple(table.items()) for table in (self._partitions, self._brokers, self._controllers, self._nodes)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._partitions, self._brokers, self._controllers, self._nodes = map(dict, saved)
 
 
@@ -156,11 +156,11 @@ ONE_LEADER: Final = InvariantDefinition(
 )
 
 LEADER_EPOCHS_KEPT: Final = 64
-"""Of a partition: an append in an epoch that is older is by a zombie of dozens of elections ago."""
+"""Number of newest leader epochs kept per partition; only a zombie dozens of elections old appends in an older one."""
 
 
 class SingleLeader(Invariant):
-    """Looked at with every append: almost all are of the newest epoch and its leader."""
+    """Invariant single-leader-per-epoch, checked at every append; almost all are in the newest epoch by its leader."""
 
     __slots__ = ("_leaders", "_newest")
     promise = ONE_LEADER
@@ -170,10 +170,10 @@ class SingleLeader(Invariant):
         self._newest: dict[str, tuple[int, int]] = {}
         """Partition → (epoch, broker) of the newest append."""
         self._leaders: dict[str, dict[int, int]] = {}
-        """Partition → epoch → who appended first, for the newest epochs."""
+        """Partition → epoch → the broker that appended first, for the newest epochs."""
 
     def appended(self, event: Appended) -> None:
-        """By a leader, or who believes to be one."""
+        """Check an append by a broker that considers itself leader."""
         newest = self._newest.get(event.partition)
         if newest is None or newest[0] != event.leader_epoch or newest[1] != event.broker:
             self._by_another(event)
@@ -191,34 +191,34 @@ class SingleLeader(Invariant):
             self.ground.report(self.promise, event.at_us, event.partition, broker, detail, offsets=offsets, epoch=epoch)
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._newest.pop(partition, None)
         self._leaders.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         leaders = tuple([(name, tuple(known.items())) for name, known in self._leaders.items()])
         return (tuple(self._newest.items()), leaders)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._newest, self._leaders = dict(saved[0]), {name: dict(known) for name, known in saved[1]}
 
 
 FENCING: Final = InvariantDefinition(
     "zombie-fencing",
     "Zombie fencing",
-    "A broker that knows of a controller epoch does nothing that an older one asks for, and the committed ISR changes "
-    "on a leader's word only as the leader of the committed epoch proposed it.",
+    "A broker that knows a controller epoch executes no request of an older one, and a leader changes the committed "
+    "ISR only if it leads in the committed epoch, and only to the ISR that it proposed.",
     "ReplicaManager.becomeLeaderOrFollower (controller epochs); KIP-380; KIP-497",
 )
 
 _SAMPLED: Final = (LeaderElected, IsrChanged, BecameFollower, BrokerRegistered, ControllerChanged)
-"""At these it is looked at whom the brokers obey."""
+"""Events at which the controller epoch that each broker has accepted is checked."""
 
 
 class ZombieFencing(Invariant):
-    """Looked at whenever a broker obeys or a decision falls."""
+    """Invariant zombie-fencing, checked when a broker executes a controller request and at every decision."""
 
     __slots__ = ("_before", "_epochs", "_led", "_obeyed")
     promise = FENCING
@@ -226,16 +226,16 @@ class ZombieFencing(Invariant):
     def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._obeyed: dict[int, int] = {}
-        """Broker → the newest controller epoch that it has obeyed."""
+        """Broker → the newest controller epoch that it has accepted."""
         self._epochs: dict[str, int] = {}
-        """Partition → its leader epoch, as committed before the event at hand."""
+        """Partition → its leader epoch committed before the current event."""
         self._led: dict[str, int] = {}
-        """Partition → the newest leader epoch that a broker has taken up: before that nobody proposes in it."""
+        """Partition → the newest leader epoch that a broker has started; before that no ISR can be proposed in it."""
         self._before: dict[str, tuple[int, int]] = {}
         """Partition → the partition epoch of its newest election, and the leader epoch before it."""
 
     def hears(self) -> Heard:
-        """Decisions, roles, and who is gone."""
+        """Return the handlers of decisions, role changes and process ends."""
         return {
             **dict.fromkeys(_SAMPLED, self._obeying),
             **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided),
@@ -251,7 +251,7 @@ class ZombieFencing(Invariant):
             if self.world.is_up(broker):
                 before, epoch = self._obeyed.get(broker, -1), plane.obeyed_epoch(broker)
                 if epoch < before:
-                    detail = f"broker {broker} obeyed a controller of epoch {epoch}, and had heard of epoch {before}"
+                    detail = f"broker {broker} accepted controller epoch {epoch} after epoch {before}"
                     now = event.at_us  # type: ignore[attr-defined]
                     self.ground.report(self.promise, now, "", broker, detail, epoch=epoch)
                 self._obeyed[broker] = epoch
@@ -261,7 +261,7 @@ class ZombieFencing(Invariant):
         self._led[event.partition] = max(self._led.get(event.partition, -1), event.leader_epoch)
 
     def _down(self, event: NodeDown) -> None:
-        """A new process remembers no controller."""
+        """Forget the controller epoch of a broker whose process ended."""
         self._obeyed.pop(event.broker, None)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
@@ -273,42 +273,41 @@ class ZombieFencing(Invariant):
         self._epochs[event.partition] = event.leader_epoch
 
     def _as_proposed(self, event: IsrChanged) -> None:
-        """What a leader changes is what the leader of that very epoch proposed, not one of the past."""
+        """Check that an ISR changed by a leader is what the leader of that very epoch proposed."""
         name = event.partition
         replica = self.world.replicas[name].get(event.leader)
         elected_at, before = self._before.get(name, (-1, 0))
-        # What a leader proposed may complete a reassignment, and with it its own leadership: one decision does both.
-        by_the_way = elected_at == event.partition_epoch
-        if not by_the_way:
+        # A leader's proposal may complete a reassignment and end its own leadership: one decision does both.
+        with_election = elected_at == event.partition_epoch
+        if not with_election:
             before = self._epochs.get(name, 0)
         if self._led.get(name, -1) < before:
             detail = (
-                f"the ISR became {listed(event.isr)} on a leader's word, and nobody had taken up epoch {before} to "
-                f"propose it"
+                f"a leader changed the ISR to {listed(event.isr)}, but no broker had started leading in epoch {before}"
             )
             self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
             return
-        if by_the_way or replica is None or replica.leadership is None or replica.leader_epoch != before:
+        if with_election or replica is None or replica.leadership is None or replica.leader_epoch != before:
             return
         pending = replica.leadership.pending or ()
         assignment = self.world.records[name].assignment
         if sorted(broker for broker in pending if broker in assignment) != sorted(event.isr):
             detail = (
-                f"the ISR became {listed(event.isr)} on a leader's word, and leader {event.leader} of epoch {before} "
-                f"had proposed {listed(pending) if pending else 'nothing'}"
+                f"a leader changed the ISR to {listed(event.isr)}, but leader {event.leader} of epoch {before} had "
+                f"proposed {listed(pending) if pending else 'no change'}"
             )
             self.ground.report(self.promise, event.at_us, name, event.leader, detail, epoch=before)
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._epochs.pop(partition, None)
         self._led.pop(partition, None)
         self._before.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(tuple(table.items()) for table in (self._obeyed, self._epochs, self._led, self._before))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._obeyed, self._epochs, self._led, self._before = map(dict, saved)

@@ -1,4 +1,4 @@
-"""High watermark invariants: it does not fall within a leadership, and what it exposed stays readable."""
+"""High watermark invariants: the HW does not fall within a leadership, and exposed records stay readable."""
 
 from typing import Any, Final
 
@@ -28,8 +28,8 @@ from cluster_model.protocol.records import Extent
 STABLE_READS: Final = InvariantDefinition(
     "stable-reads",
     "Stable reads",
-    "No consumer is handed a record above every HW ever exposed, or another record than was exposed at its offset, and "
-    "no record below an exposed HW is missing from a later leader's log.",
+    "No consumer receives a record above every HW ever exposed, or a different record from the one exposed at its "
+    "offset, and no record below an exposed HW is missing from a later leader's log.",
     "KIP-101, KIP-320",
     (
         Mend("epoch_truncation", "KIP-101", "0.11"),
@@ -43,11 +43,11 @@ STABLE_READS: Final = InvariantDefinition(
 )
 
 Exposed = tuple[tuple[Extent, ...], int]
-"""Stints as (first offset, stint) each, and the HW up to which they were exposed."""
+"""Log branches as (first offset, branch id) each, and the HW up to which they were exposed."""
 
 
 class StableReads(Invariant):
-    """Keeps what was exposed as a list of stints; a HW that rises in the newest one is a single comparison."""
+    """Invariant stable-reads; exposed records are kept as log branches, so an HW advance costs one comparison."""
 
     __slots__ = ("_exposed", "ends", "stints")
     promise = STABLE_READS
@@ -56,16 +56,16 @@ class StableReads(Invariant):
         super().__init__(ground)
         self._exposed: dict[str, tuple[Extent, ...]] = {}
         self.stints: dict[str, int] = {}
-        """Partition → the stint in which its highest exposed HW stands."""
+        """Partition → the log branch that its highest exposed HW is in."""
         self.ends: dict[str, int] = {}
         """Partition → the highest HW exposed."""
 
     def hears(self) -> Heard:
-        """Who leads, and with which log."""
+        """Return the handlers of new leaders."""
         return {LeaderElected: self._led, BecameLeader: self._led}
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
-        """Of any leader: consumers read up to there."""
+        """Note how far consumers can read, for any leader."""
         partition, hw = event.partition, event.hw
         if hw <= self.ends.get(partition, 0):
             return
@@ -74,7 +74,7 @@ class StableReads(Invariant):
         self.ends[partition] = hw
 
     def read(self, event: RecordsRead) -> None:
-        """A consumer was handed records."""
+        """Check records that a consumer received."""
         partition = event.partition
         if event.stint == self.stints.get(partition, -1) and event.end_offset <= self.ends[partition]:
             return
@@ -82,7 +82,7 @@ class StableReads(Invariant):
             self._read_of_before(event)
 
     def _read_of_before(self, event: RecordsRead) -> None:
-        """Of an older stint, or above what was exposed."""
+        """Check received records of an older log branch, or above the exposed HW."""
         partition = event.partition
         lineage = self.world.lineages[partition].by_id[event.stint]
         record = self.world.records.get(partition)
@@ -93,20 +93,20 @@ class StableReads(Invariant):
         start, end, exposed = event.log_offset, event.end_offset, self.ends.get(partition, 0)
         if end > exposed:
             detail = (
-                f"{event.client} was handed records up to offset {end - 1}, and no HW ever exposed is above {exposed}"
+                f"{event.client} received records up to offset {end - 1}, above the highest HW ever exposed, {exposed}"
             )
             offsets = (max(start, exposed), end)
             self._report(partition, event.broker, offsets, event, detail, lineage.epoch, f"above, {event.client}")
             return
-        extents = self._exposed[partition]  # It is there: something was exposed.
+        extents = self._exposed[partition]  # Present, since records were exposed.
         if start < extents[0][0]:
-            return  # Nobody has looked at it since retention took what was exposed there.
+            return  # Retention deleted the records exposed there.
         stints = [stint for at, stint in extents if at < end]
         first = max(place for place, (at, _stint) in enumerate(extents) if at <= start)
         if set(stints[first:]) != {event.stint}:
             detail = (
-                f"{event.client} was handed records of epoch {lineage.epoch} at offset {start}, and others had been "
-                f"exposed there"
+                f"{event.client} received records of epoch {lineage.epoch} at offset {start}, where different records "
+                "had been exposed"
             )
             self._report(partition, event.broker, (start, end), event, detail, lineage.epoch, f"other, {event.client}")
 
@@ -116,14 +116,14 @@ class StableReads(Invariant):
         self._exposed[partition], self.stints[partition] = extents, extents[-1][1]
 
     def _led(self, event: LeaderElected | BecameLeader) -> None:
-        """Whoever leads now must hold what was exposed."""
+        """Check that a new leader holds all exposed records."""
         partition = event.partition
         leader = self.world.true_leader(partition)
         if leader is None or partition not in self._exposed:
             return
         if isinstance(event, LeaderElected):
             if self.ground.excuses.is_wounded(partition, leader.broker):
-                return  # It may be given up before it is back to lead.
+                return  # It may be fenced before it is back to lead.
         elif event.broker != leader.broker:
             return
         end = self.ends[partition]
@@ -138,7 +138,7 @@ class StableReads(Invariant):
     def _compare(
         self, partition: str, leader: Replica, event: LeaderElected | BecameLeader | HwAdvanced, end: int
     ) -> bool:
-        """Whether a leader's log is not what was exposed below ``end``; said so, unless that is excused."""
+        """Return whether a leader's log differs from the records exposed below ``end``; report it unless excused."""
         known = self._exposed.get(partition)
         if known is None:
             return False
@@ -148,10 +148,10 @@ class StableReads(Invariant):
         start, stint = gone
         epoch = self.world.lineages[partition].by_id[stint].epoch
         if not self.ground.excuses.covers(partition, epoch):
-            held = "holds another" if start < leader.log.leo else "has none"
+            held = "holds a different record" if start < leader.log.leo else "holds no record"
             detail = (
-                f"offsets up to {end - 1} had been exposed, and broker {leader.broker}, which leads, {held} at "
-                f"offset {start}, where one of epoch {epoch} was"
+                f"offsets up to {end - 1} had been exposed, but leader {leader.broker} {held} at offset {start} "
+                f"(exposed: epoch {epoch})"
             )
             self._report(partition, leader.broker, (start, end), event, detail, epoch)
         return True
@@ -173,27 +173,27 @@ class StableReads(Invariant):
         )  # fmt: skip
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         for table in (self._exposed, self.stints, self.ends):
             table.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple(self._exposed.items()), tuple(self.stints.items()), tuple(self.ends.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         exposed, stints, ends = saved
         self._exposed, self.stints, self.ends = dict(exposed), dict(stints), dict(ends)
 
 
 def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
-    """The log's stints below an offset."""
+    """Return the extents of a log below an offset."""
     return tuple([extent for extent in log.extents if extent[0] < end])
 
 
 def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
-    """The first exposed (offset, stint) below ``end`` that a log does not hold so; what retention took is no matter."""
+    """Return the first exposed (offset, log branch) below ``end`` that a log lacks; retention does not count."""
     for place, (start, stint) in enumerate(known):
         stop = min(end, known[place + 1][0] if place + 1 < len(known) else end)
         at = max(start, log.log_start)
@@ -209,14 +209,14 @@ def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[i
 
 HW_WITHIN: Final = InvariantDefinition(
     "hw-within-leadership",
-    "The HW within a leadership",
-    "From taking up an epoch to its next role a leader's HW never falls.",
+    "HW never decreases within a leadership",
+    "From the start of a leadership to the leader's next role its HW never decreases.",
     "Partition.maybeIncrementLeaderHW",
 )
 
 
 class HwWithin(Invariant):
-    """Looked at with every HW that a leader tells."""
+    """Invariant hw-within-leadership, checked at every HW advance of a leader."""
 
     __slots__ = ("hws",)
     promise = HW_WITHIN
@@ -227,15 +227,15 @@ class HwWithin(Invariant):
         """Partition → broker → its HW in this leadership."""
 
     def hears(self) -> Heard:
-        """Where a leadership begins and ends, and a leader's log being cut."""
+        """Return the handlers of role changes and truncations."""
         return {BecameLeader: self._began, BecameFollower: self._ended, Truncated: self._cut}
 
     def hw(self, partition: str, broker: int, unknown: int) -> int:
-        """A leader's HW as last heard of in this leadership."""
+        """Return a leader's last known HW in this leadership, or ``unknown``."""
         return self.hws.get(partition, {}).get(broker, unknown)
 
     def hw_advanced(self, event: HwAdvanced, _replica: Replica, _record: CommittedPartition) -> None:
-        """Of a leader, or who believes to be one."""
+        """Check the HW of a replica that considers itself leader."""
         hws = self.hws.get(event.partition)
         if hws is None:
             hws = self.hws[event.partition] = {}
@@ -251,7 +251,7 @@ class HwWithin(Invariant):
         self.hws.get(event.partition, {}).pop(event.broker, None)
 
     def _cut(self, event: Truncated) -> None:
-        """What a crash takes ends the leadership too; by the protocol no leader cuts its log."""
+        """Check a truncation: a crash ends the leadership; without one a leader never truncates its log."""
         hws = self.hws.get(event.partition, {})
         replica = self.world.replicas[event.partition][event.broker]
         if event.broker not in hws:
@@ -270,23 +270,23 @@ class HwWithin(Invariant):
         self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self.hws.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple([(name, tuple(hws.items())) for name, hws in self.hws.items()])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self.hws = {name: dict(hws) for name, hws in saved}
 
 
 TRUE_HW: Final = InvariantDefinition(
     "true-hw-monotone",
-    "The true HW never falls",
-    "Once the HW of the leader of the committed epoch has reached its epoch's start, it is no lower than any HW that a "
-    "legitimate leader exposed before.",
+    "The true HW never decreases",
+    "Once the HW of the leader of the committed epoch has reached the start offset of that epoch, it is no lower than "
+    "any HW that a legitimate leader exposed before.",
     "KIP-101, KIP-207, KIP-320",
     (
         Mend("epoch_truncation", "KIP-101", "0.11"),
@@ -300,7 +300,7 @@ TRUE_HW: Final = InvariantDefinition(
 
 
 class TrueHw(Invariant):
-    """Looked at with every HW that a legitimate leader tells, and when one takes up its epoch."""
+    """Invariant true-hw-monotone, checked at every HW advance of the committed leader and when it starts to lead."""
 
     __slots__ = ("epochs", "highest")
     promise = TRUE_HW
@@ -312,11 +312,11 @@ class TrueHw(Invariant):
         """Partition → leader epoch in which its highest HW was exposed."""
 
     def hears(self) -> Heard:
-        """A leader may expose its HW as soon as it leads."""
+        """Return the handler of new leaders, which may expose their HW at once."""
         return {BecameLeader: self._began}
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, record: CommittedPartition) -> None:
-        """Of any leader; only that of the committed epoch counts."""
+        """Check the HW of a leader, if it leads in the committed epoch."""
         partition, hw = event.partition, event.hw
         state = record.state
         if event.broker != state.leader or event.leader_epoch != state.leader_epoch:
@@ -342,8 +342,8 @@ class TrueHw(Invariant):
         if self.ground.excuses.covers(partition, epoch):
             return
         detail = (
-            f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {hw}, at or above its epoch's start "
-            f"{leader.leadership.epoch_start}, and {before} was exposed in epoch {epoch}"
+            f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {hw}, at or above the start offset "
+            f"{leader.leadership.epoch_start} of that epoch, but HW {before} was exposed in epoch {epoch}"
         )
         when = self.ground.circumstances(partition, epoch)
         self.ground.report(
@@ -352,14 +352,14 @@ class TrueHw(Invariant):
         )  # fmt: skip
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self.highest.pop(partition, None)
         self.epochs.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple(self.highest.items()), tuple(self.epochs.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self.highest, self.epochs = dict(saved[0]), dict(saved[1])

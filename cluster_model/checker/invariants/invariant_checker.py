@@ -1,4 +1,4 @@
-"""The registry of all invariants, and the dispatch of each event to those that it can break."""
+"""The registry of all invariants, and the dispatch of each event to those that it can violate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
@@ -41,11 +41,11 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.protocol.messages import PartitionState
 
-# A fast path for a HW that rises as usual: nearly all do, and then no property has anything to check.
+# A fast path for regular HW advances: nearly all are, and then no invariant has anything to check.
 
 
 class HighWatermarkCheck:
-    """Notes for the properties that hear of every HW what they would note themselves."""
+    """Fast check of an HW advance that updates the state of the invariants that handle every one."""
 
     __slots__ = ("_reads", "_replicas", "_true_hw", "_within")
 
@@ -56,9 +56,9 @@ class HighWatermarkCheck:
         self._true_hw = true_hw
 
     def as_ever(self, event: HwAdvanced, replica: Replica, state: PartitionState) -> bool:
-        """Whether the committed leader's HW rose as it should in the stint that it stood in, and the ISR agrees.
+        """Return whether an HW advance of the committed leader is regular: same log branch, and the ISR agrees.
 
-        Then it is noted. If not, nothing is, and the properties have to look themselves.
+        If so, the invariants' state is updated. If not, nothing changes and they have to check it themselves.
         """
         log, hw, broker, epoch, partition = replica.log, event.hw, event.broker, event.leader_epoch, event.partition
         if state.leader != broker or state.leader_epoch != epoch or len(state.isr) < replica.min_isr:
@@ -75,7 +75,7 @@ class HighWatermarkCheck:
         return True
 
     def agree(self, leader: Replica, state: PartitionState) -> bool:
-        """Whether all in-sync replicas hold what lies below a leader's HW."""
+        """Return whether all in-sync replicas hold the same records below a leader's HW."""
         leadership, isr = leader.leadership, state.isr
         if leadership is None or leadership.isr != isr:
             return False
@@ -87,7 +87,7 @@ class HighWatermarkCheck:
         return True
 
 
-# All safety properties, in the order of the manual.
+# All invariants, in the order of the manual.
 
 
 PROPERTIES: Final[tuple[type[Invariant], ...]] = (
@@ -97,25 +97,25 @@ PROPERTIES: Final[tuple[type[Invariant], ...]] = (
 )  # fmt: skip
 
 PROMISES: Final[dict[str, InvariantDefinition]] = {each.promise.name: each.promise for each in PROPERTIES}
-"""Name → what is promised."""
+"""Name → definition of the invariant."""
 
 INVARIANTS: Final = tuple(PROMISES)
-"""All of them, by name."""
+"""Names of all invariants."""
 
 
 class Safety:
-    """All safety properties of one cluster. ``violations`` and ``unexpected`` count by name."""
+    """All invariants of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
         "_appended", "_glance", "_ground", "_handlers", "_on_hw", "_reborn", "_world", "min_isr", "properties", "read",
     )  # fmt: skip
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
-        """``plane`` tells what is committed of brokers; None where a person decides."""
+        """``plane`` gives the committed broker registrations; None with manual steps."""
         self._world = world
         self._ground = InvariantContext(world, emit, plane)
         self._reborn: dict[str, None] = {}
-        """Partitions that were deleted, and may be there again."""
+        """Partitions that were deleted and may have been created again."""
         self.properties: dict[str, Invariant] = {each.promise.name: each(self._ground) for each in PROPERTIES}
         heard: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
         for each in self.properties.values():
@@ -124,11 +124,11 @@ class Safety:
         self._handlers = {kind: tuple(heard.get(kind, ())) for kind in dict.fromkeys((*heard, *LISTENS))}
         self._appended = _of(SingleLeader, self.properties).appended
         self.min_isr = _of(MinIsr, self.properties)
-        """It hears of every success of acks=all."""
+        """The min-isr invariant, which handles every acknowledgement of acks=all."""
         within, reads = _of(HwWithin, self.properties), _of(StableReads, self.properties)
         self.min_isr.follows(within)
         self.read: Callable[[RecordsRead], None] = reads.read
-        """A consumer was handed records."""
+        """Handler of records that a consumer received."""
         true_hw = _of(TrueHw, self.properties)
         self._on_hw: tuple[HwHeard, ...] = (
             _of(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
@@ -138,26 +138,26 @@ class Safety:
 
     @property
     def violations(self) -> dict[str, int]:
-        """Property → how many violations."""
+        """Invariant → number of violations."""
         return self._ground.violations
 
     @property
     def unexpected(self) -> dict[str, int]:
-        """Those of them that this version is not known for."""
+        """Invariant → number of violations that are not known for this version."""
         return self._ground.unexpected
 
     @property
     def excuses(self) -> Excuses:
-        """What makes losses no violations, partition by partition."""
+        """Excused losses, by partition."""
         return self._ground.excuses
 
     def appended(self, event: Appended) -> None:
-        """A leader wrote."""
+        """Handle an append by a leader."""
         if not self._reborn or not self._is_past(event.partition, event.broker):
             self._appended(event)
 
     def hw_advanced(self, event: HwAdvanced) -> None:
-        """A leader's HW rose."""
+        """Handle an HW advance of a leader."""
         partition, broker = event.partition, event.broker
         if self._reborn and self._is_past(partition, broker):
             return
@@ -173,12 +173,12 @@ class Safety:
             self._ground.excuses.after(event)
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:
-        """A follower's HW or LEO moved, and it does not have its HW within its log."""
+        """Handle a follower whose HW or LEO moved so that its HW is outside its log."""
         if not self._world.is_stale(replica.partition, replica.broker):
             _of(LogBounds, self.properties).followed(replica, now)
 
     def observe(self, event: TraceEvent) -> None:
-        """A rare event, in the state that it left behind."""
+        """Handle a rare event, after the cluster state has changed."""
         if isinstance(event, PartitionDeleted):
             self._forget(event.partition)
             return
@@ -199,11 +199,11 @@ class Safety:
         self._ground.excuses.after(event)
 
     def close(self) -> None:
-        """The session is over."""
+        """End the session: check what was pending."""
         _of(AcksAllDurability, self.properties).close()
 
     def _is_past(self, partition: str, broker: int) -> bool:
-        """Whether a replica is of a deleted partition, so that nothing is promised of it any more."""
+        """Return whether a replica belongs to a deleted partition and is no longer checked."""
         return partition in self._reborn and self._world.is_stale(partition, broker)
 
     def _forget(self, partition: str) -> None:
@@ -213,13 +213,13 @@ class Safety:
             each.forget(partition)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             self._ground.save(), tuple(self._reborn), tuple([each.save() for each in self.properties.values()]),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         ground, reborn, properties = saved
         self._ground.load(ground)
         self._reborn = dict.fromkeys(reborn)
@@ -231,5 +231,5 @@ P = TypeVar("P", bound=Invariant)
 
 
 def _of(kind: type[P], properties: Mapping[str, Invariant]) -> P:
-    """The one property of a kind."""
+    """Return the only invariant of a class."""
     return next(each for each in properties.values() if isinstance(each, kind))

@@ -1,4 +1,4 @@
-"""ISR invariants: its members, the leader in it, min.insync.replicas, the maximal ISR and the recovery barrier."""
+"""ISR invariants: eligible members, leader in ISR, min.insync.replicas, maximal ISR and recovery barrier."""
 
 from typing import Any, Final
 
@@ -36,18 +36,18 @@ from cluster_model.protocol.messages import NOBODY
 MIN_ISR: Final = InvariantDefinition(
     "min-isr",
     "min.insync.replicas",
-    "A success of acks=all means that at the moment of the check the HW had reached its end and at least "
-    "min.insync.replicas members were in sync, and the HW never moves while the committed ISR is smaller than that.",
+    "A success of acks=all means that at the time of the check the HW had reached the end of the records and at least "
+    "min.insync.replicas replicas were in sync; and the HW never moves while the committed ISR is smaller than that.",
     "KIP-966 (the HW); Partition.checkEnoughReplicasReachOffset",
     (Mend("hw_needs_min_isr", "KIP-966", "3.7", HIGH_WATERMARK),),
 )
 
 Thin = tuple[int, int, int, int, int]
-"""(first offset, end offset, broker, leader epoch, ISR proposals so far) of records committed by too few."""
+"""(first offset, end offset, broker, leader epoch, ISR proposals so far) of records committed by too few replicas."""
 
 
 class MinIsr(Invariant):
-    """Remembers what was committed while too few were in sync, for as long as they are too few."""
+    """Invariant min-isr; it remembers records committed while too few replicas were in sync, as long as they are."""
 
     __slots__ = ("_within", "thin")
     promise = MIN_ISR
@@ -58,11 +58,11 @@ class MinIsr(Invariant):
         self.thin: dict[str, Thin] = {}
 
     def follows(self, within: HwWithin) -> None:
-        """Who knows where a HW stood before; it must hear of one that moves later than this does."""
+        """Set the invariant that knows the previous HW; it must handle HW advances after this one."""
         self._within = within
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
-        """Of a leader."""
+        """Check the HW of a leader against the size of its ISR."""
         leadership = replica.leadership
         if leadership is not None and len(leadership.isr) < replica.min_isr:
             self._too_few(event, replica)
@@ -74,7 +74,7 @@ class MinIsr(Invariant):
         partition, hw, epoch = event.partition, event.hw, event.leader_epoch
         isr = leadership.isr
         detail = (
-            f"broker {event.broker} moved its HW to {hw} with the ISR {listed(isr)}, and min.insync.replicas is "
+            f"broker {event.broker} moved its HW to {hw} with ISR {listed(isr)}, below min.insync.replicas="
             f"{replica.min_isr}"
         )
         self.ground.report(
@@ -85,7 +85,7 @@ class MinIsr(Invariant):
             self._remember(partition, replica, hw, epoch, leadership.proposals)
 
     def _remember(self, partition: str, replica: Replica, hw: int, epoch: int, proposals: int) -> None:
-        """From where the HW stood on: who waits for any of it is answered now."""
+        """Remember the records from the previous HW on: pending requests for them are answered now."""
         standing = (replica.broker, epoch, proposals)
         known = self.thin.get(partition)
         if known is not None and known[2:] == standing:
@@ -95,7 +95,7 @@ class MinIsr(Invariant):
             self.thin[partition] = (before, hw, *standing)
 
     def acked(self, event: RecordsAcked) -> None:
-        """A producer was told of a success of acks=all."""
+        """Check an acknowledgement of acks=all."""
         replica = self.world.replicas.get(event.partition, {}).get(event.broker)
         if (
             replica is not None
@@ -108,9 +108,9 @@ class MinIsr(Invariant):
             self._by_too_few(event)
 
     def _too_early(self, event: RecordsAcked, replica: Replica, leadership: Leadership) -> None:
-        """The HW is below the end: it was too when the leader said so, if this leadership has written the records.
+        """Report an acknowledgement above the HW, if the current leadership has written the records.
 
-        One that took the same epoch up again after a crash begins with the HW of its checkpoint.
+        A leader that resumed the same epoch after a crash starts with the HW of its checkpoint.
         """
         log, start, last = replica.log, event.log_offset, event.log_offset + event.count
         written = leadership.epoch_start <= start and log.log_start < last <= log.leo
@@ -139,13 +139,13 @@ class MinIsr(Invariant):
             or leadership.proposals != proposals
             or len(leadership.maximal_isr) >= replica.min_isr
         ):
-            del self.thin[event.partition]  # Enough may have been in sync since: a retry is told so.
+            del self.thin[event.partition]  # Enough replicas may have been in sync since: a retry succeeds.
             return
         last = event.log_offset + event.count
         if (event.broker, event.leader_epoch) == (broker, epoch) and start < last <= end:
             detail = (
-                f"broker {broker} acknowledged {event.count} records of acks=all at offset {event.log_offset} with the "
-                f"ISR {listed(leadership.isr)}, and min.insync.replicas is {replica.min_isr}"
+                f"broker {broker} acknowledged {event.count} records of acks=all at offset {event.log_offset} with ISR "
+                f"{listed(leadership.isr)}, below min.insync.replicas={replica.min_isr}"
             )
             self.ground.report(
                 self.promise, event.at_us, event.partition, broker, detail, fault="too few",
@@ -153,54 +153,54 @@ class MinIsr(Invariant):
             )  # fmt: skip
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self.thin.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self.thin.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self.thin = dict(saved)
 
 
 ELIGIBILITY: Final = InvariantDefinition(
     "isr-eligibility",
-    "Who may be in the ISR",
-    "No member of the committed ISR is fenced or shutting down, except the last one where there are no eligible leader "
-    "replicas.",
+    "ISR eligibility",
+    "No member of the committed ISR is fenced or shutting down, except the last one in versions without eligible "
+    "leader replicas.",
     "KIP-841",
     (Mend(KRAFT, "KIP-841 with a KRaft controller", "3.3"),),
-    "With ZooKeeper only who joins is looked at: who has gone leaves one decision later.",
+    "In ZooKeeper mode only joining replicas are checked: a stopped one leaves the ISR one decision later.",
 )
 
 
 class IsrEligibility(Invariant):
-    """Looked at when somebody joins an ISR, when a leader is elected, and when a broker is fenced."""
+    """Invariant isr-eligibility, checked when a replica joins an ISR, a leader is elected or a broker is fenced."""
 
     __slots__ = ()
     promise = ELIGIBILITY
 
     def hears(self) -> Heard:
-        """Who joins, who is elected with whom, and who is fenced."""
+        """Return the handlers of ISR changes, elections and fencings."""
         return {IsrChanged: self._joined, LeaderElected: self._elected, BrokerFenced: self._fenced}
 
     def _joined(self, event: IsrChanged) -> None:
-        """Who joins is registered, unfenced and does not stop."""
+        """Check that a joining replica's broker is registered, unfenced and not shutting down."""
         if self.ground.plane is None or event.by != LEADER:
             return
         for broker in event.isr:
             if broker not in event.previous_isr and not self._is_active(broker):
-                detail = f"broker {broker} joined the ISR {listed(event.isr)}, and is fenced or shutting down"
+                detail = f"broker {broker} joined the ISR {listed(event.isr)} while fenced or shutting down"
                 self.ground.report(
                     self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
                 )  # fmt: skip
 
     def _elected(self, event: LeaderElected) -> None:
-        """The ISR that a new leader begins with holds only the active, but for the last one where KIP-966 is off.
+        """Check that the ISR of a new leader has only active members, except a single last one without KIP-966.
 
-        Who is elected because it is back is unfenced by a later record of the same batch.
+        A replica that is elected because it is back is unfenced by a later record of the same metadata batch.
         """
         profile = self.world.profile
         if not profile.kraft or self.ground.plane is None or (len(event.isr) == 1 and not profile.elr):
@@ -208,8 +208,8 @@ class IsrEligibility(Invariant):
         for broker in event.isr:
             if not self._is_active(broker) and not event.by.startswith(f"broker {broker} unfenced"):
                 detail = (
-                    f"broker {event.leader} was elected with the ISR {listed(event.isr)}, and broker {broker} is "
-                    f"fenced or shutting down"
+                    f"broker {event.leader} was elected with ISR {listed(event.isr)}, but broker {broker} is fenced or "
+                    f"shutting down"
                 )
                 self.ground.report(
                     self.promise, event.at_us, event.partition, broker, detail, epoch=event.leader_epoch,
@@ -220,14 +220,14 @@ class IsrEligibility(Invariant):
         return plane is not None and plane.is_live(broker) and not plane.is_shutting_down(broker)
 
     def _fenced(self, event: BrokerFenced) -> None:
-        """It is in no ISR any more, but for the last member where KIP-966 is off."""
+        """Check that a fenced broker has left every ISR, except as a single last member without KIP-966."""
         profile, broker = self.world.profile, event.broker
         if not profile.kraft or self.ground.plane is None:
             return
         for name, record in self.world.records.items():
             isr = record.isr
             if broker in isr and (profile.elr or len(isr) > 1):
-                detail = f"broker {broker} is fenced, and stays in the ISR {listed(isr)}"
+                detail = f"broker {broker} is fenced but stays in the ISR {listed(isr)}"
                 self.ground.report(
                     self.promise, event.at_us, name, broker, detail, epoch=record.leader_epoch,
                 )  # fmt: skip
@@ -236,18 +236,18 @@ class IsrEligibility(Invariant):
 LEADER_IN_ISR: Final = InvariantDefinition(
     "leader-in-isr",
     "Leader in ISR",
-    "A leader that the controller has committed is in the committed ISR, whose members are all replicas of the "
-    "partition; the ISR is never empty, unless there are eligible leader replicas.",
+    "The committed leader is in the committed ISR, whose members are all replicas of the partition; the ISR is never "
+    "empty, except in versions with eligible leader replicas.",
     "LeaderInIsr in the TLA+ models of Kafka's replication (hachikuji/kafka-specification); KIP-966",
     (Mend("keeps_last_isr", "a controller that keeps the last member", "1.1", EMPTY), LEAVING_MEND),
-    "Up to 1.0 the last member leaves the ISR where unclean elections are allowed.",
+    "Up to 1.0 the last member leaves the ISR if unclean elections are allowed.",
 )
 
 Decision = LeaderElected | IsrChanged | PartitionOffline | AssignmentChanged | PartitionCreated
 
 
 class LeaderInIsr(Invariant):
-    """Looked at with every decision, as committed."""
+    """Invariant leader-in-isr, checked at every committed decision."""
 
     __slots__ = ("_leaving",)
     promise = LEADER_IN_ISR
@@ -255,10 +255,10 @@ class LeaderInIsr(Invariant):
     def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
         self._leaving: dict[str, tuple[int, ...]] = {}
-        """Partition → members of its ISR that its assignment has left out since it was written."""
+        """Partition → members of its ISR that its assignment no longer contains."""
 
     def hears(self) -> Heard:
-        """Decisions."""
+        """Return the handlers of controller decisions."""
         kinds = (LeaderElected, IsrChanged, PartitionOffline, AssignmentChanged, PartitionCreated)
         return dict.fromkeys(kinds, self._decided)
 
@@ -282,22 +282,22 @@ class LeaderInIsr(Invariant):
             self._leaving[event.partition] = strangers
         leaving = self._leaving.get(event.partition, ())
         if strangers:
-            detail = f"the ISR {listed(isr)} has {listed(strangers)}, and the replicas are {listed(replicas)}"
+            detail = f"the ISR {listed(isr)} contains {listed(strangers)}, not among the replicas {listed(replicas)}"
             when = (LEAVING,) if set(strangers) <= set(leaving) else ()
             self._report(event, strangers[0], detail, when)
         elif leaving:
             del self._leaving[event.partition]
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._leaving.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._leaving.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._leaving = dict(saved)
 
     def _report(self, event: Decision, broker: int, detail: str, when: tuple[str, ...] = ()) -> None:
@@ -307,21 +307,22 @@ class LeaderInIsr(Invariant):
 
 MAXIMAL_ISR: Final = InvariantDefinition(
     "maximal-isr-superset",
-    "The maximal ISR holds the committed one",
-    "The leader of the committed epoch, once it has taken it up, counts every member of the committed ISR for its HW.",
+    "The maximal ISR contains the committed ISR",
+    "The leader of the committed epoch, once it has started to lead, counts every member of the committed ISR for its "
+    "HW.",
     "KIP-497",
     (Mend("alter_partition", "KIP-497", "2.7"),),
 )
 
 
 class MaximalIsr(Invariant):
-    """Looked at with every decision."""
+    """Invariant maximal-isr-superset, checked at every decision."""
 
     __slots__ = ()
     promise = MAXIMAL_ISR
 
     def hears(self) -> Heard:
-        """Decisions."""
+        """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
@@ -333,7 +334,7 @@ class MaximalIsr(Invariant):
         lacking = [broker for broker in record.isr if broker not in maximal]
         if lacking:
             detail = (
-                f"leader {record.leader} goes by the ISR {listed(maximal)}, and {listed(lacking)} are committed too"
+                f"leader {record.leader} uses ISR {listed(maximal)}, which lacks committed members {listed(lacking)}"
             )
             self.ground.report(
                 self.promise, event.at_us, name, record.leader, detail, epoch=record.leader_epoch,
@@ -343,25 +344,25 @@ class MaximalIsr(Invariant):
 RECOVERY: Final = InvariantDefinition(
     "recovery-barrier",
     "Recovery barrier",
-    "While a leader elected uncleanly counts as recovering, it is the only member of the committed ISR.",
-    "KIP-704 (before 3.2 nobody counts as recovering)",
+    "While a leader elected uncleanly is recovering, it is the only member of the committed ISR.",
+    "KIP-704 (before 3.2 no leader is marked as recovering)",
 )
 
 
 class RecoveryBarrier(Invariant):
-    """Looked at with every decision."""
+    """Invariant recovery-barrier, checked at every decision."""
 
     __slots__ = ()
     promise = RECOVERY
 
     def hears(self) -> Heard:
-        """Decisions."""
+        """Return the handlers of controller decisions."""
         return dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
         state = self.world.records[event.partition].state
         if state.recovering and len(state.isr) > 1:
-            detail = f"leader {state.leader} is recovering from an unclean election, and the ISR is {listed(state.isr)}"
+            detail = f"leader {state.leader} is recovering from an unclean election, but the ISR is {listed(state.isr)}"
             self.ground.report(
                 self.promise, event.at_us, event.partition, state.leader, detail, epoch=state.leader_epoch,
             )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Log invariants: replicas match, markers stay in bounds, and compaction keeps each key's newest record."""
+"""Log invariants: replicas match, offsets stay in bounds, and compaction keeps the newest record of each key."""
 
 from bisect import bisect_right
 from itertools import combinations, pairwise
@@ -26,8 +26,8 @@ from cluster_model.protocol.records import ABORT, Cleaned, Swept
 LOG_MATCHING: Final = InvariantDefinition(
     "log-matching",
     "Log matching",
-    "Two replicas whose records at an offset are of one leader epoch hold the same records up to there, and in-sync "
-    "replicas hold the same records below their leader's HW, but for what compaction took.",
+    "Two replicas whose records at an offset have the same leader epoch hold the same records up to there, and in-sync "
+    "replicas hold the same records below their leader's HW, except those that compaction removed.",
     "KIP-101, KIP-279, KIP-320",
     (
         Mend("epoch_truncation", "KIP-101", "0.11"),
@@ -39,13 +39,13 @@ LOG_MATCHING: Final = InvariantDefinition(
 
 
 class LogMatching(Invariant):
-    """Looked at when a HW rises above what not all hold alike, when the ISR changes, and when a replica changes."""
+    """Invariant log-matching, checked when an HW passes differing records, the ISR changes, or a replica changes."""
 
     __slots__ = ()
     promise = LOG_MATCHING
 
     def hears(self) -> Heard:
-        """Changes of the ISR, and what makes two logs one again or parts them."""
+        """Return the handlers of ISR changes, role changes and truncations."""
         return {
             IsrChanged: self._isr_changed,
             BecameLeader: self._replica_changed,
@@ -66,29 +66,29 @@ class LogMatching(Invariant):
             self._match(event.partition, changed, other, event.at_us)
 
     def parted(self, partition: str, now: int) -> None:
-        """What the leader counts as committed must be the same records on every in-sync replica."""
+        """Check that every in-sync replica holds the same records as the leader below its HW."""
         record, leader = self.world.records[partition], self.world.true_leader(partition)
         if leader is None:
             return
         replicas = self.world.replicas[partition]
         for broker in record.isr:
-            replica = replicas.get(broker)  # A new partition's may not have been made yet.
+            replica = replicas.get(broker)  # A new partition's replica may not exist yet.
             if replica is None or replica.log.extents == leader.log.extents or replica.topic_id != leader.topic_id:
                 continue
             found = [(start, end) for start, end in differing(leader.log, replica.log) if start < leader.hw]
             if found:
                 start, end = found[0]
                 detail = (
-                    f"brokers {record.leader} and {broker} are in sync with HW {leader.hw}, and hold different records "
-                    f"from offset {start} to {end - 1}"
+                    f"brokers {record.leader} and {broker} are in sync with HW {leader.hw} but hold different records "
+                    f"at offsets {start} to {end - 1}"
                 )
-                # Whoever leads later sees the same fault from the other side: the newer of the two tells which it is.
+                # A later leader sees the same fault from the other side: the newer epoch identifies it.
                 epochs = (leader.log.lineage_at(start).epoch, replica.log.lineage_at(start).epoch)
                 when = self.ground.circumstances(partition, epochs[0])
                 self._report(partition, broker, (start, end), now, detail, max(epochs), when)
 
     def _match(self, partition: str, one: Replica, other: Replica, now: int) -> None:
-        """The same epoch at an offset, and other records at or below it."""
+        """Check two replicas: if an offset has the same epoch in both, the records up to it must be the same."""
         if one is other or one.topic_id != other.topic_id or one.log.extents == other.log.extents:
             return
         parts = differing(one.log, other.log)
@@ -98,8 +98,8 @@ class LogMatching(Invariant):
         epoch = _agreed_epoch(one.log, other.log, start)
         if epoch >= 0:
             detail = (
-                f"brokers {one.broker} and {other.broker} both have records of epoch {epoch}, and hold different "
-                f"records from offset {start} to {end - 1}"
+                f"brokers {one.broker} and {other.broker} both hold records of epoch {epoch} but differ at offsets "
+                f"{start} to {end - 1}"
             )
             when = self.ground.circumstances(partition, epoch)
             self._report(partition, max(one.broker, other.broker), (start, end), now, detail, epoch, when)
@@ -118,7 +118,7 @@ class LogMatching(Invariant):
 
 
 def _agreed_epoch(one: ReplicaLog, other: ReplicaLog, start: int) -> int:
-    """The first epoch in which both have written at or behind ``start`` at the same offset, -1 for none."""
+    """Return the first epoch that both logs have at the same offset at or after ``start``, -1 for none."""
     at, end = start, min(one.leo, other.leo)
     by_id = one.lineages.by_id
     while at < end:
@@ -136,7 +136,7 @@ def _next(log: ReplicaLog, index: int, end: int) -> int:
 
 BOUNDS: Final = InvariantDefinition(
     "log-bounds",
-    "Bounds of a log",
+    "Log bounds",
     "On every replica log start <= HW <= log end, the recovery point is at most the log end, and the segments are "
     "disjoint and in ascending order.",
     "UnifiedLog, LogSegments",
@@ -144,13 +144,13 @@ BOUNDS: Final = InvariantDefinition(
 
 
 class LogBounds(Invariant):
-    """The markers whenever a HW or a follower's LEO moves; the segments when one comes, goes or is cut."""
+    """Invariant log-bounds, checked when an HW or a follower's LEO moves, and when segments change."""
 
     __slots__ = ()
     promise = BOUNDS
 
     def hears(self) -> Heard:
-        """What moves a marker other than by an append."""
+        """Return the handlers of events other than appends that move an offset or change segments."""
         return {
             **dict.fromkeys((BecameLeader, BecameFollower, Truncated, LogStartMoved), self._moved),
             SegmentRolled: self._rolled,
@@ -158,21 +158,21 @@ class LogBounds(Invariant):
         }
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
-        """Of a leader."""
+        """Check the offsets of a leader whose HW advanced."""
         log = replica.log
         leo = log.leo
         if not log.log_start <= replica.hw <= leo or log.recovery_point > leo:
             self._markers(event.partition, replica, event.at_us)
 
     def followed(self, replica: Replica, now: int) -> None:
-        """A follower has taken what its leader sent."""
+        """Check the offsets of a follower that appended fetched records."""
         self._markers(replica.partition, replica, now)
 
     def _moved(self, event: BecameLeader | BecameFollower | Truncated | LogStartMoved) -> None:
         self._look(event.partition, self.world.replicas[event.partition][event.broker], event.at_us)
 
     def _rolled(self, event: SegmentRolled) -> None:
-        """In the middle of an append: the markers are not yet where they will be."""
+        """Check the segments only: in the middle of an append the offsets are not final yet."""
         replica = self.world.replicas[event.partition][event.broker]
         self._segments(event.partition, replica, event.at_us, event.log_offset)
 
@@ -190,7 +190,7 @@ class LogBounds(Invariant):
         log = replica.log
         bases = [segment.base for segment in log.segments.all]
         if any(one >= two for one, two in pairwise(bases)) or bases[-1] > end:
-            detail = f"broker {replica.broker}: segments begin at {listed(bases)}, LEO {log.leo}"
+            detail = f"broker {replica.broker}: segment base offsets {listed(bases)}, LEO {log.leo}"
             self._report(partition, replica, "segments", now, detail)
 
     def _markers(self, partition: str, replica: Replica, now: int) -> None:
@@ -212,25 +212,25 @@ class LogBounds(Invariant):
 
 KEEPS_NEWEST: Final = InvariantDefinition(
     "compaction-keeps-newest",
-    "Compaction keeps the newest",
-    "A compaction pass takes no record that is the newest committed one of its key in that log, but for a tombstone "
-    "that has been kept for delete.retention.ms: since 3.1 from the first pass on that kept it, before by the age of "
-    "its segment's file.",
+    "Compaction keeps the newest record of a key",
+    "A compaction pass removes no record that is the newest committed one of its key in that log, except a tombstone "
+    "kept for delete.retention.ms: since 3.1 counted from the first pass that kept it, before by the age of its "
+    "segment's file.",
     "Cleaner.shouldRetainRecord, KIP-534",
 )
 
 VALUE: Final = -1
-"""In the place of a batch's base: the record deletes nothing."""
+"""Used instead of a batch's base offset: the record is a value, not a tombstone."""
 
 
 class KeepsNewest(Invariant):
-    """Looked at after every pass that took anything, by the log as it was before."""
+    """Invariant compaction-keeps-newest, checked after every pass that removed records against the log before it."""
 
     __slots__ = ()
     promise = KEEPS_NEWEST
 
     def hears(self) -> Heard:
-        """Passes."""
+        """Return the handler of compaction passes."""
         return {LogCleaned: self._cleaned}
 
     def _cleaned(self, event: LogCleaned) -> None:
@@ -244,31 +244,31 @@ class KeepsNewest(Invariant):
             return
         taken = _taken(_newest(log, swept.before, first, replica.lso), after)
         horizons = dict(swept.before.horizons) if taken and replica.profile.delete_horizon else {}
-        told: dict[str, None] = {}
+        reported: dict[str, None] = {}
         for offset, base in taken:
             due_us = horizons.get(base, NEVER)
             if base != VALUE and (due_us <= replica.wall_time(event.at_us) or _is_old(replica, swept, event, offset)):
                 continue
-            what, words = ("value", "is gone") if base == VALUE else ("tombstone", "is gone before its time")
-            if what not in told:
-                told[what] = None
+            what, when = ("value", "") if base == VALUE else ("tombstone", " before delete.retention.ms")
+            if what not in reported:
+                reported[what] = None
                 self.ground.report(
                     self.promise, event.at_us, event.partition, event.broker,
-                    f"broker {event.broker} compacted its log, and the {what} at offset {offset}, the newest record "
-                    f"of its key, {words}",
+                    f"broker {event.broker} compacted its log and removed the {what} at offset {offset}, the newest "
+                    f"record of its key{when}",
                     fault=what, offsets=(offset, offset + 1), epoch=log.lineage_at(offset).epoch,
                 )  # fmt: skip
 
 
 def _first_taken(before: Cleaned, after: Cleaned) -> int:
-    """The first offset that a pass took, -1 for none."""
+    """Return the first offset that a pass removed, -1 for none."""
     return next((low for start, end in after.holes for low, _high in before.left(start, end)), -1)
 
 
 def _newest(log: ReplicaLog, before: Cleaned, start: int, stable: int) -> dict[Key, tuple[int, int]]:
-    """The newest committed record from ``start`` on of every key, as a log had it: (offset, base of the batch).
+    """Return each key's newest committed record at or after ``start``, before a pass: (offset, base of the batch).
 
-    The base is that of a tombstone, :data:`VALUE` otherwise. What was aborted is nobody's newest.
+    The base is :data:`VALUE` unless the record is a tombstone. Aborted records do not count.
     """
     newest: dict[Key, tuple[int, int]] = {}
     for _lineage, batch, low, high in log.batches_between(start, stable):
@@ -285,7 +285,7 @@ def _newest(log: ReplicaLog, before: Cleaned, start: int, stable: int) -> dict[K
 
 
 def _taken(newest: dict[Key, tuple[int, int]], after: Cleaned) -> list[tuple[int, int]]:
-    """Those of them that are there no more, in order."""
+    """Return the newest records that a pass removed, in order of offset."""
     found: list[tuple[int, int]] = []
     holes, at = after.holes, 0
     for each in sorted(newest.values()):
@@ -299,7 +299,7 @@ def _taken(newest: dict[Key, tuple[int, int]], after: Cleaned) -> list[tuple[int
 
 
 def _is_old(replica: Replica, swept: Swept, event: LogCleaned, offset: int) -> bool:
-    """Whether a tombstone may go by its file's age, beside the newest one that was clean already."""
+    """Return whether a tombstone may be removed by its file's age, relative to the newest already clean segment."""
     if replica.profile.delete_horizon:
         return False
     clean = [modified_us for start, modified_us in swept.files if start < event.log_offset]
