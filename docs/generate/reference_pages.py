@@ -219,7 +219,7 @@ deadline is an event (`liveness_overdue`), a line of `floodmark run`, an entry o
 `overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which leaves out what the version is known for:
 
 ```
-overdue  leader-elected: orders-0: broker 1, which leads, is gone, ..., since 12s, bound 10s
+overdue  leader-elected: orders-0: leader 1 is gone; ..., since 12s, bound 10s
 ```
 
 - **Deadlines** are computed from the configuration in force and the version (`cluster_model/checker/liveness/deadlines.py`). Waits that can follow each other
@@ -238,18 +238,18 @@ overdue  leader-elected: orders-0: broker 1, which leads, is gone, ..., since 12
 _STUCK: Final = """
 ## Blocked by design
 
-Kafka also blocks on purpose. The result lists such a state under `stuck`, and `floodmark run` at its end, with the reason and what releases it:
+Kafka also blocks on purpose. The result lists such a state under `stuck`, and `floodmark run` at its end, with the reason and the remedy:
 
-| state | effect | what releases it |
+| state | effect | remedy |
 |---|---|---|
-| no member of the ISR (or ELR) is up, and unclean election is off | leader -1, for ever | one of them restarts, or an unclean election by hand |
+| no member of the ISR (or ELR) is up, and unclean election is off | no leader (-1) | one of them restarts, or a manual unclean election |
 | fewer replicas up than `min.insync.replicas` | `acks=all` fails with NOT_ENOUGH_REPLICAS | replicas restart, or a lower minimum |
 | up to 3.6, `min.insync.replicas` above the number of replicas | the same, always | a lower minimum, or more replicas |
 | no majority of controllers, or of the ensemble | no elections and no ISR changes; leaders continue | a majority |
-| the same with a dead member in the ISR | `acks=all` waits in vain | a majority, or that member restarts |
+| the same with a dead member in the ISR | `acks=all` requests time out | a majority, or that member restarts |
 | a fenced fetcher | its partition is not fetched | metadata with a newer leader epoch |
 | a damaged batch at the leader | its follower requests it again and again | another leader |
-| ZooKeeper mode from 2.7 on: a proposed ISR was accepted, and the answer lost | the leader proposes no more | a newer leader epoch |
+| ZooKeeper mode from 2.7 on: a proposed ISR took effect but the response was lost | the leader proposes no further ISR | a newer leader epoch |
 """
 
 
@@ -257,16 +257,16 @@ def liveness_page() -> str:
     """The page of liveness properties, in Markdown."""
     rows = [(f"[{each.name}](#{each.name})", each.promise) for each in PROPERTIES]
     head = _LIVENESS_HEAD.format(often=OFTEN_US // 1_000, seldom=SELDOM_US // 1_000, quiet=QUIET_US // 1_000)
-    return head + "\n".join([table_text(("property", "promise"), rows), *map(_liveness_section, PROPERTIES)]) + _STUCK
+    return head + "\n".join([table_text(("property", "guarantee"), rows), *map(_liveness_section, PROPERTIES)]) + _STUCK
 
 
 def _liveness_section(each: LivenessProperty) -> str:
-    """When it is due, what puts that off, and which versions are known to break it."""
+    """Return the section of one property: deadline, what suspends it, and versions with known violations."""
     return (
         f"### {each.name}\n\n"
         f"- **Due within:** {safe(each.bound)}\n"
-        f"- **What stops its clock:** {safe(each.disturbed_by)}\n"
-        f"- **Known not to keep it:** {safe(each.known)}\n"
+        f"- **Suspended by disturbances of:** {safe(each.disturbed_by)}\n"
+        f"- **Known violations:** {safe(each.known)}\n"
     )
 
 

@@ -1,9 +1,9 @@
-"""Liveness: what must happen within a time once nothing disturbs the cluster.
+"""Liveness properties: what must happen within a deadline once no disturbance is active.
 
-properties: the properties, with what each sees as pending, and the stalls that Kafka intends.
-liveness_checker: when a pending obligation becomes a violation.
-deadlines: what disturbs a cluster and until when, and the time limits after that, from the configuration.
-partition_state: the state that properties look at, and what a pending obligation is.
+properties: the properties, how each finds its pending obligations, and the stalls that Kafka intends.
+liveness_checker: when a pending obligation becomes overdue.
+deadlines: disturbances of a cluster, and the deadlines after them, from the configuration.
+partition_state: the cluster state that properties examine, and the pending obligation.
 """
 
 from cluster_model.checker.liveness.liveness_checker import NAMES

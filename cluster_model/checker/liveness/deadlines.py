@@ -1,4 +1,4 @@
-"""When an obligation is due: what disturbs a cluster, when it last did, and how long each property may take after."""
+"""Deadlines of liveness properties: disturbances of a cluster, and how long each property may take after them."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -30,24 +30,23 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.spec.cluster_spec import ClusterSpec
 
-# What disturbs a cluster, and when it last did: the clock of every obligation starts when that is over.
+# Disturbances of a cluster and when they last occurred: the deadline of every obligation starts after the last one.
 #
-# Only what lies between brokers, controllers and ZooKeeper servers counts; clients and their links are none of it. A
-# process that is down does not disturb for good: that it went, and that it came back, is what counts.
+# Only brokers, controllers, ZooKeeper servers and the links between them count, not clients. A process that is down is
+# no lasting disturbance: only its end and its start are.
 #
-# Most of what disturbs is over when it is over. After some of it peers go on waiting until their own timeouts: what cut
-# a link or lost its messages, a pause and a machine's end told nobody that a connection was dead. Only those are
-# *silent*.
+# After a *silent* disturbance peers keep waiting until their own timeouts, because no connection was closed: a cut or
+# lossy link, a pause, and the loss of a machine. All others end when they end.
 
 
 Strikes = Callable[[], Iterable[tuple[int, ...]]]
-"""Tells what lasting faults are done to: nodes as ``(node,)``, links as ``(one, other)``."""
+"""Callable that returns the targets of active faults: nodes as ``(node,)``, links as ``(one, other)``."""
 
 LONG_AGO = -(1 << 62)
 
 
 class Weather:
-    """Of one cluster's serving nodes. Times are virtual microseconds."""
+    """Disturbances of one cluster's server nodes and their links. Times are virtual microseconds."""
 
     __slots__ = (
         "_changed", "_doubtful", "_links", "_mended", "_names", "_network", "_offices", "_silent", "_succeeded",
@@ -55,36 +54,36 @@ class Weather:
     )  # fmt: skip
 
     def __init__(self, network: Network, nodes: Iterable[int], unwell: Callable[[int], bool]) -> None:
-        """``unwell`` tells whether something other than a pause slows a node down."""
+        """``unwell`` returns whether anything other than a pause slows a node down."""
         self._network = network
         self._names = {network.processes[node].name: node for node in nodes}
         self.unwell = unwell
         self.strikes: Strikes = tuple
-        """Given by who keeps faults; without, what can be seen of them in the cluster is all there is."""
+        """Set by the fault injector; without it only faults visible in the cluster state count."""
         self._changed: dict[int, int] = {}
-        """Node → when its process last went or came."""
+        """Node → when its process last ended or started."""
         self._mended: dict[int, int] = {}
-        """Node → when anything else was last seen to disturb it."""
+        """Node → when any other disturbance was last observed."""
         self._silent: dict[int, int] = {}
-        """Node → when it last stood still, and left its peers waiting without a word."""
+        """Node → when it was last paused, which closes no connection."""
         self._vanished: dict[int, int] = {}
-        """Node → when its machine last went, which tells them nothing either."""
+        """Node → when its machine last lost power, which closes no connection either."""
         self._links: dict[tuple[int, int], int] = {}
-        """The same of links, the smaller node first."""
+        """Link → when a disturbance was last observed; the smaller node first."""
         self._offices: dict[int, int] = {}
-        """Node → when it was last seen to be the active controller."""
+        """Node → when it was last observed as the active controller."""
         self._doubtful: list[tuple[int, tuple[int, ...]]] = []
-        """(when, nodes) of faults that have just been injected: perhaps they only end processes."""
+        """(time, nodes) of faults just injected, which may only end processes."""
         self._succeeded = LONG_AGO
-        """When a controller last took office."""
+        """When a controller was last elected."""
 
     @property
     def nodes(self) -> tuple[int, ...]:
-        """Brokers and what belongs to the control plane."""
+        """Brokers and nodes of the control plane."""
         return tuple(self._names.values())
 
     def observe(self, event: TraceEvent) -> None:
-        """A rare event."""
+        """Update the disturbances by a rare event."""
         if self._doubtful:
             self._settle()
         if isinstance(event, NodeDown | NodeUp):
@@ -106,7 +105,7 @@ class Weather:
         return tuple([self._names[name] for name in target.split(", ") if name in self._names])
 
     def _settle(self) -> None:
-        """Nodes that a fault hit and that still exist were disturbed; those that are gone have an event for it."""
+        """Mark running targets of new faults as disturbed; a process that ended has an event of its own."""
         doubtful, self._doubtful = self._doubtful, []
         for at_us, nodes in doubtful:
             self._shake(at_us, [node for node in nodes if self.runs(node)])
@@ -116,25 +115,25 @@ class Weather:
             self._mended[node] = max(now, self._mended.get(node, LONG_AGO))
 
     def link_changed(self, one: int, other: int, now: int) -> None:
-        """Somebody did something to a link, or undid it."""
+        """Record that a fault of a link began or ended."""
         known = self._names.values()
         if one in known and other in known:
             self._links[min(one, other), max(one, other)] = now
 
     def runs(self, node: int) -> bool:
-        """Whether a process is there and handles what comes."""
+        """Return whether a node's process is running and not paused."""
         return self._network.processes[node].state is ProcessState.RUNNING
 
     def hears(self, one: int, other: int) -> bool:
-        """Whether nothing cuts two nodes off from each other."""
+        """Return whether no partition cuts the link between two nodes, in either direction."""
         return not (self._network.is_cut(one, other) or self._network.is_cut(other, one))
 
     def life_of(self, node: int) -> int:
-        """Which process of a node it is."""
+        """Return the incarnation of a node's process."""
         return self._network.processes[node].incarnation
 
     def look(self, now: int) -> None:
-        """Note who is disturbed right now."""
+        """Record the nodes and links that are disturbed at time ``now``."""
         if self._doubtful and self._doubtful[0][0] < now:
             self._settle()
         processes, known = self._network.processes, self._names.values()
@@ -146,28 +145,28 @@ class Weather:
                 self._mended[node] = now
         for one, other in self._network.disturbed_links():
             self.link_changed(one, other, now)
-        for struck in self.strikes():
-            if len(struck) > 1:
-                self.link_changed(struck[0], struck[1], now)
-            elif struck[0] in known and self.runs(struck[0]):
-                self._mended[struck[0]] = now
+        for target in self.strikes():
+            if len(target) > 1:
+                self.link_changed(target[0], target[1], now)
+            elif target[0] in known and self.runs(target[0]):
+                self._mended[target[0]] = now
 
     def in_office(self, node: int, now: int) -> None:
-        """A node is the active controller."""
+        """Record that a node is the active controller."""
         self._offices[node] = now
 
     def lately_in_office(self, since_us: int) -> tuple[int, ...]:
-        """Who has been the active controller since then: somebody may still wait for its answer."""
+        """Return the nodes that were active controller since a time; brokers may still wait for their responses."""
         return tuple([node for node, seen_us in self._offices.items() if seen_us >= since_us])
 
     def is_disturbed(self, now: int) -> bool:
-        """Whether anything disturbs anybody now, the time of the last look."""
+        """Return whether any disturbance is active at ``now``, the time of the last :meth:`look`."""
         return bool(self._doubtful) or any(
             now in table.values() for table in (self._mended, self._links)
         )  # fmt: skip
 
     def is_sound(self, nodes: Iterable[int], now: int) -> bool:
-        """Whether all of them run and nothing disturbs them or the links between them; ``now`` is of the last look."""
+        """Return whether the nodes run, undisturbed like their links, at ``now``, the time of the last look."""
         return all(self.runs(node) for node in nodes) and self._disturbed_us(tuple(nodes)) < now
 
     def _disturbed_us(self, scope: tuple[int, ...]) -> int:
@@ -180,10 +179,10 @@ class Weather:
         return max([links.get(pair, LONG_AGO) for pair in combinations(sorted(dict.fromkeys(scope)), 2)] or [LONG_AGO])
 
     def calm_since(self, scope: tuple[int, ...], grace_us: int, *, processes_too: bool) -> int:
-        """Since when nothing has disturbed any of these, ``grace_us`` after what was silent included.
+        """Return since when no disturbance has affected the nodes; silent ones last ``grace_us`` longer.
 
-        A controller that takes office starts every clock anew, as does a process that comes or goes. Peers of a
-        machine that went have the grace only if ``processes_too``.
+        A controller election restarts every deadline, as does the start or end of a process. The loss of a machine
+        counts as silent only if ``processes_too``.
         """
         silent = max(self._links_us(scope), _last(self._silent, scope))
         if processes_too:
@@ -191,12 +190,12 @@ class Weather:
         return max(_last(self._mended, scope), silent + grace_us, _last(self._changed, scope), self._succeeded)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         tables = (self._changed, self._mended, self._silent, self._vanished, self._links, self._offices)
         return (*[tuple(table.items()) for table in tables], tuple(self._doubtful), self._succeeded)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         changed, mended, silent, vanished, links, offices, doubtful, self._succeeded = saved
         self._changed, self._mended, self._links = dict(changed), dict(mended), dict(links)
         self._silent, self._vanished, self._offices = dict(silent), dict(vanished), dict(offices)
@@ -207,77 +206,76 @@ def _last(table: dict[int, int], nodes: tuple[int, ...]) -> int:
     return max([table.get(node, LONG_AGO) for node in nodes]) if table and nodes else LONG_AGO
 
 
-# How long each property may take: whole microseconds, from the configuration in force and the version.
+# Deadlines of each property in whole microseconds, from the effective configuration and the version.
 #
-# Where several waits can follow one another they are added up, and where a figure is in doubt the greater one is taken:
-# an obligation that is met late is worth less than a false alarm.
+# Consecutive waits are added up, and of two possible values the greater one is taken: a false alarm is worse than a
+# late one.
 
 
 SECOND: Final = 1_000_000
 ELECTIONS: Final = 5
-"""Rounds of voting allowed for: split votes, and voters whose back-off is still running."""
+"""Number of election rounds allowed for, with split votes and back-offs."""
 ROUNDS: Final = 20
-"""Messages there and back that a controller's decision may take, its commit and its propagation included."""
+"""Round trips that a controller's decision may take, including its commit and propagation."""
 NEVER_US: Final = 1 << 50
-"""Longer than any session."""
+"""A deadline that is never reached, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessDeadlines:
-    """Microseconds, of one cluster."""
+    """Deadlines of the liveness properties of one cluster, in microseconds."""
 
     controller_us: int
     """Until there is an active controller.
 
-    KRaft: a follower's fetch timeout, a request that has to time out, and a few elections of two timeouts and a
-    back-off each. ZooKeeper: the ensemble elects and synchronizes, gives every session its whole time again, that of
-    the controller that is gone ends, and the next one loads.
+    KRaft: a follower's fetch timeout, a request timeout, and a few elections of two timeouts and a back-off each.
+    ZooKeeper: the ensemble elects a leader, synchronizes and restarts every session; the session of the former
+    controller expires, and the next controller loads its state.
     """
     leader_us: int
-    """Until a partition whose leader is gone has another: the session, and a second for the controller's work.
+    """Until a partition without a leader has one: the session timeout, and a second for the controller's work.
 
-    In ZooKeeper mode sessions end by ticks, and elections stand in line with all that the controller does.
+    In ZooKeeper mode sessions expire at ticks, and elections are queued with the controller's other events.
     """
     sweep_us: int
-    """What comes on top where only an unclean election helps: KRaft controllers look every so often, from 3.9 on; 0:
+    """Additional time for an unclean election: the interval at which KRaft controllers check for it, from 3.9 on; 0:
     they do not."""
     told_us: int
-    """Until brokers act on what is committed: metadata fetches of half a second (KRaft), requests one after the other
-    (ZooKeeper)."""
+    """Until brokers have applied committed metadata: metadata fetches of half a second (KRaft), or requests one after
+    another (ZooKeeper)."""
     rejoin_us: int
-    """Until a follower that has what it needs is proposed for the ISR: metadata is there, and a few fetches.
+    """Until a caught-up follower is proposed for the ISR: metadata propagation and a few fetches.
 
-    While the change waits for its answer the obligation is another one, :attr:`proposal_us`.
+    A pending proposal is an obligation of its own, :attr:`proposal_us`.
     """
     lag_us: int
-    """``replica.lag.time.max.ms``: so long a follower out of the ISR that is caught up may hold the high watermark
-    back, and up to 0.10.1, where it holds nothing back, load may keep it from reaching that."""
+    """``replica.lag.time.max.ms``: a caught-up follower out of the ISR may hold the high watermark back that long; up
+    to 0.10.1, where it does not, load may keep it from catching up."""
     commit_us: int
-    """Until the high watermark is at the log's end: two fetches, and one more."""
+    """Until the high watermark is at the log end offset: three fetches."""
     follower_us: int
     """Until a follower has its leader's high watermark: ``replica.fetch.wait.max.ms`` and a fetch."""
     parked_us: int
-    """What a request may wait beyond its own time."""
+    """How long a delayed request may exceed its own timeout."""
     proposal_us: int
-    """Until a proposed ISR is answered, or newer metadata has made it void."""
+    """Until an ISR proposal is answered or superseded by newer metadata."""
     preferred_us: int
-    """Until the preferred replica leads again: the interval of the task, once all through; 0: the task is off."""
+    """Until the preferred replica leads again: the rebalance interval and an election; 0: the task is off."""
     converge_us: int
-    """Until a follower's log is its leader's: until it may rejoin, and a few fetches."""
+    """Until a follower's log equals its leader's: :attr:`rejoin_us` and a few fetches."""
     silence_us: int
-    """Until nobody waits any more for an answer that will never come: the longest of all timeouts. Only after what told
-    nobody that connections were dead."""
+    """Until no peer waits for a lost response any more: the longest of all timeouts. Only after silent disturbances."""
 
     @staticmethod
     def of(spec: ClusterSpec) -> "LivenessDeadlines":
-        """For a cluster as it was built."""
+        """Return the deadlines for a cluster's specification."""
         profile, config = spec.profile, BrokerConfig.of(spec.profile, spec.config)
         trip = 2 * (spec.network.latency_us + spec.network.jitter_us)
         work = SECOND + ROUNDS * trip
         fetch = config.fetch_wait_us + config.fetch_backoff_us + 2 * trip
         if config.socket_timeout_us <= config.fetch_wait_us + 2 * trip:
-            # An idle fetch is given up before it is answered, as may be what goes to the controller: Kafka refuses such
-            # a configuration.
+            # An idle fetch times out before it is answered, as may requests to the controller: Kafka rejects such a
+            # configuration.
             fetch = NEVER_US
         if profile.kraft:
             controller_us, leader_us, told_us, rebalance_us = _kraft(spec, config, trip, work)

@@ -1,10 +1,9 @@
-"""Checks all liveness properties: which obligations are pending, since when, and which are violated.
+"""Checker of all liveness properties: which obligations are pending, since when, and which are overdue.
 
-A look goes over all partitions; it is taken when an event of the trace comes by, at most every :data:`OFTEN_US` after a
-rare event, when the next obligation falls due or :data:`QUIET_US` after the last look, at most every :data:`SELDOM_US`
-otherwise, and once more at the close. Both are virtual times and the events are
-the model's own, so what is noticed and when does not depend on how a session is advanced. What a playbook did or found
-is no event of the model, and nothing is looked at then.
+A check covers all partitions. It runs on events of the trace: at most every :data:`OFTEN_US` after a rare event;
+otherwise at most every :data:`SELDOM_US`, when the next obligation falls due or :data:`QUIET_US` after the last check;
+and once more at the end. Times are virtual and the events are the model's own, so the results do not depend on how a
+session is advanced. Events that a playbook adds do not trigger a check.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,11 +57,11 @@ from cluster_model.protocol.events import (
 )
 
 OFTEN_US: Final = 100_000
-"""Between two looks when much happens."""
+"""Minimum time between two checks after rare events, in microseconds."""
 SELDOM_US: Final = 1_000_000
-"""Between two looks while records come and go, and something disturbs or falls due."""
+"""Minimum time between two checks under load while a disturbance is active or an obligation falls due."""
 QUIET_US: Final = 5_000_000
-"""Between two looks while nothing disturbs anybody, and nothing falls due before."""
+"""Maximum time between two checks while no disturbance is active and nothing falls due before."""
 
 PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
     properties.ACTIVE_CONTROLLER,
@@ -79,7 +78,7 @@ PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
 NAMES: Final = tuple(each.name for each in PROPERTIES)
 
 _OWN: Final = (LivenessOverdue, InvariantViolated, RecordsMissing, RecordsLost)
-"""What the checker adds itself: it may come in the middle of a look."""
+"""Events that the checker adds itself, possibly during a check."""
 
 _DECISIONS: Final = (
     LeaderElected, IsrChanged, PartitionOffline, ElrChanged, AssignmentChanged, BecameLeader, BecameFollower, Truncated,
@@ -89,17 +88,17 @@ _MATTERS: Final = (
     *_DECISIONS, NodeDown, NodeUp, NodePaused, NodeResumed, FaultInjected, FaultHealed, ControllerChanged, BrokerFenced,
     BrokerRegistered, PartitionCreated, PartitionDeleted, ReplicaDeleted, TopicConfigChanged, BrokerConfigChanged,
 )  # fmt: skip
-"""Events after which something else may be owed. What clients do is not among them."""
+"""Events that may change the pending obligations; none is caused by clients alone."""
 
 _MOMENTARY: Final = (properties.HW_REACHES_LEO.name, properties.FOLLOWER_HW.name)
-"""Owed for a moment after every record: that is no news unless it lasts."""
+"""Properties that are pending briefly after every record; at the end they count as not evaluated only if it lasts."""
 
 _WHILE_LEADER_DIES: Final = properties.LEADER_ELECTED.name
-"""The one property that a process's end is the occasion of: no peer has to find out first, its session ends anyway."""
+"""The property that the end of a process triggers: it needs no grace, since the session expires in any case."""
 
 
 class Liveness:
-    """Obligations of one cluster. ``emit`` takes what it adds to the trace."""
+    """Liveness checker of one cluster. ``emit`` adds :class:`LivenessOverdue` events to the trace."""
 
     __slots__ = (
         "_decided",
@@ -137,26 +136,26 @@ class Liveness:
             properties.CONVERGENCE.name: properties.find_divergent_followers,
         }
         self._since: dict[tuple[Any, ...], int] = {}
-        """(property, partition, broker, token) → when it was first seen, of all that was owed at the last look."""
+        """(property, partition, broker, token) of obligations pending at the last check → when first observed."""
         self._reported: dict[tuple[Any, ...], None] = {}
-        """Those of them that were reported."""
+        """Pending obligations that were reported as overdue."""
         self._resting: dict[str, tuple[PartitionContext, Replica, int]] = {}
-        """Partitions that were at rest, with their leader and its log's end: only to look at fewer."""
+        """Idle, fully replicated partitions with their leader and log end offset, which need no new check."""
         self._decided: dict[str, int] = {}
-        """Partition → when something about it was last decided, or taken up."""
+        """Partition → when the last decision about it was made or applied."""
         self.next_us = 0
-        """When the next frequent event is to have :meth:`look` called."""
+        """Time from which the next frequent event triggers a check."""
         self._rested_us = 0
-        """When the next rare event is to."""
+        """Time from which the next rare event triggers a check."""
         self.overdue: dict[str, int] = {}
-        """Reports by property."""
+        """Property → number of overdue reports."""
         self._known: dict[str, int] = {}
-        """... of which the version is known for."""
+        """Property → number of overdue reports that are known for the version."""
         self.unjudged: tuple[Unjudged, ...] = ()
-        """What was owed at the close, and not yet due."""
+        """Obligations pending at the end whose deadline had not passed: not evaluated."""
 
     def observe(self, event: TraceEvent) -> None:
-        """A rare event, in the state that it left behind."""
+        """Handle a rare event, after the cluster state has changed."""
         if isinstance(event, _OWN) or event.kind in NARRATION:
             return
         at_us: int = event.at_us  # type: ignore[attr-defined]
@@ -182,13 +181,13 @@ class Liveness:
             self.next_us = self._rested_us
 
     def hw_advanced(self, event: HwAdvanced) -> None:
-        """A leader's high watermark moved."""
+        """Handle an HW advance of a leader."""
         self.sight.hw_moved[event.partition] = event.at_us
         if event.at_us >= self.next_us:
             self.look(event.at_us)
 
     def _rejoined(self, event: IsrChanged) -> None:
-        """Whoever was in the ISR until now owes nothing for before."""
+        """Drop the rejoin obligations of replicas that are or were in the ISR: their deadlines restart."""
         rejoined = properties.ISR_REJOINED.name
         gone = [
             key
@@ -199,7 +198,7 @@ class Liveness:
             del self._since[key]
 
     def look(self, now: int) -> list[Unjudged]:
-        """See what is owed, and tell what is overdue; what is not yet due is answered."""
+        """Check all properties, report overdue obligations, and return those whose deadline has not passed."""
         self.sight.look(now)
         seen: dict[tuple[Any, ...], int] = {}
         overdue: list[tuple[tuple[Any, ...], Owed, int]] = []
@@ -266,13 +265,13 @@ class Liveness:
                 yield name, owed
 
     def count(self, name: str | None = None, *, unexpected: bool = False) -> int:
-        """Reports of one property, or of all; ``unexpected``: but for those that the version is known for."""
+        """Return the number of overdue reports of one property or all; ``unexpected``: without those that are known."""
         total = sum(self.overdue.values()) if name is None else self.overdue.get(name, 0)
         known = sum(self._known.values()) if name is None else self._known.get(name, 0)
         return total - known if unexpected else total
 
     def _resting_scene(self, partition: str) -> PartitionContext | None:
-        """What a partition looks like, if nothing has happened to it since it was last seen at rest."""
+        """Return a partition's cached state if it is still idle and fully replicated, else None."""
         known = self._resting.get(partition)
         if known is None:
             return None
@@ -281,13 +280,13 @@ class Liveness:
         return scene if still else None
 
     def close(self, now: int) -> None:
-        """The session ends: a last look, after which :attr:`unjudged` stands."""
+        """End the session: check a last time and set :attr:`unjudged`."""
         self.unjudged = tuple(
             [each for each in self.look(now) if each.property not in _MOMENTARY or each.owed_us >= SELDOM_US]
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             self.sight.weather.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
             (self.next_us, self._rested_us), tuple(self.overdue.items()), tuple(self._known.items()),
@@ -297,7 +296,7 @@ class Liveness:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         weather, failed, since, reported, (self.next_us, self._rested_us), overdue, *rest = saved
         known, decided, moved, self.unjudged = rest
         self._resting.clear()
@@ -309,7 +308,7 @@ class Liveness:
 
 
 def _at_rest(scene: PartitionContext) -> bool:
-    """Whether nothing but its preferred leader can be owed of a partition: all in sync, nobody behind."""
+    """Return whether only the preferred-leader property can be pending: all replicas in sync and caught up."""
     state, leader = scene.state, scene.leader
     if leader is None or len(state.isr) != len(state.replicas):
         return False

@@ -1,4 +1,4 @@
-"""The cluster state that liveness properties look at, and the pending obligations that they find."""
+"""The cluster state that liveness properties examine, and the pending obligations that they find."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from cluster_model.protocol.messages import NOBODY, PartitionState
 
 @dataclass(slots=True)
 class LivenessContext:
-    """Eyes on one cluster; it changes nothing."""
+    """Read-only view of one cluster for the liveness properties."""
 
     world: World
     plane: Plane
@@ -24,23 +24,23 @@ class LivenessContext:
     weather: Weather
     bounds: LivenessDeadlines
     voters: tuple[int, ...]
-    """KRaft voters, or the servers of the ensemble."""
+    """KRaft voters, or servers of the ZooKeeper ensemble."""
     imbalance_percentage: int = 0
-    """How many of a broker's partitions others may lead before a ZooKeeper-mode controller does anything."""
+    """Share of a broker's partitions that others may lead before a ZooKeeper-mode controller rebalances, in percent."""
     now: int = 0
     active: int = NOBODY
     """The active controller, if it runs."""
     controller: int = NOBODY
-    """The same if it can decide anything: with a majority of the quorum, or of the ensemble, that nothing disturbs."""
+    """The active controller, if it can commit: with an undisturbed majority of the quorum or the ensemble."""
     majorities: tuple[tuple[int, ...], ...] = ()
-    """Voters that run, hear each other and are disturbed by nothing, where they are enough: the most first."""
+    """Majorities of running, connected and undisturbed voters, the largest first."""
     hw_moved: dict[str, int] = field(default_factory=dict)
     """Partition → when a leader's high watermark last moved."""
     plane_nodes: tuple[int, ...] = ()
-    """The controller, the majority that it decides with, and who had its office while their answers may be awaited."""
+    """The controller, its majority, and former controllers whose responses may still be awaited."""
 
     def look(self, now: int) -> None:
-        """Take in what all properties go by."""
+        """Update the state that all properties use to time ``now``, in virtual microseconds."""
         self.now = now
         self.weather.look(now)
         active, weather, voters = self.plane.active(), self.weather, self.voters
@@ -58,67 +58,67 @@ class LivenessContext:
         self.plane_nodes = tuple(dict.fromkeys((self.controller, *mine, *lately))) if self.controller != NOBODY else ()
 
     def imbalanced(self, broker: int) -> bool:
-        """Whether others lead more of a broker's partitions than a ZooKeeper-mode controller puts up with."""
+        """Return whether others lead more of a broker's partitions than a ZooKeeper-mode controller tolerates."""
         mine = [record for record in self.world.records.values() if record.assignment[0] == broker]
         astray = sum(record.leader != broker for record in mine)
         return astray * 100 > self.imbalance_percentage * len(mine)
 
     def serves(self, broker: int) -> bool:
-        """Whether a broker runs and counts as alive by what is committed.
+        """Return whether a broker runs, is live in the committed state and has registered.
 
-        One that is back before its old session has ended counts as alive while its new process has yet to register.
+        A broker that restarts before its session ends is live although its new process has not yet registered.
         """
         return (
             self.weather.runs(broker) and self.plane.is_live(broker) and self.brokers[broker].control.registered
         )  # fmt: skip
 
     def eligible(self, broker: int) -> bool:
-        """Whether it may lead or be in sync: it serves, and is not about to stop."""
+        """Return whether a broker may lead or be in sync: it serves, and is not shutting down."""
         return self.serves(broker) and not self.plane.is_shutting_down(broker)
 
     def with_plane(self, *brokers: int) -> tuple[int, ...]:
-        """These and whoever has to hear of them and to decide: the active controller with its majority.
+        """Return the brokers and the nodes that decide about them: the active controller and its majority.
 
-        So do controllers before it for a while: a broker sends no request beside the one that it waits for, and gives
-        that up only after the socket's timeout (``NodeToControllerRequestThread``).
+        Former controllers are included for a while: a broker sends no request besides the one in flight, which expires
+        only after the socket timeout (``NodeToControllerRequestThread``).
         """
         return tuple(dict.fromkeys([*[broker for broker in brokers if broker != NOBODY], *self.plane_nodes]))
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionContext:
-    """A partition now."""
+    """Current state of one partition, for the liveness properties."""
 
     state: PartitionState
-    """As committed."""
+    """The committed state."""
     replicas: Mapping[int, Replica]
-    """By broker, those of this very topic."""
+    """Broker → replica, only those of the current topic id."""
     leader: Replica | None
-    """Of the committed leader, if it serves and knows that it leads."""
+    """Replica of the committed leader, if it serves and acts as leader; else None."""
     min_isr: int
     unclean: bool
     following: list[tuple[int, Replica]]
-    """What :meth:`followers` answers."""
+    """(broker, replica) of the other replicas, in assignment order."""
 
     @property
     def leadership(self) -> Leadership:
-        """Of :attr:`leader`, which must be there."""
+        """Leadership of :attr:`leader`, which must not be None."""
         assert self.leader is not None
         assert self.leader.leadership is not None
         return self.leader.leadership
 
     @property
     def name(self) -> str:
-        """As Kafka prints it."""
+        """Name of the partition, as Kafka prints it."""
         return self.state.partition
 
     def followers(self) -> list[tuple[int, Replica]]:
-        """Replicas beside the leader's, in assignment order."""
+        """Return the replicas other than the leader's, in assignment order."""
         return self.following
 
 
 def scene_of(sight: LivenessContext, name: str) -> PartitionContext:
-    """What a partition looks like."""
+    """Return the current state of a partition."""
     world = sight.world
     record = world.records[name]
     state = record.state
@@ -135,7 +135,7 @@ def scene_of(sight: LivenessContext, name: str) -> PartitionContext:
 
 
 def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) -> bool:
-    """Whether a quota may hold a follower's catching up back (KIP-73)."""
+    """Return whether a replication quota may slow a follower down (KIP-73)."""
     by_leader, by_follower = brokers[leader.broker].leader_quota, brokers[replica.broker].follower_quota
     partition = leader.partition
     return (by_leader.active and names_replica(leader.topic.leader_throttled, partition, leader.broker)) or (
@@ -144,71 +144,71 @@ def throttled(replica: Replica, leader: Replica, brokers: Mapping[int, Broker]) 
 
 
 def held_up(replica: Replica) -> bool:
-    """Whether a follower waits for something that no time brings: newer metadata, or an intact batch."""
+    """Return whether a follower waits for newer metadata or an intact batch, which no deadline bounds."""
     following = replica.following
     return following is not None and (following.failed or following.stuck_at >= 0)
 
 
 def never_told(sight: LivenessContext, replica: Replica) -> str:
-    """Why a follower may know of no leader: before KIP-380 nobody noticed a broker that was back too soon."""
+    """Return why a follower may know no leader: before KIP-380 a quick restart was not detected; else empty."""
     if sight.world.profile.kraft or sight.world.profile.bounce_detected or replica.following is not None:
         return ""
     return (
-        f"known for {sight.world.profile.version}: a broker that is back before its session has ended is told "
-        "nothing; KIP-380 fixed it in 2.2"
+        f"known for {sight.world.profile.version}: a broker that restarts before its session times out receives no "
+        "leadership information; fixed by KIP-380 in 2.2"
     )
 
 
-# A pending obligation, as a property finds it; the liveness checker decides from when on it counts.
+# A pending obligation, as a property finds it; the liveness checker computes its deadline.
 
 
 class Owed(NamedTuple):
-    """Something that has to change. It is the same obligation as long as place and token are the same."""
+    """A pending obligation: something that has to change. Equal partition, broker and token mean the same one."""
 
     partition: str
-    """Empty where it concerns no single one."""
+    """Empty if it concerns no single partition."""
     broker: int
-    """Who owes it, -1 for nobody in particular."""
+    """The broker that has to act, -1 for none in particular."""
     token: Any
-    """What may not change without the obligation being another one: an epoch, an offset, a request's number."""
+    """Identity of the obligation besides partition and broker: an epoch, an offset, a request's number."""
     scope: tuple[int, ...]
-    """Nodes whose disturbances, and those of the links between them, stop the clock."""
+    """Nodes whose disturbances, including those of the links between them, restart the deadline."""
     bound_us: int
     grace_us: int
-    """Waited for in addition after a disturbance: peers that were told nothing find out by their own timeouts."""
+    """Additional time after a silent disturbance, in microseconds: peers notice it only by their own timeouts."""
     words: str
-    """One line of what is still not so; with places for ``facts``."""
+    """Description of the unmet condition, a format string for ``facts``."""
     facts: tuple[Any, ...] = ()
     known: str = ""
-    """Why this version need not keep it; empty where it must."""
+    """Why this version does not guarantee it; empty if it does."""
     since_us: int = -1
-    """When it began to be owed, as far as records tell; -1 where only looking does. Later decisions about the partition
-    count from when they were taken."""
+    """Virtual time from which it is pending, if the state records it, else -1: from when it was first observed. Later
+    decisions about the partition restart it."""
 
 
 class OfPartition(Protocol):
-    """A property of single partitions."""
+    """A liveness property of single partitions."""
 
     def __call__(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-        """What is owed of a partition now."""
+        """Yield the pending obligations of a partition."""
 
 
 class OfCluster(Protocol):
-    """A property of the whole cluster, or of its brokers."""
+    """A liveness property of the whole cluster or its brokers."""
 
     def __call__(self, sight: LivenessContext) -> Iterator[Owed]:
-        """What is owed now."""
+        """Yield the pending obligations."""
 
 
 @dataclass(frozen=True, slots=True)
 class LivenessProperty:
-    """One liveness property, in the words of its documentation."""
+    """Definition of one liveness property, as the manual prints it."""
 
     name: str
     promise: str
     bound: str
-    """How long it may take, in words; the figures are in :mod:`~cluster_model.checker.liveness.deadlines`."""
+    """The deadline as text; the numbers are in :mod:`~cluster_model.checker.liveness.deadlines`."""
     disturbed_by: str
-    """What stops its clock."""
+    """Nodes and conditions that restart or suspend the deadline."""
     known: str = "none"
-    """Versions that are known not to keep it, and what mended that."""
+    """Versions that do not guarantee it, and the change that fixed it."""

@@ -1,4 +1,4 @@
-"""The liveness properties: what must come true in time once nothing disturbs the cluster."""
+"""The liveness properties: their definitions, and how each finds its pending obligations."""
 
 from collections.abc import Iterator
 from itertools import combinations
@@ -24,39 +24,39 @@ from cluster_model.protocol.versions import Profile
 
 FETCHER_RESUMES: Final = LivenessProperty(
     "fetcher-resumes",
-    "A partition that a follower's fetcher gave up (FENCED_LEADER_EPOCH) is fetched again when the follower hears of a "
-    "newer leader epoch, never by itself.",
-    "until metadata is there; that it resumed by itself is told at once.",
+    "A partition that a follower's fetcher marked failed (FENCED_LEADER_EPOCH) is fetched again once the follower "
+    "learns of a newer leader epoch, and never before.",
+    "until metadata is propagated; a fetch without a newer epoch is reported at once.",
     "follower, the active controller and its majority",
 )
 
 
 class _Failure(NamedTuple):
-    """A partition that a fetcher has given up."""
+    """A partition that a follower's fetcher has marked failed."""
 
     first: int
-    """Epoch it was first seen in."""
+    """Leader epoch in which it was first observed."""
     last: int
-    """Epoch it was last seen in ..."""
+    """Leader epoch in which it was last observed."""
     last_us: int
-    """... when it was first seen in that."""
+    """Virtual time at which it was first observed in :attr:`last`, in microseconds."""
     life: int
-    """In which process."""
+    """Incarnation of the follower's process."""
     stood: bool = False
-    """Whether it was seen in that epoch at two times: within an instant an epoch is new before it is acted on."""
+    """Whether it was observed in that epoch at two times: at first the fetcher may not have acted on the epoch yet."""
 
 
 class FailedFetchers:
-    """Followers that were seen to have given a partition up: since which epoch, and in which process."""
+    """Followers whose fetcher marked a partition failed: since which leader epoch, and in which process."""
 
     __slots__ = ("_failed",)
 
     def __init__(self) -> None:
         self._failed: dict[tuple[str, int], _Failure] = {}
-        """By partition and broker."""
+        """(partition, broker) → the failure."""
 
     def owed(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-        """An obligation for each follower that failed in an older epoch than the committed one, or went on unasked."""
+        """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
         if not sight.world.profile.kip_320:
             return
         for broker, replica in scene.followers():
@@ -82,10 +82,10 @@ class FailedFetchers:
         if leader is None or since >= state.leader_epoch or sight.controller == NOBODY or not sight.serves(broker):
             return
         if leader.log.log_start > replica.hw:
-            return  # It failed by what it may not delete, and will again.
+            return  # It failed because of records that it may not delete, and will fail again.
         yield Owed(
             scene.name, broker, (since, state.leader_epoch), sight.with_plane(broker), sight.bounds.told_us,
-            sight.bounds.silence_us, "broker {} fetches no more since epoch {}, and leader {} has epoch {}",
+            sight.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
 
@@ -97,47 +97,47 @@ class FailedFetchers:
             return
         yield Owed(
             scene.name, replica.broker, ("by itself", last), (), 0, 0,
-            "broker {} had given it up in epoch {}, and fetches again without a newer one", (replica.broker, last),
+            "broker {} marked it failed in epoch {} and fetches again without a newer epoch", (replica.broker, last),
         )  # fmt: skip
 
     def __bool__(self) -> bool:
-        """Whether any follower had given anything up when last looked at."""
+        """Return whether any follower had a failed partition at the last check."""
         return bool(self._failed)
 
     def watches(self, partition: str) -> bool:
-        """Whether any follower of it had given it up when last looked at."""
+        """Return whether any follower had marked this partition failed at the last check."""
         return any(key[0] == partition for key in self._failed)
 
     def forget(self, partition: str) -> None:
-        """It is deleted."""
+        """Drop the state of a deleted partition."""
         self._failed = {key: value for key, value in self._failed.items() if key[0] != partition}
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple((key, tuple(failure)) for key, failure in self._failed.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._failed = {key: _Failure(*failure) for key, failure in saved}
 
 
 ACTIVE_CONTROLLER: Final = LivenessProperty(
     "active-controller",
-    "Somebody acts as the controller.",
-    "KRaft: fetch timeout, a request's timeout and five elections. ZooKeeper: a new leader of the ensemble, two "
-    "sessions and a reload.",
-    "whatever touches the majority of voters, or of the ensemble and the broker that may take office; without a "
-    "majority nothing is owed",
+    "There is an active controller.",
+    "KRaft: the fetch timeout, a request timeout and five elections. ZooKeeper: an election in the ensemble, two "
+    "session timeouts and a reload.",
+    "any disturbance of the majority of voters, or of the ensemble and the broker that may become controller; without "
+    "a majority the property does not apply",
 )
 
 
 def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
-    """One obligation, while a majority is there and nobody it knows of acts."""
+    """Yield one obligation while a majority exists and there is no active controller."""
     majorities = sight.majorities
     if sight.world.profile.kraft:
         if not majorities or any(sight.active in some for some in majorities):
             return
-        scope, who = majorities[0], f"voters {_listed(majorities[0])} hear each other"
+        scope, who = majorities[0], f"voters {_listed(majorities[0])} are connected"
     else:
         if not majorities or sight.active != NOBODY:
             return
@@ -146,7 +146,7 @@ def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
         if not brokers:
             return
         scope = (*servers, brokers[0])
-        who = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} hear each other"
+        who = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} are connected"
     epoch = sight.plane.controller_epoch()
     bounds = sight.bounds
     yield Owed(
@@ -156,7 +156,7 @@ def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
         scope,
         bounds.controller_us,
         bounds.silence_us,
-        "nobody acts as controller, though {}",
+        "no active controller, although {}",
         (who,),
     )
 
@@ -167,17 +167,18 @@ def _listed(nodes: tuple[int, ...]) -> str:
 
 ALTER_PARTITION: Final = LivenessProperty(
     "alter-partition",
-    "What a leader proposes (AlterPartition; up to 2.6 its write to ZooKeeper) is confirmed, refused, or made void by "
-    "newer metadata.",
-    "until metadata is there, and four seconds.",
-    "the leader, whoever is in the proposal, the active controller and its majority; without them nothing is owed",
-    "in ZooKeeper mode from 2.7 on a proposal that took effect, and whose answer was lost, waits for a newer leader "
-    "epoch",
+    "An ISR change proposed by a leader (AlterPartition; up to 2.6 its write to ZooKeeper) is accepted, rejected, or "
+    "superseded by newer metadata.",
+    "until metadata is propagated, and four seconds.",
+    "the leader, the members of the proposed ISR, the active controller and its majority; without them the property "
+    "does not apply",
+    "in ZooKeeper mode from 2.7 on a proposal that took effect but whose response was lost stays pending until a newer "
+    "leader epoch",
 )
 
 
 def find_undecided_proposals(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for a leader with a proposal."""
+    """Yield an obligation for a leader with a pending ISR proposal."""
     state, leader = scene.state, scene.leader
     if leader is None or sight.controller == NOBODY:
         return
@@ -188,35 +189,36 @@ def find_undecided_proposals(sight: LivenessContext, scene: PartitionContext) ->
     yield Owed(
         scene.name, state.leader, token, sight.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
         sight.bounds.proposal_us, sight.bounds.silence_us,
-        "leader {} proposed the ISR {}, and goes on waiting for an answer", (state.leader, list(pending)),
+        "leader {} proposed ISR {} and is still waiting for a response", (state.leader, list(pending)),
         _explain_known_retry(sight, scene),
     )  # fmt: skip
 
 
 def _explain_known_retry(sight: LivenessContext, scene: PartitionContext) -> str:
-    """Asking again after a lost answer, a ZooKeeper-mode controller finds its own write, and takes it for another's."""
+    """Return why a proposal may stay pending: a ZooKeeper-mode controller rejects the retry after a lost response."""
     profile, leader = sight.world.profile, scene.leader
     if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
         return ""
     return (
-        f"known for {profile.name}: a controller that lost the answer to its own write answers INVALID_UPDATE_VERSION, "
-        "and only a newer leader epoch frees the leader; KRaft mode fixed it"
+        f"known for {profile.name}: the retry of a proposal whose response was lost fails with INVALID_UPDATE_VERSION "
+        "until a newer leader epoch; fixed by KRaft mode"
     )
 
 
 CONVERGENCE: Final = LivenessProperty(
     "convergence",
-    "A follower's log is its leader's as far as both reach, and both have the same epochs for it; trailing epochs in "
-    "which nothing was written may be known to one of them only.",
-    "what isr-rejoined takes, and four fetches.",
-    "leader and follower; quotas, a damaged batch and a fetcher that waits for newer metadata are no broken promise",
-    "up to 0.10.2 logs part for good when followers cut to their own high watermark (KIP-101, 0.11); from 0.11 to 1.1 "
-    "after failovers in a row (KIP-279, 2.0)",
+    "A follower's log equals its leader's up to the shorter one's end, with the same leader epochs; trailing epochs "
+    "without records may be known to one of them only.",
+    "the bound of isr-rejoined, and four fetches.",
+    "leader and follower; delays by quotas, a damaged batch or a fetcher that waits for newer metadata are no "
+    "violation",
+    "up to 0.10.2 logs diverge permanently when followers truncate to their own high watermark (fixed by KIP-101 in "
+    "0.11); from 0.11 to 1.1 after consecutive failovers (fixed by KIP-279 in 2.0)",
 )
 
 
 def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for each follower that holds anything else than its leader."""
+    """Yield an obligation for each follower whose log or epochs differ from its leader's."""
     state, leader = scene.state, scene.leader
     if leader is None:
         return
@@ -227,29 +229,29 @@ def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) ->
             continue
         parted = differing(leader.log, replica.log)
         if parted:
-            offset, what = parted[0][0], "other records"
+            offset, what = parted[0][0], "different records"
         else:
-            offset, what = _epochs_part(leader.log, replica.log, profile), "another epoch"
+            offset, what = _epochs_part(leader.log, replica.log, profile), "a different leader epoch"
         if offset >= 0:
             yield Owed(
                 scene.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
-                bounds.silence_us, "broker {} follows leader {}, and has {} at offset {}",
+                bounds.silence_us, "broker {} follows leader {} but has {} at offset {}",
                 (broker, state.leader, what, offset), _explain_known_divergence(profile) or never_told(sight, replica),
             )  # fmt: skip
 
 
 def _explain_known_divergence(profile: Profile) -> str:
     if not profile.epoch_truncation:
-        return f"known for {profile.version}: followers cut to their own high watermark; KIP-101 fixed it in 0.11"
+        return f"known for {profile.version}: followers truncate to their own high watermark; fixed by KIP-101 in 0.11"
     if not profile.kip_279:
-        return f"known for {profile.version}: failovers in a row mislead followers; KIP-279 fixed it in 2.0"
+        return f"known for {profile.version}: followers diverge after consecutive failovers; fixed by KIP-279 in 2.0"
     return ""
 
 
 def _epochs_part(one: ReplicaLog, other: ReplicaLog, profile: Profile) -> int:
-    """First offset of a stint, in both logs, whose record is of another epoch by one cache than by the other; -1: none.
+    """Return the first offset in both logs for which their epoch caches disagree, -1 for none.
 
-    Only what was written counts, so entries of empty epochs make no difference.
+    Only offsets with records count, so cache entries of empty epochs make no difference.
     """
     if not profile.epoch_truncation or one.epochs.entries == other.epochs.entries:
         return -1
@@ -267,15 +269,17 @@ def _epoch_at(cache: EpochCache, offset: int) -> int:
 
 FOLLOWER_HW: Final = LivenessProperty(
     "follower-hw",
-    "On an idle partition every in-sync follower that runs knows the leader's high watermark.",
-    "two fetches of replica.fetch.wait.max.ms with a back-off each: a rising high watermark wakes no parked fetch.",
-    "leader and follower; quotas are no broken promise",
-    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+    "On an idle partition every running in-sync follower has the leader's high watermark.",
+    "two fetches of replica.fetch.wait.max.ms with a back-off each: an advancing high watermark completes no delayed "
+    "fetch.",
+    "leader and follower; delays by quotas are no violation",
+    "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
+    "KIP-380 in 2.2)",
 )
 
 
 def find_stale_follower_watermarks(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for each member of the ISR with another high watermark; whatever moves makes it another."""
+    """Yield an obligation for each ISR member with a different high watermark; any progress makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None:
         return
@@ -287,7 +291,7 @@ def find_stale_follower_watermarks(sight: LivenessContext, scene: PartitionConte
         token = (state.leader_epoch, leader.hw, leader.log.leo, replica.hw, replica.log.leo)
         yield Owed(
             scene.name, broker, token, (state.leader, broker), sight.bounds.follower_us, sight.bounds.silence_us,
-            "broker {} has HW {}, its leader {} has {}, and nothing is written",
+            "broker {} has HW {}, but its leader {} has HW {}, and no records are written",
             (broker, replica.hw, state.leader, leader.hw), never_told(sight, replica),
             sight.hw_moved.get(scene.name, -1),
         )  # fmt: skip
@@ -295,17 +299,18 @@ def find_stale_follower_watermarks(sight: LivenessContext, scene: PartitionConte
 
 HW_REACHES_LEO: Final = LivenessProperty(
     "hw-reaches-leo",
-    "On a partition that nobody writes to, everything in the leader's log is committed.",
-    "until metadata is there, and three fetches with a back-off each; while there are followers out of the ISR "
-    "replica.lag.time.max.ms besides, for which one that is caught up may hold it back.",
-    "the leader and every member of the ISR; a proposed change of the ISR, and since 3.7 an ISR below "
-    "min.insync.replicas, and quotas hold it back rightly",
-    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+    "On an idle partition all records in the leader's log are committed.",
+    "until metadata is propagated, and three fetches with a back-off each; with followers out of the ISR also "
+    "replica.lag.time.max.ms, since a caught-up one may hold the high watermark back that long.",
+    "the leader and every ISR member; a pending ISR proposal, quotas, and since 3.7 an ISR below min.insync.replicas "
+    "legitimately hold it back",
+    "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
+    "KIP-380 in 2.2)",
 )
 
 
 def find_uncommitted_tails(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for a leader with records that are not committed; any new record makes it another."""
+    """Yield an obligation for a leader with uncommitted records; any new record makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
         return
@@ -321,30 +326,31 @@ def find_uncommitted_tails(sight: LivenessContext, scene: PartitionContext) -> I
     bound_us = sight.bounds.commit_us + (sight.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
     yield Owed(
         scene.name, state.leader, token, (*state.isr,), bound_us, sight.bounds.silence_us,
-        "the HW of leader {} stands at {}, its log ends at {}, and all of ISR {} are there",
+        "the HW of leader {} is {} but its log end offset is {}, with all of ISR {} available",
         (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
     )  # fmt: skip
 
 
 def _written_us(log: ReplicaLog) -> int:
-    """When the last record was appended; nothing has been written since."""
+    """Return when the last record was appended, in virtual microseconds; -1 if the log is empty."""
     return log.lineage_at(log.leo - 1).batch_at(log.leo - 1).appended_us if log.leo > log.log_start else -1
 
 
 ISR_REJOINED: Final = LivenessProperty(
     "isr-rejoined",
-    "A follower that runs, is registered and hears its leader gets nearer to it, and is in the ISR once it has reached "
-    "the leader's high watermark and the start of its epoch.",
-    "until metadata is there, and three fetches with a back-off each; every step nearer and every proposed ISR start "
-    "it anew, and up to 0.10.1, where replica.lag.time.max.ms comes on top, every record that the leader writes.",
-    "leader, follower, the active controller and its majority; quotas, a damaged batch and a fetcher "
-    "that waits for newer metadata are no broken promise",
-    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+    "A running, registered follower that is connected to its leader catches up, and joins the ISR once it has reached "
+    "the leader's high watermark and the start offset of its epoch.",
+    "until metadata is propagated, and three fetches with a back-off each; any progress and any ISR proposal restart "
+    "it; up to 0.10.1 also replica.lag.time.max.ms, restarted by every record that the leader writes.",
+    "leader, follower, the active controller and its majority; delays by quotas, a damaged batch or a fetcher that "
+    "waits for newer metadata are no violation",
+    "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
+    "KIP-380 in 2.2)",
 )
 
 
 def find_followers_outside_isr(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for each follower outside the ISR that could be in it."""
+    """Yield an obligation for each follower outside the ISR that could be in it."""
     state, leader = scene.state, scene.leader
     if leader is None or sight.controller == NOBODY or len(state.isr) == len(state.replicas):
         return
@@ -366,25 +372,26 @@ def find_followers_outside_isr(sight: LivenessContext, scene: PartitionContext) 
         yield Owed(
             scene.name, broker, (state.leader_epoch, place, pace), sight.with_plane(broker, state.leader),
             sight.bounds.rejoin_us + lag_us, sight.bounds.silence_us,
-            "broker {} is out of the ISR {}, lives, and has {} of what leader {} has up to {}",
+            "broker {} is alive but out of the ISR {}, with log end offset {}; leader {} requires {}",
             (broker, list(state.isr), leo, state.leader, target), never_told(sight, replica),
         )  # fmt: skip
 
 
 LEADER_ELECTED: Final = LivenessProperty(
     "leader-elected",
-    "A partition has a leader if a member of its ISR is alive, without any an eligible leader replica (KIP-966), or "
-    "any replica where unclean.leader.election.enable is on; and who was elected leads.",
+    "A partition has a leader if an ISR member is alive; with an empty ISR an eligible leader replica (KIP-966); or "
+    "any replica if unclean.leader.election.enable is on. The elected replica acts as leader.",
     "broker.session.timeout.ms, or the ZooKeeper session with its ticks, and a second; for an unclean election in "
-    "KRaft mode unclean.leader.election.interval.ms besides, from 3.9 on.",
-    "the broker that may lead, the one that led, the active controller and its majority; a new controller starts every "
-    "session anew; without one nothing is owed",
-    "up to 2.1 a broker that is back before its session has ended is told nothing (KIP-380)",
+    "KRaft mode from 3.9 on also unclean.leader.election.interval.ms.",
+    "the candidate, the former leader, the active controller and its majority; a new controller restarts every "
+    "session; without a controller the property does not apply",
+    "up to 2.1 a broker that restarts before its session times out receives no leadership information (fixed by "
+    "KIP-380 in 2.2)",
 )
 
 
 def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """One obligation, while there is no leader and somebody who may be it, or the leader does not know."""
+    """Yield an obligation while a partition has a candidate but no leader, or its elected leader does not lead."""
     state = scene.state
     if scene.leader is not None or sight.controller == NOBODY:
         return
@@ -395,31 +402,31 @@ def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Ite
     if not candidates:
         return
     candidate, unclean = candidates[0], candidates[0] not in (*state.isr, *state.elr)
-    gone = "nobody leads" if state.leader == NOBODY else f"broker {state.leader}, which leads, is gone"
-    standing = "may lead by an unclean election" if unclean else "may lead"
+    gone = "no leader" if state.leader == NOBODY else f"leader {state.leader} is gone"
+    standing = "can be elected uncleanly" if unclean else "can be elected"
     brokers = (candidate,) if state.leader == NOBODY else (candidate, state.leader)
     yield Owed(
         scene.name, candidate, state.leader_epoch, sight.with_plane(*brokers),
         sight.bounds.leader_us + (sight.bounds.sweep_us if unclean else 0), sight.bounds.silence_us,
-        "{}, and broker {}, which lives, {}", (gone, candidate, standing),
+        "{}; broker {} is alive and {}", (gone, candidate, standing),
     )  # fmt: skip
 
 
 def may_lead(sight: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
-    """Replicas that the rules let be elected without anybody's asking, in assignment order, alive or not."""
+    """Return the replicas that may be elected automatically, in assignment order, alive or not."""
     state, profile = scene.state, sight.world.profile
     known = state.isr
     if not known and profile.elr:
         known = state.elr or ((state.last_known,) if state.last_known != NOBODY else ())
     clean = [broker for broker in state.replicas if broker in known]
     if not scene.unclean or (profile.kraft and not sight.bounds.sweep_us):
-        # KRaft controllers before 3.9 look only when a broker comes or goes: the setting may have come later.
+        # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
         return tuple(clean)
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
 def _to_be_told(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """Its leader runs and is alive, and has not taken office."""
+    """Yield an obligation for an elected leader that is alive and does not act as leader."""
     state = scene.state
     replica = scene.replicas.get(state.leader)
     if replica is None:
@@ -428,24 +435,24 @@ def _to_be_told(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owe
     yield Owed(
         scene.name, state.leader, state.leader_epoch, sight.with_plane(state.leader),
         bounds.leader_us + bounds.told_us, bounds.silence_us,
-        "broker {} is its leader in epoch {}, and does not lead", (state.leader, state.leader_epoch),
+        "broker {} was elected leader in epoch {} but does not act as leader", (state.leader, state.leader_epoch),
         never_told(sight, replica),
     )  # fmt: skip
 
 
 DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
     "parked-requests",
-    "A parked produce is answered when its request.timeout.ms is over and at once when the broker leads no more, a "
-    "parked fetch when its fetch.max.wait.ms is over.",
-    "a second beyond the request's own time.",
-    "the broker that it waits at",
+    "A delayed produce request is answered when its request.timeout.ms expires, or at once when the broker loses "
+    "leadership; a delayed fetch when its fetch.max.wait.ms expires.",
+    "one second after the request's own timeout.",
+    "the broker that holds the request",
 )
 
 
 def find_unanswered_requests(sight: LivenessContext) -> Iterator[Owed]:
-    """An obligation for the oldest request of each kind that waits too long for a partition at a broker.
+    """Yield an obligation for the oldest overdue delayed request of each kind, per partition and broker.
 
-    Those behind it wait for the same reason; followers' fetches show by their high watermarks.
+    Later ones wait for the same reason; followers' fetches are covered by their high watermarks.
     """
     for number, broker in sight.brokers.items():
         if (broker.purgatory.produces or broker.purgatory.fetches) and sight.weather.runs(number):
@@ -454,48 +461,49 @@ def find_unanswered_requests(sight: LivenessContext) -> Iterator[Owed]:
 
 
 def _produces(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
-    told: dict[tuple[str, bool], None] = {}
+    reported: dict[tuple[str, bool], None] = {}
     bound_us = sight.bounds.parked_us
     for token, produce in broker.purgatory.produces.items():
         replica, late = broker.replicas.get(produce.partition), produce.deadline < sight.now
-        if (produce.partition, late) in told or not (late or replica is None or replica.leadership is None):
+        if (produce.partition, late) in reported or not (late or replica is None or replica.leadership is None):
             continue
-        told[produce.partition, late] = None
+        reported[produce.partition, late] = None
         yield Owed(
             produce.partition, number, ("produce", token, late), (number,), bound_us, bound_us,
-            "a produce at broker {} waits for offset {}, and {}",
-            (number, produce.base, "its time is over" if late else "the broker leads no more"),
+            "a produce request at broker {} is delayed at offset {}, although {}",
+            (number, produce.base, "its timeout has expired" if late else "the broker is no longer leader"),
             since_us=produce.deadline if late else -1,
         )  # fmt: skip
 
 
 def _fetches(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
-    told: dict[str, None] = {}
+    reported: dict[str, None] = {}
     bound_us = sight.bounds.parked_us
     for token, fetch in broker.purgatory.fetches.items():
         partition = fetch.request.partitions[0].partition if fetch.request.partitions else ""
-        if fetch.deadline >= sight.now or partition in told:
+        if fetch.deadline >= sight.now or partition in reported:
             continue
-        told[partition] = None
+        reported[partition] = None
         yield Owed(
             partition, number, ("fetch", token), (number,), bound_us, bound_us,
-            "a fetch at broker {} waits on, and its time is over", (number,), since_us=fetch.deadline,
+            "a fetch at broker {} is still delayed although its timeout has expired", (number,),
+            since_us=fetch.deadline,
         )  # fmt: skip
 
 
 PREFERRED_LEADER: Final = LivenessProperty(
     "preferred-leader",
-    "A partition's first replica leads it once it is alive and in the ISR; in ZooKeeper mode only where more than "
-    "leader.imbalance.per.broker.percentage of a broker's partitions are led by others.",
-    "leader.imbalance.check.interval.seconds, five seconds, and an election's time; any other leader or ISR starts it "
-    "anew. At the end it is unjudged only where another replica leads.",
-    "the preferred replica, the active controller and its majority; without a controller, and where "
-    "rebalancing is off, nothing is owed",
+    "A partition's first replica becomes its leader once it is alive and in the ISR; in ZooKeeper mode only if more "
+    "than leader.imbalance.per.broker.percentage of a broker's partitions are led by others.",
+    "leader.imbalance.check.interval.seconds, five seconds, and the time of an election; any change of leader or ISR "
+    "restarts it. At the end of the session it counts as not evaluated only if another replica leads.",
+    "the preferred replica, the active controller and its majority; without a controller, or with rebalancing off, the "
+    "property does not apply",
 )
 
 
 def find_unpreferred_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
-    """An obligation for a partition that its preferred replica could lead, and does not."""
+    """Yield an obligation for a partition whose preferred replica could be leader and is not."""
     state, bounds = scene.state, sight.bounds
     first = state.replicas[0]
     if not bounds.preferred_us or state.leader in (NOBODY, first) or first not in state.isr:
@@ -506,24 +514,24 @@ def find_unpreferred_leaders(sight: LivenessContext, scene: PartitionContext) ->
         return
     yield Owed(
         scene.name, first, (state.leader_epoch, state.isr), sight.with_plane(first), bounds.preferred_us,
-        bounds.silence_us, "broker {} should lead, lives and is in sync, and broker {} leads", (first, state.leader),
+        bounds.silence_us, "preferred leader {} is alive and in sync, but broker {} is leader", (first, state.leader),
     )  # fmt: skip
 
 
-# Partitions that stand still as Kafka means them to, why, and what sets them free: no promise is broken by it.
+# Partitions that are stalled as Kafka intends, with the reason and the remedy: no property is violated.
 #
-# It looks at how things are now and remembers nothing. What merely takes its time is not stuck.
+# Only the current state counts, and nothing is remembered. Progress that merely takes time is no stall.
 
 
 def stuck(sight: LivenessContext) -> tuple[Stuck, ...]:
-    """Everything that stands still now, the control plane first, then by partition, Kafka's own last."""
+    """Return everything that is stalled now: the control plane first, then by partition, internal topics last."""
     lost = quorum_lost(sight)
     found: list[Stuck] = []
     if lost:
         what = "controllers" if sight.world.profile.kraft else "ZooKeeper servers"
         why = (
-            f"too few of the {what} {_listed(sight.voters)} run and hear each other: nobody is elected, no ISR "
-            "changes, leaders go on"
+            f"no majority of the {what} {_listed(sight.voters)} is running and connected: no elections, no ISR "
+            "changes; current leaders continue"
         )
         found.append(Stuck("", why, f"a majority of the {what}"))
     records = sight.world.records
@@ -539,7 +547,7 @@ def stuck(sight: LivenessContext) -> tuple[Stuck, ...]:
 
 
 def quorum_lost(sight: LivenessContext) -> bool:
-    """Whether no majority of voters runs whose members hear each other."""
+    """Return whether no majority of voters is running and connected to each other."""
     running = [voter for voter in sight.voters if sight.weather.runs(voter)]
     enough = len(sight.voters) // 2 + 1
     hears = sight.weather.hears
@@ -553,16 +561,20 @@ def _leaderless(sight: LivenessContext, scene: PartitionContext, *, lost: bool) 
     able = may_lead(sight, scene)
     if lost:
         if any(map(sight.weather.runs, able)):
-            yield Stuck(scene.name, "nobody leads, and no controller can elect anybody", "a majority of the quorum")
+            yield Stuck(scene.name, "no leader, and no controller that could elect one", "a majority of the quorum")
         return
     if any(map(sight.world.is_up, able)):
         return
     standing = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
     others = [broker for broker in state.replicas if broker not in able and sight.world.is_up(broker)]
     off = ", and unclean.leader.election.enable is off" if others and not scene.unclean else ""
-    by_hand = f", or an unclean election of broker {_listed(tuple(others))} with what it lacks lost" if others else ""
+    by_hand = (
+        f", or an unclean election of broker {_listed(tuple(others))}, which loses the records that it lacks"
+        if others
+        else ""
+    )
     yield Stuck(
-        scene.name, f"nobody leads: nobody {standing} is up{off}", f"broker {_or(able or state.replicas)} back{by_hand}"
+        scene.name, f"no leader: no member {standing} is up{off}", f"broker {_or(able or state.replicas)} back{by_hand}"
     )
 
 
@@ -572,16 +584,16 @@ def _refusing(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck
         return
     if needed > len(state.replicas):
         why = (
-            f"acks=all is refused, always (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed}, and there are "
-            f"{len(state.replicas)} replicas; since 3.7 no more are asked for than there are"
+            f"acks=all is always rejected (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed} with "
+            f"{len(state.replicas)} replicas; since 3.7 the effective value is at most the number of replicas"
         )
         yield Stuck(scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas")
         return
     able = [broker for broker in state.replicas if sight.world.is_up(broker)]
     if len(able) < needed:
         why = (
-            f"acks=all is refused (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed}, and of {len(state.replicas)} "
-            f"replicas {len(able)} are up"
+            f"acks=all is rejected (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed}, and {len(able)} of "
+            f"{len(state.replicas)} replicas are up"
         )
         down = tuple(broker for broker in state.replicas if broker not in able)
         yield Stuck(scene.name, why, f"broker {_or(down)} back and in sync, or a lower min.insync.replicas")
@@ -593,16 +605,17 @@ def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> 
         return
     if lost and (gone := tuple(broker for broker in state.isr if not sight.world.is_up(broker))):
         why = (
-            f"acks=all waits in vain: broker {_listed(gone)} is down and in the ISR, and no controller can take it out"
+            f"acks=all requests time out: broker {_listed(gone)} is down and in the ISR, and no controller can remove "
+            "it"
         )
         yield Stuck(scene.name, why, f"a majority of the quorum, or broker {_listed(gone)} back")
     pending = scene.leadership.pending
     if pending is not None and not sight.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
         why = (
-            f"leader {state.leader} proposed the ISR {list(pending)}, which was taken, and was told it was "
-            "of an old version (INVALID_UPDATE_VERSION)"
+            f"leader {state.leader} proposed ISR {list(pending)}, which took effect, but received "
+            "INVALID_UPDATE_VERSION"
         )
-        yield Stuck(scene.name, why, "a newer leader epoch: another election, or the leader started again")
+        yield Stuck(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
 
 
 def _following(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
@@ -611,11 +624,11 @@ def _following(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuc
         if following is None or not sight.weather.runs(broker):
             continue
         if following.failed and replica.leader_epoch >= scene.state.leader_epoch:
-            why = f"broker {broker} has given up fetching in epoch {replica.leader_epoch}"
+            why = f"broker {broker} stopped fetching in epoch {replica.leader_epoch} (FENCED_LEADER_EPOCH)"
             yield Stuck(scene.name, why, "metadata with a newer leader epoch")
         elif following.stuck_at >= 0:
             why = f"leader {replica.leader} keeps sending broker {broker} a damaged batch at {following.stuck_at}"
-            yield Stuck(scene.name, why, "another leader, whose copy is intact")
+            yield Stuck(scene.name, why, "another leader with an intact copy")
 
 
 def _or(nodes: tuple[int, ...]) -> str:
