@@ -43,7 +43,7 @@ from cluster_model.protocol.events import (
 
 
 class Checker:
-    """Everything omniscient in one place. ``emit`` takes the events that it adds: findings and violations."""
+    """All checks of one cluster: invariants, liveness, anomalies, ledger and findings. ``emit`` adds events."""
 
     __slots__ = (
         "_heard", "casebook", "deleting", "history", "invariants", "ledger", "liveness", "readings", "transacted",
@@ -57,16 +57,16 @@ class Checker:
         plane: Registrations | None = None,
         clients: ClientSettings | None = None,
     ) -> None:
-        """``plane`` tells what is committed of brokers; None where there is none.
+        """``plane`` gives the committed broker registrations; None without a control plane.
 
-        Without ``clients``, where steps by hand speak for them, nobody listens on their behalf.
+        Without ``clients``, as with manual steps, no anomalies are checked.
         """
         self._heard = clients is not None
         self.history = ClusterHistory(world)
         self.ledger = Ledger(world, self.history, emit)
         self.history.acked_in = self.ledger.acked_in
         self.deleting = False
-        """Whether losses are those of a partition that is being deleted."""
+        """Whether reported losses belong to a partition that is being deleted."""
         self.transacted = Transacted(world, self.ledger.acked_in)
         self.invariants = Safety(world, emit, plane)
         excuses, undone = self.invariants.excuses, self.transacted.undone
@@ -74,11 +74,11 @@ class Checker:
         self.readings = Readings(self.witness.empty)
         self.casebook = Casebook(world, self.history, self.ledger, self.readings, self.transacted)
         self.liveness: Liveness | None = None
-        """What must come true in time; given where time passes."""
+        """The liveness checker; None where virtual time does not pass."""
 
     def listeners(self) -> dict[type[TraceEvent], Callable[[Any], None]]:
-        """Who hears the frequent kinds of events; :meth:`observe` hears all others."""
-        heard: dict[type[TraceEvent], Callable[[Any], None]] = {
+        """Return the handlers of frequent event types; :meth:`observe` handles all others."""
+        handlers: dict[type[TraceEvent], Callable[[Any], None]] = {
             RecordsSent: self._sent,
             Appended: self._appended,
             HwAdvanced: self._hw_advanced,
@@ -90,7 +90,7 @@ class Checker:
             OffsetsCommitted: self._offsets_committed,
             ProduceRetried: _ignored,
         }
-        return heard
+        return handlers
 
     def _sent(self, event: RecordsSent) -> None:
         self.ledger.books.sent(event.client, event.partition, event.sequence, event.count)
@@ -111,7 +111,7 @@ class Checker:
             self.witness.listening.committed(event)
 
     def _time(self, now: int) -> None:
-        """It has passed: perhaps something is overdue."""
+        """Check liveness if an obligation may be overdue at ``now``."""
         liveness = self.liveness
         if liveness is not None and now >= liveness.next_us:
             liveness.look(now)
@@ -160,7 +160,7 @@ class Checker:
             self.liveness.hw_advanced(event)
 
     def observe(self, event: TraceEvent) -> None:
-        """Hear a rare event, in the state that it left behind."""
+        """Handle a rare event, after the cluster state has changed."""
         if isinstance(event, PartitionCreated):
             self.ledger.created(event.partition)
         elif isinstance(event, PartitionDeleted):
@@ -207,7 +207,7 @@ class Checker:
             self.liveness.observe(event)
 
     def close(self, now: int) -> None:
-        """The session ends: the ledger becomes final, and what is overdue by now is told."""
+        """End the session: make the ledger final and report overdue liveness properties."""
         self.invariants.close()
         self.ledger.close(now)
         if self.liveness is not None:
@@ -216,7 +216,7 @@ class Checker:
             self.witness.close(now)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             self.history.save(), self.ledger.save(), self.invariants.save(), self.readings.save(),
             self.transacted.save(), self.casebook.save(), self.witness.save(),
@@ -224,7 +224,7 @@ class Checker:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         history, ledger, invariants, readings, transacted, casebook, witness, liveness = saved
         self.witness.load(witness)
         self.history.load(history)
@@ -238,4 +238,4 @@ class Checker:
 
 
 def _ignored(_event: TraceEvent) -> None:
-    """Nothing to learn from."""
+    """Ignore an event."""

@@ -1,10 +1,10 @@
-"""Anomalies in what clients saw, in the manner of Jepsen's checkers.
+"""Client-visible anomalies, after Jepsen's checker for Kafka.
 
-operations: the language of a history; anomaly_case: anomalies found, counted by client and key.
-history_checker: builds the history from events, and takes each operation of it in once.
-index: what is known of each key.
+operations: the operations of a history; anomaly_case: observed anomalies, counted by client and key.
+history_checker: builds the history from events and checks each operation once.
+index: the observations of each key.
 rules, order_rules and cycles: the anomalies.
-definitions: every anomaly by name, with its rule, and which settings allow it.
+definitions: every anomaly by name, with its rule and the settings that allow it.
 """
 
 from cluster_model.checker.anomalies.definitions import KINDS

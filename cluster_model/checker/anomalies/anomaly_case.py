@@ -1,13 +1,13 @@
-"""Findings, added up by who and where: a thousand of a kind are one case with a few examples."""
+"""Observed anomalies, counted by client and key: a thousand of a kind are one case with a few examples."""
 
 from typing import Any, Final, NamedTuple
 
 EXAMPLES: Final = 3
-"""Of a case, so many are told."""
+"""Number of examples kept of a case."""
 
 
 class Example(NamedTuple):
-    """One finding. ``first`` and ``end`` are offsets of the key, -1 where it has none; ``words`` say what was seen."""
+    """One observation: ``words`` describe it; ``first`` and ``end`` are offsets of the key, -1 for none."""
 
     at_us: int
     first: int
@@ -16,20 +16,20 @@ class Example(NamedTuple):
 
 
 class AnomalyCase(NamedTuple):
-    """``found`` findings of an anomaly at one client and one key; a cycle, which has many, names none."""
+    """``found`` observations of an anomaly at one client and key; both are empty for a cycle of transactions."""
 
     name: str
     who: str
-    """The client that wrote the values, or read them, as the anomaly has it."""
+    """The client that wrote or read the values, depending on the anomaly."""
     key: str
     manner: str
-    """How it reads, where the anomaly turns on that."""
+    """How the client reads, if the anomaly depends on it."""
     found: int
     examples: tuple[Example, ...]
 
 
 class AnomalyCounter:
-    """Counts cases."""
+    """Counter of anomalies by name, client, key and manner of reading."""
 
     __slots__ = ("_cases",)
 
@@ -37,26 +37,26 @@ class AnomalyCounter:
         self._cases: dict[tuple[str, str, str, str], tuple[int, tuple[Example, ...]]] = {}
 
     def note(self, name: str, who: str, key: str, example: Example, count: int = 1, manner: str = "") -> None:
-        """Another finding, or ``count`` that one example stands for."""
+        """Count an observation, or ``count`` of them with one example."""
         before, examples = self._cases.get((name, who, key, manner), (0, ()))
         if len(examples) < EXAMPLES:
             examples = (*examples, example)
         self._cases[name, who, key, manner] = (before + count, examples)
 
     def cases(self) -> list[AnomalyCase]:
-        """All of them, in the order in which they were first found."""
+        """Return all cases, in the order in which they were first observed."""
         return [AnomalyCase(*where, count, examples) for where, (count, examples) in self._cases.items()]
 
     def add(self, other: "AnomalyCounter") -> None:
-        """Take another one's cases over."""
+        """Add the cases of another counter."""
         for (name, who, key, manner), (count, examples) in other._cases.items():
             before, known = self._cases.get((name, who, key, manner), (0, ()))
             self._cases[name, who, key, manner] = (before + count, (*known, *examples)[:EXAMPLES])
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._cases.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._cases = dict(saved)

@@ -1,10 +1,10 @@
-"""G0 and G1c: cycles of transactions that depend on each other, found in a directed graph.
+"""G0 and G1c: cycles of transactions that depend on each other, detected in a directed graph.
 
-A transaction whose value stands in a key's log right behind another's depends on it (*ww*), and so does one that reads
-the other's value (*wr*). A circle of ww edges, with those of the order of a process and of real time, is G0: writes are
-interleaved, as Kafka allows. One of ww and wr edges with a wr edge in it is G1c; with wr edges alone each of them has
-read what the other had not committed yet. Sends outside of transactions are left out: each is one value, so that it
-cannot be torn. One shortest circle is told of each component.
+A transaction depends on another if its value directly follows the other's in a key's log (*ww*) or if it read the
+other's value (*wr*). A cycle of ww edges, with edges for process order and real time, is G0: writes are interleaved, as
+Kafka allows. A cycle of ww and wr edges with at least one wr edge is G1c; with wr edges alone each transaction has read
+uncommitted data of another. Sends outside transactions are left out, since single values cannot interleave. One
+shortest cycle is reported for each strongly connected component.
 """
 
 from bisect import bisect_right
@@ -22,11 +22,11 @@ from cluster_model.util.ranges import RangeSet
 
 
 Edges = Mapping[int, Mapping[int, str]]
-"""Node → node → what the edge is, each in a fixed order."""
+"""Node → node → kind of the edge, in a fixed order."""
 
 
 def components(edges: Edges) -> list[list[int]]:
-    """Components of more than one node (Tarjan's algorithm, without recursion)."""
+    """Return the strongly connected components of several nodes (Tarjan's algorithm, without recursion)."""
     index: dict[int, int] = {}
     low: dict[int, int] = {}
     on_stack: dict[int, None] = {}
@@ -68,7 +68,7 @@ def _popped(stack: dict[int, None], until: int) -> list[int]:
 
 
 def shortest_cycle(edges: Edges, component: Sequence[int], through: str) -> list[int]:
-    """A shortest cycle inside a component with an edge of this kind, its first node at the end again; none: empty."""
+    """Return a shortest cycle in a component with an edge of a kind, first node repeated at the end; empty if none."""
     members = dict.fromkeys(component)
     best: list[int] = []
     for source in component:
@@ -81,7 +81,7 @@ def shortest_cycle(edges: Edges, component: Sequence[int], through: str) -> list
 
 
 def _path(edges: Edges, members: Mapping[int, None], source: int, target: int) -> list[int]:
-    """A shortest way inside the members, both ends included."""
+    """Return a shortest path within the members, both ends included; empty if none."""
     came: dict[int, int] = {source: -1}
     queue = deque([source])
     while queue:
@@ -101,7 +101,7 @@ def _path(edges: Edges, members: Mapping[int, None], source: int, target: int) -
 WRITES: Final = "G0"
 READS: Final = "G1c"
 READS_ONLY: Final = "wr"
-"""Manner of a G1c of wr edges alone."""
+"""Manner of a G1c with wr edges only."""
 
 _Graph = dict[int, dict[int, str]]
 
@@ -114,11 +114,11 @@ class _Txn(NamedTuple):
     invoked_us: int
     time_us: int
     committed_only: bool
-    """Whether it reads committed data only."""
+    """Whether its reader uses read_committed."""
 
 
 class Cycles:
-    """Transactions, each a few ranges; what depends on what is found at the end."""
+    """Transactions of a history, each a few ranges; their dependencies are computed at the end."""
 
     __slots__ = ("_facts", "_txns")
 
@@ -127,13 +127,13 @@ class Cycles:
         self._txns: list[_Txn] = []
 
     def ended(self, op: Op, *, committed_only: bool) -> None:
-        """A transaction has come to its end, and did not fail; ``committed_only``: how it reads."""
+        """Record a transaction that ended and did not fail; ``committed_only``: its reader uses read_committed."""
         if op.sends or op.reads:
             known = (op.process, op.type == INFO, _joined(op.sends), op.reads, op.invoked_us, op.time_us)
             self._txns.append(_Txn(*known, committed_only))
 
     def find(self, tally: AnomalyCounter, now: int) -> None:
-        """Find the circles, at the end."""
+        """Count the cycles, at the end of the session."""
         txns = [each for each in self._txns if not each.undecided or self._facts.committed(each.sends)]
         if len(txns) < 2:
             return
@@ -152,7 +152,7 @@ class Cycles:
         self._tell_reads(txns, ww, reads, tally, now)
 
     def _follow(self, facts: KeyFacts, writers: "_Writers", ww: _Graph) -> None:
-        """Who wrote right behind whom in the log of a key; at a contested offset the newest strand's value counts."""
+        """Add the ww edges of a key's log; at an offset with several values the newest strand's counts."""
         before = -1
         for _offset, client, sequence, count in values_between(facts, 0, facts.seen.ends[-1] if facts.seen.ends else 0):
             for writer in _written_by(writers, (facts.key, client), sequence, count):
@@ -177,8 +177,8 @@ class Cycles:
             for target in targets:
                 both[node][target] = f"{both[node].get(target, '')} wr".strip()
         alone = [(component, reads) for component in components(reads)]
-        told = {node: None for component, _edges in alone for node in component}
-        mixed = [(component, both) for component in components(both) if not any(node in told for node in component)]
+        reported = {node: None for component, _edges in alone for node in component}
+        mixed = [(component, both) for component in components(both) if not any(node in reported for node in component)]
         for component, edges in (*alone, *mixed):
             circle = shortest_cycle(edges, component, "wr")
             if circle:
@@ -190,15 +190,15 @@ class Cycles:
 
     def _tell(self, name: str, manner: str, circle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
         names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in circle)
-        tally.note(name, "", "", Example(now, -1, -1, f"transactions in a circle: {names}"), 1, manner)
+        tally.note(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
 
     @property
     def entries(self) -> int:
-        """How many ranges are kept."""
+        """Number of ranges kept."""
         return sum(len(each.sends) + len(each.reads) for each in self._txns)
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._txns = [
             each._replace(
                 sends=tuple([send for send in each.sends if send.key != key]),
@@ -208,11 +208,11 @@ class Cycles:
         ]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._txns)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._txns = list(saved)
 
 
@@ -229,7 +229,7 @@ def _writers(txns: list[_Txn]) -> _Writers:
 
 
 def _written_by(writers: _Writers, where: tuple[str, str], sequence: int, count: int) -> list[int]:
-    """The transactions that wrote values, in the order of the values."""
+    """Return the transactions that wrote a range of values, in order of the values."""
     if where not in writers:
         return []
     starts, ranges = writers[where]
@@ -243,7 +243,7 @@ def _written_by(writers: _Writers, where: tuple[str, str], sequence: int, count:
 
 
 def _joined(sends: tuple[Send, ...]) -> tuple[Send, ...]:
-    """The same values in as few ranges as there can be; where they stand does not matter."""
+    """Return the same values in as few ranges as possible, without their offsets."""
     spans: dict[tuple[str, str], RangeSet] = {}
     for send in sends:
         spans.setdefault((send.key, send.client), RangeSet()).add(send.sequence, send.sequence + send.size)
@@ -251,9 +251,9 @@ def _joined(sends: tuple[Send, ...]) -> tuple[Send, ...]:
 
 
 def _with_time(txns: list[_Txn], ww: _Graph) -> _Graph:
-    """With the order of each process and of real time; one node more for each moment at which a transaction ended.
+    """Return the graph with edges for process order and real time, and a node for each time at which one ended.
 
-    A moment leads to the next one, and to every transaction that began behind it and before that.
+    A time node has edges to the next one and to every transaction that began between the two.
     """
     edges: _Graph = {node: {**targets} for node, targets in ww.items()}
     last: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Every anomaly by name: its rule in one sentence, and by which settings it may be seen."""
+"""Every anomaly by name: its rule in one sentence, and the settings that allow it."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
@@ -13,14 +13,14 @@ from cluster_model.checker.invariants.durability import DURABILITY
 from cluster_model.observation.cluster_state import World
 from cluster_model.protocol.events import BatchDamaged, LeaderElected, LogStartMoved, PartitionDeleted, TraceEvent
 
-# The settings that decide which anomalies may be seen: what producers asked for, and what topics keep.
+# The settings that decide which anomalies are allowed: producer configurations and topic retention.
 
 
 _ALL: Final = -1
 
 
 class ProducerSettings(NamedTuple):
-    """What of a producer's configuration matters. ``acks`` is -1 for all."""
+    """Producer settings that decide which anomalies are allowed. ``acks`` is -1 for all."""
 
     acks: int = _ALL
     idempotent: bool = True
@@ -28,30 +28,30 @@ class ProducerSettings(NamedTuple):
     in_flight: int = 1
     transactional: bool = False
     resends: bool = False
-    """Its application sends again what a process before was not told the outcome of."""
+    """Whether its application resends records whose outcome the former process did not learn."""
 
 
 class ClientSettings(NamedTuple):
-    """All clients, by the names that they have in the trace."""
+    """Settings of all clients, by their names in the trace."""
 
     producers: Mapping[str, ProducerSettings] = {}
     groups: Mapping[str, str] = {}
-    """Group → how its members read."""
+    """Group → manner of its members."""
     readers: Mapping[str, str] = {}
-    """Client outside of the model → how it reads."""
+    """Client outside the model → its manner."""
     copiers: frozenset[str] = frozenset()
-    """Members that write what they read."""
+    """Group members that write what they read."""
     static: frozenset[str] = frozenset()
-    """Members with a ``group.instance.id``."""
+    """Group members with a ``group.instance.id``."""
 
 
 def manner(*, coordinated: bool, committed_only: bool) -> str:
-    """How a group's members read, as the language has it."""
+    """Return the manner of a group's members: ``subscribe`` or ``assign``, with ``committed`` for read_committed."""
     return f"{SUBSCRIBE if coordinated else ASSIGN} {COMMITTED if committed_only else ''}".strip()
 
 
 class InForce:
-    """Settings, and what of them was done: a loss is excused by an unclean election, not by a broker's crash."""
+    """Settings in force and events that excuse an anomaly: an unclean election does, a broker's crash does not."""
 
     __slots__ = ("_buried", "_clients", "_damaged", "_deleted", "_excuses", "_facts", "_unclean", "_undone", "_world")
 
@@ -63,7 +63,7 @@ class InForce:
         excuses: Excuses,
         undone: Callable[[str | None], int],
     ) -> None:
-        """``undone`` tells how many acknowledged records of a client's transactions are aborted in the log."""
+        """``undone`` returns how many acknowledged records of a client's transactions are aborted in the log."""
         self._world = world
         self._clients = clients
         self._facts = facts
@@ -73,12 +73,12 @@ class InForce:
         """Partitions that had an unclean election."""
         self._damaged: dict[str, None] = {}
         self._deleted: dict[str, None] = {}
-        """Partitions of which records were deleted on purpose."""
+        """Partitions with records deleted on purpose."""
         self._buried: dict[str, str] = {}
-        """Partition that was deleted → what had excused its losses."""
+        """Deleted partition → the reason that excused its losses."""
 
     def observe(self, event: TraceEvent) -> None:
-        """Hear what decides."""
+        """Record an event that may excuse an anomaly."""
         if isinstance(event, LeaderElected):
             if not event.clean:
                 self._unclean[event.partition] = None
@@ -97,10 +97,10 @@ class InForce:
         return self._clients.producers.get(client, ProducerSettings())
 
     def may_lose(self, client: str, key: str, *, written: bool = False) -> str:
-        """Why an acknowledged write may be lost; empty if it may not. Without a client any that sent to the key.
+        """Return why an acknowledged write may be lost; empty if it may not. An empty client stands for all senders.
 
-        Settings alone excuse nothing but weak acks: what they allow must have happened to the partition. ``written``:
-        it is about what nobody has read of the client, and must have happened since that was written.
+        Weak acks excuse a loss by themselves; other settings only if what they allow has happened to the partition.
+        ``written``: consider the client's unread values only, so it must have happened after they were written.
         """
         senders = (client,) if client else tuple(self._facts.key(key).sent)
         weak = [self._producer(each).acks for each in senders if self._producer(each).acks != _ALL]
@@ -118,15 +118,15 @@ class InForce:
         return self.may_end_another()
 
     def _happened(self, key: str) -> str:
-        """What ended the promise of acks=all for records of a partition."""
+        """Return the event that excuses the loss of acks=all records of a partition; empty for none."""
         if self._excuses.covered(key) < 0:
             return ""
         if key in self._unclean:
             return "an unclean leader election"
-        return "a damaged disk" if key in self._damaged else "the last copies in sync lost what was on no disk"
+        return "a damaged disk" if key in self._damaged else "the last in-sync replicas lost unflushed data"
 
     def _unreadable(self, client: str, key: str) -> str:
-        """Whether all that nobody has read stands where the leader's disk is damaged."""
+        """Return a reason if all unread values are in damaged batches on the leader's disk; else empty."""
         missed = unread(self._facts.key(key)).get(client)
         if missed is None or key not in self._damaged:
             return ""
@@ -134,7 +134,7 @@ class InForce:
         return "a damaged disk" if found and all(self._excuses.damaged(key, *span) for span in found) else ""
 
     def _all_covered(self, client: str, key: str) -> bool:
-        """Whether all that nobody has read was written before what ended the promise."""
+        """Return whether all unread values were written before the event that excuses their loss."""
         facts = self._facts.key(key)
         missed = unread(facts).get(client)
         if missed is None:
@@ -144,14 +144,14 @@ class InForce:
         return all(self._excuses.covers(key, lineages[strand].epoch) for strand in strands)
 
     def may_repeat(self, client: str) -> str:
-        """Why a value may be written twice."""
+        """Return why a value may be written twice; empty if it may not."""
         producer = self._producer(client)
         if producer.resends:
             return "the application sends again after a restart"
         return "retries without idempotence" if producer.retries and not producer.idempotent else ""
 
     def may_reorder(self, client: str) -> str:
-        """Why values may be written in another order."""
+        """Return why values may be written out of order; empty if they may not."""
         producer = self._producer(client)
         if producer.resends:
             return "the application sends again after a restart"
@@ -159,57 +159,57 @@ class InForce:
         return "retries without idempotence" if loose else ""
 
     def may_skip(self, key: str) -> str:
-        """Why a reader may not be handed what others were."""
+        """Return why a reader may skip values that others received; empty if it may not."""
         if key in self._deleted:
             return "records were deleted on purpose"
         return "the topic is compacted" if self.compacted(key) else ""
 
     def may_end_another(self) -> str:
-        """Why an aborted transaction may turn out to be committed, or the other way round."""
-        return "" if self._world.profile.transactions_v2 else "a late request can end the next transaction (KIP-890)"
+        """Return why a transaction may have the wrong outcome in the log; empty if it may not."""
+        return "" if self._world.profile.transactions_v2 else "a delayed request can end the next transaction (KIP-890)"
 
     def compacted(self, key: str) -> bool:
-        """Whether a key's topic keeps the newest value of each record key only."""
+        """Return whether a key's topic is compacted."""
         record = self._world.records.get(key)
         return record is not None and record.topic.log.compact
 
     @property
     def static(self) -> frozenset[str]:
-        """Members with a ``group.instance.id``."""
+        """Group members with a ``group.instance.id``."""
         return self._clients.static
 
     def transactional(self, client: str) -> bool:
-        """Whether a producer has transactions."""
+        """Return whether a producer is transactional."""
         return self._producer(client).transactional
 
     def caught_up(self, key: str) -> bool:
-        """Whether the last read came to the end."""
+        """Return whether the final read reached the end of the partition."""
         return self._facts.key(key).caught_up
 
     def led(self, key: str) -> bool:
-        """Whether anybody was there to serve the last read."""
+        """Return whether a leader served the final read."""
         return self._facts.key(key).led
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple(self._unclean), tuple(self._damaged), tuple(self._deleted), tuple(self._buried.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         *names, buried = saved
         self._unclean, self._damaged, self._deleted = map(dict.fromkeys, names)
         self._buried = dict(buried)
 
 
-# Every anomaly by name: its rule in one sentence, and whether it may be seen under the settings in force.
+# Every anomaly by name: its rule in one sentence, and when it is allowed.
 
 
 Excuse = Callable[[AnomalyCase, InForce], str]
-"""Why a case is legal, in one phrase; empty if it is not."""
+"""Callable that returns why a case is allowed, in one phrase; empty if it is not."""
 
 
 class Anomaly(NamedTuple):
-    """An anomaly. ``own``: it is no rule of Jepsen's checker for Kafka, but one of this model's."""
+    """Definition of an anomaly. ``own``: it is not in Jepsen's checker for Kafka but specific to this model."""
 
     name: str
     rule: str
@@ -231,8 +231,8 @@ def _losses(case: AnomalyCase, now: InForce) -> str:
 
 
 def _never_read(case: AnomalyCase, now: InForce) -> str:
-    """Readers may have begun above it; that the last one is not served it, where anybody serves, is what tells."""
-    return _losses(case, now) if now.led(case.key) else "nobody led the partition at the end"
+    """Excuse a lost write: readers may have started above it, so only the final read of an online partition counts."""
+    return _losses(case, now) if now.led(case.key) else "the partition had no leader at the end"
 
 
 def _losses_of_anybody(case: AnomalyCase, now: InForce) -> str:
@@ -240,7 +240,7 @@ def _losses_of_anybody(case: AnomalyCase, now: InForce) -> str:
 
 
 def _owners(case: AnomalyCase, now: InForce) -> str:
-    return "a group.instance.id may be claimed by another process" if case.who in now.static else ""
+    return "another process may use the same group.instance.id" if case.who in now.static else ""
 
 
 def _duplicate(case: AnomalyCase, now: InForce) -> str:
@@ -249,7 +249,7 @@ def _duplicate(case: AnomalyCase, now: InForce) -> str:
 
 def _unseen(case: AnomalyCase, now: InForce) -> str:
     if not now.caught_up(case.key):
-        return "the last read did not come to the partition's end"
+        return "the final read did not reach the end of the partition"
     return now.may_lose(case.who, case.key, written=True) or _compacted(case, now)
 
 
@@ -271,9 +271,9 @@ def _compacted(case: AnomalyCase, now: InForce) -> str:
 
 def _between_polls(case: AnomalyCase, now: InForce) -> str:
     if case.manner.startswith(SUBSCRIBE):
-        return "the reader goes by its group's commits"
+        return "the reader uses its group's commits"
     if case.manner.startswith(WIRE):
-        return "a real client reads from where it likes"
+        return "a real client may read from any offset"
     return now.may_lose("", case.key) or now.may_skip(case.key)
 
 
@@ -283,63 +283,63 @@ def _reordered(case: AnomalyCase, now: InForce) -> str:
 
 def _circle(case: AnomalyCase, _now: InForce) -> str:
     if not case.manner:
-        return "writes are not isolated, and one was behind another"
+        return "writes are not isolated, and the cycle contains writes"
     return "" if COMMITTED in case.manner else "a reader is read_uncommitted"
 
 
 _LOSS: Final = (
-    "`acks` other than `all`; since it was written the partition had an unclean leader election, a batch damaged on "
-    "disk, or its last copies in sync lost what was on no disk; a version that is known for it (before KIP-101, "
-    "KIP-279 and KIP-320); without KIP-890 a transaction that another one's end has undone"
+    "`acks` other than `all`; since the write the partition had an unclean leader election, a batch damaged on disk, "
+    "or its last in-sync replicas lost unflushed data; a version with a known defect (before KIP-101, KIP-279 and "
+    "KIP-320); without KIP-890 a transaction aborted by the end of another one"
 )
 
 _TABLE: Final = (
-    Anomaly(rules.INCONSISTENT_OFFSETS, "one offset of a key was seen with two values",
-         "where a write may be lost, for then its offset is used again", _losses_of_anybody),
-    Anomaly(rules.DUPLICATE, "one value stands at two offsets",
-         "a producer that retries without idempotence, or sends again after a restart", _duplicate),
+    Anomaly(rules.INCONSISTENT_OFFSETS, "one offset was observed with two different records",
+         "a write may be lost, since its offset is then reused", _losses_of_anybody),
+    Anomaly(rules.DUPLICATE, "one record is at two offsets",
+         "a producer that retries without idempotence, or resends after a restart", _duplicate),
     Anomaly(rules.LOST_WRITE,
-            "a committed value that stands no higher than what somebody has read there was never read",
-         f"nobody led the partition at the end; {_LOSS}", _never_read),
-    Anomaly(rules.UNSEEN, "at the end a value whose send was ok has not been returned by any poll",
-         "the last read did not come to the partition's end; or where a write may be lost", _unseen),
-    Anomaly(rules.ABORTED_READ, "a poll returned a value whose send failed or was aborted",
-         "`read_uncommitted`; without KIP-890 (`transaction.version` 2) a late request may end another transaction",
+            "a committed record at or below the highest offset read was never read",
+         f"the partition had no leader at the end; {_LOSS}", _never_read),
+    Anomaly(rules.UNSEEN, "an acknowledged record has not been returned by any poll at the end",
+         "the final read did not reach the end of the partition; or a write may be lost", _unseen),
+    Anomaly(rules.ABORTED_READ, "a poll returned a record whose send failed or was aborted",
+         "`read_uncommitted`; without KIP-890 (`transaction.version` 2) a delayed request may end another transaction",
          _aborted),
-    Anomaly(rules.PRECOMMITTED_READ, "one operation both sends a value and reads it", "`read_uncommitted`",
+    Anomaly(rules.PRECOMMITTED_READ, "one operation both sent a record and read it", "`read_uncommitted`",
             _precommitted),
-    Anomaly(order_rules.INTERNAL_NONMONOTONIC_POLL, "inside one poll a value does not come behind the one before it",
+    Anomaly(order_rules.INTERNAL_NONMONOTONIC_POLL, "within one poll a record does not follow the previous one",
          "a rebalance moved the partition meanwhile", _never),
-    Anomaly(order_rules.INTERNAL_POLL_SKIP, "inside one poll values that were seen by others are left out",
+    Anomaly(order_rules.INTERNAL_POLL_SKIP, "within one poll records that others observed are skipped",
          "a rebalance moved the partition meanwhile; the topic is compacted", _compacted),
-    Anomaly(order_rules.NONMONOTONIC_POLL, "a process is returned a value that does not come behind its last one",
-         "partitions are assigned by a group, or the client is a real one; or where a write may be lost",
+    Anomaly(order_rules.NONMONOTONIC_POLL, "a process received a record that does not follow its last one",
+         "the group assigns partitions, or a real client; or a write may be lost",
          _between_polls),
-    Anomaly(order_rules.POLL_SKIP, "a process leaves out values that were seen by others",
-         "partitions are assigned by a group, or the client is a real one; a write may be lost, or records are "
-         "deleted or compacted", _between_polls),
+    Anomaly(order_rules.POLL_SKIP, "a process skipped records that others observed",
+         "the group assigns partitions, or a real client; a write may be lost, or records are deleted or compacted",
+         _between_polls),
     Anomaly(order_rules.INTERNAL_NONMONOTONIC_SEND,
-         "inside one transaction a value does not stand behind the one sent before it", "never", _never),
-    Anomaly(order_rules.INTERNAL_SEND_SKIP, "inside one transaction other values stand between two that were sent",
+         "within one transaction a record is not after the one sent before it", "never", _never),
+    Anomaly(order_rules.INTERNAL_SEND_SKIP, "within one transaction other records are between two that were sent",
          "always: writers interleave", _always("writers interleave")),
-    Anomaly(order_rules.NONMONOTONIC_SEND, "a value does not stand behind the one that its process sent before",
-         "retries without idempotence and more than one request in flight; or where a write may be lost", _reordered),
-    Anomaly(cycles.WRITES, "transactions wrote behind each other in a circle", "always: writes are not isolated",
+    Anomaly(order_rules.NONMONOTONIC_SEND, "a record is not after the one that its process sent before",
+         "retries without idempotence and with more than one request in flight; or a write may be lost", _reordered),
+    Anomaly(cycles.WRITES, "a cycle of transactions that wrote after each other", "always: writes are not isolated",
          _always("writes are not isolated")),
-    Anomaly(cycles.READS, "transactions wrote behind or read each other in a circle, and one of them has read",
-         "with writes in the circle; of reads alone under `read_uncommitted`", _circle),
-    Anomaly(rules.PHANTOM, "a poll returned a value that nobody has sent", "never", _never),
-    Anomaly(rules.CONSUME_DUP, "a process of a group was returned a value more than once",
+    Anomaly(cycles.READS, "a cycle of transactions that wrote after or read each other, with at least one read",
+         "the cycle contains writes; a cycle of reads only under `read_uncommitted`", _circle),
+    Anomaly(rules.PHANTOM, "a poll returned a record that no client has sent", "never", _never),
+    Anomaly(rules.CONSUME_DUP, "a process of a group received a record more than once",
          "always: delivery is at least once", _always("delivery is at least once")),
-    Anomaly(order_rules.REALTIME_LAG, "a poll stopped short of what was known to exist when it was called",
+    Anomaly(order_rules.REALTIME_LAG, "a poll returned less than was known to exist when it was called",
          "always: a measure, not a fault", _always("a measure")),
-    Anomaly(order_rules.REALTIME_ORDER, "a value stands before one that was acknowledged before it was sent",
-         "where a write may be lost", _losses_of_anybody, own=True),
-    Anomaly(rules.COMMIT_REGRESSION, "a group's committed offset goes back",
-         "always: a coordinator keeps what it is told last", _always("a coordinator keeps what it is told last"),
+    Anomaly(order_rules.REALTIME_ORDER, "a record is before one that was acknowledged before it was sent",
+         "a write may be lost", _losses_of_anybody, own=True),
+    Anomaly(rules.COMMIT_REGRESSION, "a group's committed offset decreased",
+         "always: the coordinator keeps the last commit", _always("the coordinator keeps the last commit"),
          own=True),
     Anomaly(rules.TWO_OWNERS, "two members own a partition in one generation of their group",
-         "a `group.instance.id` is claimed by another process", _owners, own=True),
+         "another process uses the same `group.instance.id`", _owners, own=True),
 )  # fmt: skip
 
 KINDS: Final[dict[str, Anomaly]] = {kind.name: kind for kind in _TABLE}

@@ -1,13 +1,13 @@
-"""Builds the history of what applications were told and read, and checks it for anomalies.
+"""Builder of the history of client operations from events, and its checker for anomalies.
 
-A *process* is one life of a client: the next one after a crash has another number. What a poll returned is every
-hand-out of one consumer at one instant, up to whatever its application was told in between. A hand-out is a poll that
-was ok when the application got it, also if a transaction of which it was part came to nothing. Every record sent
-outside of a transaction is an operation by itself; a transaction is one from its beginning until its end was told, and
-with the records that its application was handed for it where a consumer writes what it reads.
+A *process* is one incarnation of a client; after a crash the next one has another number. A poll is everything that one
+consumer received at one time, up to the next event of its application. It counts as successful once the application has
+the records, even if their transaction fails later. Every record sent outside a transaction is an operation of its own;
+a transaction is one operation from its begin to its end, including, for a member that writes what it reads, the records
+that it received for it.
 
-An application that goes back by itself, to process again what it could not, seeks: nothing that it is handed then is
-out of order, or a second time.
+An application that goes back to process records again seeks: records that it receives then are neither out of order nor
+duplicates.
 """
 
 from collections.abc import Callable, Iterator
@@ -64,15 +64,15 @@ from cluster_model.protocol.events import (
 from cluster_model.protocol.records import ABORT, TRANSACTIONAL
 from cluster_model.util.ranges import subtract
 
-# Takes a history in, each operation once, and tells which anomalies are in it.
+# Checks a history, each operation once, for anomalies.
 #
-# What depends on what somebody will be told later, such as whether a write is lost, is decided at the end; until then
-# the history is kept as ranges. There are two ways in: :meth:`Anomalies.take` for operations of the language, and the
-# methods behind it for who has their parts one by one and would rather not make any objects.
+# Anomalies that depend on later observations, such as lost writes, are decided at the end; until then the history is
+# kept as ranges. Operations enter by :meth:`Anomalies.take`, or part by part by the methods after it, which create no
+# objects.
 
 
 Reader = tuple[str, str]
-"""(process, how it reads): ``assign`` or ``subscribe``, and ``committed`` behind it if it reads committed data only."""
+"""(process, manner): ``assign`` or ``subscribe``, followed by ``committed`` if it uses read_committed."""
 
 
 class _Part(Protocol):
@@ -86,7 +86,7 @@ class _Counted(Protocol):
 
 
 class Anomalies:
-    """All of them over one history."""
+    """All anomalies of one history."""
 
     __slots__ = (
         "_closed", "_operations", "_parts", "_sent_in_order", "consumed", "cycles", "facts", "gaps", "groups", "lags",
@@ -95,7 +95,7 @@ class Anomalies:
 
     def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
         self.tally = AnomalyCounter()
-        """What is decided for good."""
+        """Anomalies that are final."""
         self.facts = KeyIndex(payload, empty, begin)
         self.gaps = Gaps(self.facts, self.tally)
         self.polls = PollOrder(self.gaps, self.tally)
@@ -112,10 +112,10 @@ class Anomalies:
             self.realtime, self.groups,
         )  # fmt: skip
 
-    # -- operations of the language ---------------------------------------------------------------------------------
+    # -- operations -------------------------------------------------------------------------------------------------
 
     def take(self, op: Op, manner: str = ASSIGN) -> None:
-        """An operation has come to its end; ``manner`` is how its process reads."""
+        """Check an operation that completed; ``manner`` is how its process reads."""
         if op.f == CRASH:
             self.over(op.process)
         elif op.f in (ASSIGN, SUBSCRIBE):
@@ -156,7 +156,7 @@ class Anomalies:
         self, process: str, key: str, client: str, sequence: int, count: int, strand: int, offset: int, operation: int,
         now: int,
     ) -> None:  # fmt: skip
-        """A send was ok; its offset -1: nobody was told."""
+        """Record a send that was ok; offset -1: its sender was not told."""
         facts = self.facts.key(key)
         facts.acked(client, sequence, count)
         if offset >= 0:
@@ -165,7 +165,7 @@ class Anomalies:
             self.lags.known(key, offset + count, now)
 
     def ended(self, outcome: str, process: str, send: Send, operation: int) -> None:
-        """A send came to another end."""
+        """Record a send with any other outcome."""
         self.facts.key(send.key).end_of(outcome, send.client, send.sequence, send.size)
         if outcome == INFO:
             self._sent_in_order.untold(process, send, operation)
@@ -174,7 +174,7 @@ class Anomalies:
         self, reader: Reader, key: str, strand: int, start: int, end: int, called_us: int, now: int, *,
         moved: bool = False,
     ) -> None:  # fmt: skip
-        """A poll that was called at ``called_us`` and was ok has returned something."""
+        """Record a range returned by a successful poll called at ``called_us``."""
         process, manner = reader
         facts = self.facts.key(key)
         facts.observe(strand, start, end)
@@ -188,25 +188,25 @@ class Anomalies:
             self.consumed.polled(process, key, strand, start, end)
 
     def glimpsed(self, reader: Reader, read: ReadOperation, now: int, *, moved: bool) -> None:
-        """A poll that was not ok has returned something all the same: it is in the log, but nobody has seen it."""
+        """Record a range returned by a failed poll: it is in the log but does not count as read."""
         key, strand, start, end = read
         self.facts.key(key).observe(strand, start, end)
         self.polls.polled(reader, key, strand, start, end, now, moved=moved, ok=False)
 
     def transaction(self, op: Op, manner: str) -> None:
-        """Several sends and reads were one operation; its parts are known by themselves."""
+        """Record that sends and reads, which are recorded already, formed one operation."""
         if op.sends and op.reads:
             rules.find_precommitted_reads(op, self._payload, COMMITTED if COMMITTED in manner else "", self.tally)
         if op.f == TXN and op.type != FAIL:
             self.cycles.ended(op, committed_only=COMMITTED in manner)
 
     def over(self, process: str) -> None:
-        """A process is gone."""
+        """Record that a process has ended."""
         self.polls.over(process)
         self.groups.over(process)
 
     def deleted(self, key: str, now: int) -> None:
-        """A key is gone with all that was in it, on purpose. What was found there so far stays found."""
+        """Handle the deletion of a key; anomalies observed so far are kept."""
         self.facts.settle()
         facts = self.facts.keys.get(key)
         if facts is None:
@@ -220,10 +220,10 @@ class Anomalies:
         for part in (*parts, self.groups):
             part.forget(key)
 
-    # -- what was found ---------------------------------------------------------------------------------------------
+    # -- results ----------------------------------------------------------------------------------------------------
 
     def close(self, now: int) -> None:
-        """The history is complete."""
+        """End the history and decide all anomalies."""
         tally = self._so_far(now)
         for facts in self.facts.keys.values():
             rules.find_lost_writes(facts, tally, now)
@@ -235,7 +235,7 @@ class Anomalies:
         self._closed = tuple(tally.cases())
 
     def cases(self, now: int) -> tuple[AnomalyCase, ...]:
-        """What was found; before the end only what does not depend on it."""
+        """Return the anomalies; before the end only those that do not depend on later reads."""
         return self._closed if self._closed is not None else tuple(self._so_far(now).cases())
 
     def _so_far(self, now: int) -> AnomalyCounter:
@@ -249,7 +249,7 @@ class Anomalies:
 
     @property
     def entries(self) -> int:
-        """How many ranges, offsets and times are kept: what memory goes with."""
+        """Number of ranges, offsets and times kept, which determines the memory use."""
         parts: tuple[_Counted, ...] = (
             self.gaps, self.polls, self._sent_in_order, self.consumed, self.cycles, self.lags, self.realtime,
             self.groups, *self.facts.keys.values(),
@@ -257,31 +257,31 @@ class Anomalies:
         return sum(part.entries for part in parts)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (self._operations, self._closed, *[part.save() for part in self._parts])
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._operations, self._closed, *states = saved
         for part, state in zip(self._parts, states, strict=True):
             part.load(state)
 
 
 def _find_in(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """What of one key can be told at any time."""
+    """Count the anomalies of a key that can be decided at any time."""
     for find in (rules.find_inconsistent_offsets, rules.find_duplicates, rules.find_aborted_reads, rules.find_phantoms):
         find(facts, tally, now)
 
 
-# Builds the history of what applications were told and read, and has it checked for anomalies.
+# Builds the history of client operations from events and passes it to the checker.
 
 
 OUTPUT: Final = ".output"
-"""Behind a member's name: the producer that writes what it reads."""
+"""Suffix of a group member's name: the producer that writes what the member reads."""
 
 
 class _OpenTransaction:
-    """A transaction that has not come to its end."""
+    """A transaction that has not ended."""
 
     __slots__ = ("began_us", "number", "reads", "sends")
 
@@ -293,7 +293,7 @@ class _OpenTransaction:
 
 
 class HistoryBuilder:
-    """Takes trace events for :class:`Anomalies`."""
+    """Translator of trace events into operations for :class:`Anomalies`."""
 
     __slots__ = (
         "_at", "_copiers", "_lives", "_manner_of", "_newest_stint", "_number", "_open", "_processes", "_readers",
@@ -307,9 +307,9 @@ class HistoryBuilder:
         copiers: frozenset[str],
         newest_stint: Callable[[str], int],
     ) -> None:
-        """``manner_of`` tells how a client reads as a member of a group, ``copiers`` which write what they read.
+        """``manner_of`` returns how a client reads as a group member; ``copiers`` are those that write what they read.
 
-        ``newest_stint`` tells how many stints a partition has had.
+        ``newest_stint`` returns how many log branches a partition has had.
         """
         self.anomalies = anomalies
         self._manner_of = manner_of
@@ -317,20 +317,20 @@ class HistoryBuilder:
         self._newest_stint = newest_stint
         self._lives: dict[str, int] = {}
         self._processes: dict[str, str] = {}
-        """Client → the name of its present process, made when it is asked for."""
+        """Client → the name of its current process, created on first use."""
         self._readers: dict[str, Reader] = {}
-        """Client → its present process, and how that reads."""
+        """Client → its current process and manner."""
         self._at: dict[str, int] = {}
-        """Client → when the hand-out at hand was."""
+        """Client → virtual time of its current poll."""
         self._reads: dict[str, list[ReadOperation]] = {}
-        """Of members that write what they read: that hand-out."""
+        """Client that writes what it reads → reads of its current poll."""
         self._open: dict[str, _OpenTransaction] = {}
         self._number = 0
         self._started: dict[str, int] = {}
-        """Partition that was deleted → the first leader epoch branch (a lineage's id) of the new one of its name."""
+        """Deleted partition → the first log branch of a new partition of that name."""
 
     def process(self, client: str) -> str:
-        """The present process of a client."""
+        """Return the name of a client's current process."""
         name = self._processes.get(client)
         if name is None:
             name = self._processes[client] = f"{client}#{self._lives.get(client, 0)}"
@@ -339,14 +339,14 @@ class HistoryBuilder:
     # -- producers
 
     def sent(self, event: RecordsSent) -> None:
-        """An application sends records; without a number they never got to a partition."""
+        """Record that an application sends records; without a sequence number they reached no partition."""
         if event.sequence >= 0:
             anomalies, client, key = self.anomalies, event.client, event.partition
             anomalies.facts.key(key).sends(client, event.sequence, event.count)
             anomalies.realtime.sent(client, key, event.sequence)
 
     def acked(self, event: RecordsAcked) -> None:
-        """Its send was ok; of a transaction this is heard together with its commit."""
+        """Record a send that was ok; in a transaction the event comes together with the commit."""
         client, key, sequence, count, stint = event.client, event.partition, event.sequence, event.count, event.stint
         anomalies = self.anomalies
         if stint >= 0:
@@ -364,15 +364,15 @@ class HistoryBuilder:
         anomalies.acked(process, key, client, sequence, count, stint, offset, operation, event.at_us)
 
     def failed(self, event: RecordsFailed) -> None:
-        """It certainly was not."""
+        """Record a send that failed."""
         self._ended(FAIL, event)
 
     def aborted(self, event: RecordsAborted) -> None:
-        """It went with its transaction."""
+        """Record a send that was aborted with its transaction."""
         self._ended(FAIL, event)
 
     def unknown(self, event: RecordsUnknown) -> None:
-        """Nobody can tell."""
+        """Record a send with unknown outcome."""
         self._ended(INFO, event)
 
     def _ended(self, outcome: str, event: RecordsFailed | RecordsAborted | RecordsUnknown) -> None:
@@ -402,13 +402,13 @@ class HistoryBuilder:
     # -- consumers
 
     def read(self, event: RecordsRead) -> None:
-        """An application was handed records."""
+        """Record that an application received records."""
         client, key, now = event.client, event.partition, event.at_us
         reader = self._readers.get(client)
         if reader is None:
             reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
         stint, start, end = event.stint, event.log_offset, event.end_offset
-        # The broker's answers to a real client are polls of their own: several of its processes may have one name.
+        # Each response to a real client is a poll of its own: several of its processes may share one name.
         fresh = self._at.get(client) != now or reader[1].startswith(WIRE)
         if fresh:
             self._at[client] = now
@@ -421,7 +421,7 @@ class HistoryBuilder:
             self.anomalies.polled(reader, key, stint, start, end, now, now)
 
     def abandoned(self, event: RecordsAbandoned) -> None:
-        """An application will not process what it was handed; if it lives, it asks for it again."""
+        """Record that an application left records unprocessed; if it is alive, it reads them again."""
         process = self.process(event.client)
         end = event.log_offset + event.count
         self._at.pop(event.client, None)
@@ -429,13 +429,13 @@ class HistoryBuilder:
         self.anomalies.consumed.given_back(process, event.partition, event.log_offset, end)
 
     def committed(self, event: OffsetsCommitted) -> None:
-        """A commit was accepted."""
+        """Record an accepted commit."""
         self.anomalies.groups.committed(event.group_id, event.client, event.partition, event.log_offset, event.at_us)
 
     # -- all others
 
     def observe(self, event: TraceEvent) -> None:
-        """Hear a rare event."""
+        """Handle a rare event."""
         if isinstance(event, RecordsFailed):
             self.failed(event)
         elif isinstance(event, RecordsUnknown):
@@ -457,7 +457,7 @@ class HistoryBuilder:
             self._moved(event)
 
     def _up(self, event: NodeUp) -> None:
-        """A client's process starts once more."""
+        """Record that a client's process has restarted."""
         if event.broker < 0:
             client = event.node
             self.anomalies.over(self.process(client))
@@ -473,7 +473,7 @@ class HistoryBuilder:
                 self._open.pop(output, None)
 
     def _moved(self, event: PartitionsAssigned | PartitionsRevoked | PartitionsLost) -> None:
-        """Partitions came or went: what is handed out from here on is of another poll."""
+        """Record that a rebalance changed a member's partitions, which starts a new poll."""
         self._at.pop(event.client, None)
         words, _, names = event.detail.rpartition(": ")
         generation = int(words.rpartition(" ")[2]) if words else -1
@@ -485,7 +485,7 @@ class HistoryBuilder:
                 groups.owns(event.group_id, process, key, generation, event.at_us)
 
     def save(self) -> tuple[Any, ...]:
-        """All state, the anomalies' included."""
+        """Return the whole state, including that of the anomalies, to be restored by :meth:`load`."""
         transactions = [
             (client, each.number, each.began_us, each.reads, tuple(each.sends)) for client, each in self._open.items()
         ]
@@ -496,7 +496,7 @@ class HistoryBuilder:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         anomalies, lives, readers, at, reads, transactions, self._number, started = saved
         self.anomalies.load(anomalies)
         self._processes = {}
@@ -508,20 +508,19 @@ class HistoryBuilder:
             self._open[client].sends = list(sends)
 
 
-# The read at the end of a session: what a fresh client would be served that reads every partition from its beginning.
+# The final read of a session: a new client reads every partition from its log start.
 #
-# Without it nobody could tell what is lost behind the last record that anybody read. It is an ok poll of a new
-# process: of the leader's log from its start to its high watermark, without markers, aborted data and batches that
-# are damaged. Behind the last stable offset somebody has to read uncommitted data. A partition without a leader
-# serves nobody.
+# Without it losses after the last record read would go unnoticed. It counts as a successful poll of a new process: of
+# the leader's log from its start to its high watermark, without markers, aborted data and damaged batches. After the
+# last stable offset it reads uncommitted data. A partition without a leader is not read.
 
 
 class Served(NamedTuple):
-    """A part of what the last read is served; of a partition of which there is nothing one without a stint."""
+    """A range returned by the final read; for a partition without data one entry with stint -1."""
 
     partition: str
     caught_up: bool
-    """Whether the read comes to the end of the leader's log."""
+    """Whether the read reaches the end of the leader's log."""
     log_start: int
     stint: int = -1
     log_offset: int = -1
@@ -529,7 +528,7 @@ class Served(NamedTuple):
 
 
 def served_by(world: World, key: str) -> list[Served]:
-    """All parts of a partition, ascending; those that touch are one."""
+    """Return all ranges that the final read of a partition returns, ascending, adjacent ones merged."""
     leader = world.true_leader(key)
     if leader is None or not world.is_up(leader.broker):
         return [Served(key, caught_up=False, log_start=0)]
@@ -543,7 +542,7 @@ def served_by(world: World, key: str) -> list[Served]:
 
 
 def read_all(world: World, anomalies: Anomalies, now: int) -> None:
-    """Read every partition that clients have named."""
+    """Do the final read of every partition that clients have used."""
     for key in tuple(anomalies.facts.keys):
         facts = anomalies.facts.key(key)
         leader = world.true_leader(key) if key in world.records else None
@@ -558,7 +557,7 @@ def read_all(world: World, anomalies: Anomalies, now: int) -> None:
 
 
 def served(leader: Replica) -> Iterator[ReadOperation]:
-    """What a leader serves, a part per stint and hole."""
+    """Yield the ranges that a leader returns to the final read, split at log branches and holes."""
     log, key = leader.log, leader.partition
     transactional = log.lineages.any_transactional(log.extents)
     damaged = [(each.start, each.end) for each in leader.damages]
@@ -575,35 +574,35 @@ def served(leader: Replica) -> Iterator[ReadOperation]:
         yield from (ReadOperation(key, lineage.id, *part) for part in subtract([(start, end)], damaged))
 
 
-# The checker of client-side anomalies: takes a history from the trace and gives the verdict on it.
+# The checker of client-visible anomalies: builds the history from the trace and reports the result.
 
 
 NO_CLIENTS: Final = ClientSettings()
 
 
 class AnomalyReport(NamedTuple):
-    """An anomaly that was found at clients and partitions for which the verdict is the same."""
+    """An observed anomaly with all clients and partitions for which the same reason allows it, or none does."""
 
     name: str
     found: int
-    """How often: the anomaly's rule says of what."""
+    """Number of observations; the anomaly's rule says of what."""
     legal: bool
     reason: str
-    """Why it is legal, in one phrase; empty if it is not."""
+    """Why it is allowed, in one phrase; empty if it is not."""
     where: tuple[tuple[str, str], ...]
-    """(client, partition) of each, either empty where it names none."""
+    """(client, partition) of each case, either empty if it names none."""
     examples: tuple[Example, ...]
 
 
 class AnomalyChecker:
-    """Listens on behalf of the clients."""
+    """Checker of client-visible anomalies of one cluster."""
 
     __slots__ = ("_world", "in_force", "listening")
 
     def __init__(
         self, world: World, clients: ClientSettings, excuses: Excuses, undone: Callable[[str | None], int]
     ) -> None:
-        """``excuses`` and ``undone`` are for the verdict only: nothing is found by them."""
+        """``excuses`` and ``undone`` decide only whether an anomaly is allowed, not whether it is observed."""
         self._world = world
         anomalies = Anomalies(self._payload, self.empty, self._begin)
         self.listening = HistoryBuilder(
@@ -614,29 +613,29 @@ class AnomalyChecker:
         self.in_force = InForce(world, clients, anomalies.facts, excuses, undone)
 
     def _payload(self, key: str, strand: int, start: int, end: int) -> list[Run]:
-        """What records hold that were read or acknowledged: that is never looked up of any others."""
+        """Return the values of records that were read or acknowledged; others are never looked up."""
         return self._world.lineages[key].by_id[strand].runs(start, end)
 
     def empty(self, key: str, strand: int, start: int, end: int) -> bool:
-        """Whether there are only markers at ``[start, end)`` of a strand."""
+        """Return whether ``[start, end)`` of a strand holds only markers."""
         return self._world.lineages[key].by_id[strand].markers_only(start, end)
 
     def _begin(self, key: str, strand: int) -> int:
-        """Where a strand begins, as the epoch cache of any log with it says."""
+        """Return the start offset of a strand, as any log's epoch cache has it."""
         return self._world.lineages[key].by_id[strand].start
 
     def observe(self, event: TraceEvent) -> None:
-        """Hear a rare event."""
+        """Handle a rare event."""
         self.listening.observe(event)
         self.in_force.observe(event)
 
     def close(self, now: int) -> None:
-        """The session is over: the last read, and what had to wait for it."""
+        """End the session: do the final read and decide all anomalies."""
         read_all(self._world, self.listening.anomalies, now)
         self.listening.anomalies.close(now)
 
     def found(self, now: int) -> tuple[AnomalyReport, ...]:
-        """What was found, illegal first; before the end only what does not depend on it."""
+        """Return the anomalies, those not allowed first; before the end only those independent of later reads."""
         merged: dict[tuple[str, str], list[AnomalyCase]] = {}
         for case in self.listening.anomalies.cases(now):
             merged.setdefault((case.name, KINDS[case.name].excuse(case, self.in_force)), []).append(case)
@@ -652,18 +651,18 @@ class AnomalyChecker:
         return tuple(sorted(seen, key=lambda each: (each.legal, order.index(each.name))))
 
     def count(self, now: int, name: str = "") -> int:
-        """How often the named anomaly was found, legal or not; without a name all that are not legal."""
+        """Return the number of observations of an anomaly, allowed or not; without a name of all not allowed."""
         cases = self.listening.anomalies.cases(now)
         if name:
             return sum(case.found for case in cases if case.name == name)
         return sum(case.found for case in cases if not KINDS[case.name].excuse(case, self.in_force))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (self.listening.save(), self.in_force.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         listening, in_force = saved
         self.listening.load(listening)
         self.in_force.load(in_force)

@@ -1,8 +1,8 @@
-"""What is known of one key: who sent which values, what became of them, and what was seen at which offset.
+"""Observations of each key: values sent by each client, their outcomes, and values observed at each offset.
 
-These are the indexes that most anomalies are decided from. The *log* of a key is what was seen at each offset: by a
-poll of any outcome, or because a send that is committed was told its offset. It only grows, so what is looked up once
-need not be looked up again: values are taken from payloads when somebody asks, each once.
+Most anomalies are decided from these indexes. The *log* of a key is what was observed at each offset: by a poll of any
+outcome, or by a committed send whose offset was acknowledged. It only grows, so values are looked up in payloads on
+request, each once.
 """
 
 from collections.abc import Iterator
@@ -12,11 +12,11 @@ from cluster_model.checker.anomalies.operations import FAIL, INFO, OK, Begin, Em
 from cluster_model.util.ranges import Range, RangeSet, load_all, put, save_all, subtract
 
 UNKNOWN: Final = 1 << 62
-"""The start of a strand whose start is not known."""
+"""Start offset of a strand whose start is not known."""
 
 
 class ValueExtent(NamedTuple):
-    """``size`` values of a client, from ``sequence`` on, that stand in a strand from ``offset`` on."""
+    """``size`` values of a client from ``sequence`` on, at ``offset`` of a strand."""
 
     client: str
     sequence: int
@@ -26,7 +26,7 @@ class ValueExtent(NamedTuple):
 
 
 class KeyFacts:
-    """The indexes of one key."""
+    """Observations of one key, as ranges."""
 
     __slots__ = (
         "_fresh_log", "_fresh_read", "again", "begin", "caught_up", "contested", "doubles", "empty", "ended", "key",
@@ -39,41 +39,41 @@ class KeyFacts:
         self.payload = payload
         self.empty = empty
         self.sent: dict[str, RangeSet] = {}
-        """Client → values that it has sent, whatever came of it ..."""
+        """Client → values that it has sent, with any outcome."""
         self.again: dict[str, RangeSet] = {}
-        """... and sent again under the same numbers, so that no failure says what became of them."""
+        """Client → values sent again with the same numbers, so that a failure does not decide their outcome."""
         self.promised: dict[str, RangeSet] = {}
-        """Client → values of sends of which nobody can tell, and which are committed."""
+        """Client → values of sends with unknown outcome that turned out to be committed."""
         self.ended: dict[str, dict[str, RangeSet]] = {OK: {}, INFO: {}, FAIL: {}}
-        """Type → client → values whose sends ended so."""
+        """Outcome → client → values of its sends."""
         self.log: dict[int, RangeSet] = {}
-        """Strand → offsets seen in it."""
+        """Strand → offsets observed in it."""
         self.read: dict[int, RangeSet] = {}
-        """... by a poll that was ok."""
+        """Strand → offsets returned by a successful poll."""
         self.read_committed: dict[int, RangeSet] = {}
-        """... and that of a process which reads committed data only."""
+        """Strand → offsets returned by a successful poll of a read_committed process."""
         self.seen = RangeSet()
-        """Offsets of the log."""
+        """Offsets observed in any strand."""
         self.contested = RangeSet()
-        """Offsets that were seen in more than one strand."""
+        """Offsets observed in more than one strand."""
         self.log_values: dict[str, RangeSet] = {}
-        """Client → values in the log, as far as they are looked up ..."""
+        """Client → values in the log, as far as they have been looked up."""
         self.doubles: dict[str, RangeSet] = {}
-        """... of which were come upon a second time."""
+        """Client → values found in the log more than once."""
         self.values: dict[str, RangeSet] = {}
-        """Client → values that a poll that was ok has returned, as far as they are looked up."""
+        """Client → values returned by a successful poll, as far as they have been looked up."""
         self.start = 0
-        """Where the key begins now: what was below has been deleted on purpose."""
+        """Log start offset of the key: lower offsets have been deleted on purpose."""
         self.caught_up = True
-        """Whether whoever read it last came to its end."""
+        """Whether the final read reached the end of the log."""
         self.led = True
-        """Whether there was anybody to serve the last read."""
+        """Whether a leader served the final read."""
         self._fresh_log: list[list[int]] = []
-        """(strand, start, end) each, whose values have not been looked up yet."""
+        """(strand, start, end) of log ranges whose values have not been looked up yet."""
         self._fresh_read: list[list[int]] = []
 
     def sends(self, client: str, sequence: int, count: int) -> None:
-        """A client sends values."""
+        """Record that a client sends values."""
         spans = self.sent.get(client)
         if spans is None:
             spans = self.sent[client] = RangeSet()
@@ -89,7 +89,7 @@ class KeyFacts:
         spans.add(sequence, end)
 
     def acked(self, client: str, sequence: int, count: int) -> None:
-        """A send was ok."""
+        """Record that a send was ok."""
         spans = self.ended[OK].get(client)
         if spans is not None and spans.ends[-1] == sequence:  # nearly always
             spans.ends[-1] = sequence + count
@@ -97,7 +97,7 @@ class KeyFacts:
             put(self.ended[OK], client, sequence, sequence + count)
 
     def observe(self, strand: int, start: int, end: int) -> None:
-        """``[start, end)`` of a strand is part of the log."""
+        """Record that ``[start, end)`` of a strand was observed."""
         spans = self.log.get(strand)
         if spans is None:
             spans = self.log[strand] = RangeSet()
@@ -125,11 +125,11 @@ class KeyFacts:
             _queue(waiting, strand, low, high)
 
     def _bridged(self, spans: RangeSet, strand: int, start: int, end: int) -> Range:
-        """With the markers next to it, so that they leave no holes: nobody is ever handed those."""
+        """Return the range extended by adjacent markers, which are never delivered and would leave holes."""
         return spans.bridged(start, end, lambda low, high: self.empty(self.key, strand, low, high))
 
     def put(self, into: dict[int, RangeSet], strand: int, start: int, end: int) -> list[Range]:
-        """Add ``[start, end)`` to what is known of a strand, and the markers next to it; what of it is new."""
+        """Add ``[start, end)`` and adjacent markers to the ranges of a strand, and return the new parts."""
         spans = into.get(strand)
         if spans is None:
             spans = into[strand] = RangeSet()
@@ -145,7 +145,7 @@ class KeyFacts:
                         self.contested.add(*part)
 
     def returned(self, strand: int, start: int, end: int) -> None:
-        """A poll that was ok has returned ``[start, end)`` of a strand."""
+        """Record that a successful poll returned ``[start, end)`` of a strand."""
         spans, waiting = self.read.get(strand), self._fresh_read
         if spans is not None and spans.ends[-1] == start and waiting:
             last = waiting[-1]
@@ -156,7 +156,7 @@ class KeyFacts:
             _queue(self._fresh_read, strand, low, high)
 
     def returned_committed(self, strand: int, start: int, end: int) -> None:
-        """... of a process that reads committed data only."""
+        """Record that a successful poll of a read_committed process returned ``[start, end)`` of a strand."""
         spans = self.read_committed.get(strand)
         if spans is not None and spans.ends[-1] == start:
             spans.ends[-1] = end
@@ -164,13 +164,13 @@ class KeyFacts:
             self.put(self.read_committed, strand, start, end)
 
     def end_of(self, outcome: str, client: str, sequence: int, count: int) -> None:
-        """A send has come to its end."""
+        """Record the outcome of a send."""
         spans = self.ended[outcome].get(client)
         if spans is None or not spans.extend(sequence, sequence + count):
             put(self.ended[outcome], client, sequence, sequence + count)
 
     def settle(self) -> None:
-        """Look up what has not been looked up yet."""
+        """Look up the values of all new ranges."""
         fresh, self._fresh_log = self._fresh_log, []
         for strand, first, last in fresh:
             for _offset, client, sequence, count in self.payload(self.key, strand, first, last):
@@ -188,11 +188,11 @@ class KeyFacts:
 
     @property
     def strands(self) -> list[int]:
-        """Strands of the log, ascending."""
+        """Observed strands, ascending."""
         return sorted(self.log)
 
     def places(self, wanted: dict[str, RangeSet], among: dict[int, RangeSet] | None = None) -> Iterator[ValueExtent]:
-        """Where values stand in the log, or in another part of the strands, by strand and offset."""
+        """Yield where wanted values are in the log, or in the ranges ``among``, by strand and offset."""
         if not wanted:
             return
         parts = self.log if among is None else among
@@ -202,7 +202,7 @@ class KeyFacts:
                     yield from _picked(run, strand, wanted)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (
             save_all(self.sent), save_all(self.again), save_all(self.promised), (self.caught_up, self.led),
             tuple([(outcome, save_all(spans)) for outcome, spans in self.ended.items()]),
@@ -213,7 +213,7 @@ class KeyFacts:
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         (
             sent, again, promised, (self.caught_up, self.led), ended, log, read, read_committed, seen, contested,
             log_values, doubles, values, self.start, fresh, unread,
@@ -227,7 +227,7 @@ class KeyFacts:
 
     @property
     def entries(self) -> int:
-        """How many ranges are kept."""
+        """Number of ranges kept."""
         spans = [self.seen, self.contested]
         for each in (
             self.sent,
@@ -245,10 +245,10 @@ class KeyFacts:
 
 
 def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> Iterator[tuple[int, Range]]:
-    """What was seen of ``[start, end)`` of the log: (strand, part) each; the newest strand has an offset of several.
+    """Yield the observed parts of ``[start, end)``: (strand, part); at a shared offset the newest strand counts.
 
-    With ``strands`` it is a log that goes from the first strand to the second: only these and what is between them
-    count, and where the second begins nothing else.
+    ``strands`` limits it to a log from the first strand to the second: only these and the strands between them count,
+    and from the start of the second only the second.
     """
     oldest, newest = (0, UNKNOWN) if strands is None else strands
     shared = end if strands is None else min(end, facts.begin(facts.key, newest))
@@ -261,7 +261,7 @@ def seen_between(facts: KeyFacts, start: int, end: int, strands: Range | None = 
 
 
 def values_between(facts: KeyFacts, start: int, end: int, strands: Range | None = None) -> list[Run]:
-    """The values of what was seen of ``[start, end)`` of the log, in order."""
+    """Return the observed values of ``[start, end)`` of the log, in order."""
     seen = seen_between(facts, start, end, strands)
     return sorted(run for strand, part in seen for run in facts.payload(facts.key, strand, *part))
 
@@ -282,34 +282,34 @@ def _picked(run: Run, strand: int, wanted: dict[str, RangeSet]) -> Iterator[Valu
 
 
 class Undecided(NamedTuple):
-    """A send, or a transaction, of which nobody can tell: it is committed once any of its values is read."""
+    """A send or transaction with unknown outcome: it is committed once any of its values is read."""
 
     sends: tuple[Send, ...]
 
 
 class KeyIndex:
-    """All keys, and the sends of which nobody can tell."""
+    """Observations of all keys, and the sends with unknown outcome."""
 
     __slots__ = ("begin", "empty", "keys", "payload", "undecided")
 
     def __init__(self, payload: Payload, empty: Empty | None = None, begin: Begin | None = None) -> None:
-        """``empty`` tells where there are only markers, ``begin`` where a strand begins; without them nobody knows."""
+        """``empty`` returns whether a range has only markers, ``begin`` where a strand begins; both may be unknown."""
         self.payload = payload
         self.empty: Empty = empty or (lambda *_part: False)
         self.begin: Begin = begin or (lambda _key, _strand: UNKNOWN)
         self.keys: dict[str, KeyFacts] = {}
         self.undecided: list[Undecided] = []
-        """Those of several values, some of which may have been read."""
+        """Sends with unknown outcome whose values may have been read."""
 
     def key(self, name: str) -> KeyFacts:
-        """A key, made when it is first named."""
+        """Return the observations of a key, created on first use."""
         facts = self.keys.get(name)
         if facts is None:
             facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
         return facts
 
     def settle(self) -> None:
-        """Be up to date: values are looked up, and what turned out to be committed is in the log."""
+        """Look up all new values, and add sends that turned out to be committed to the log."""
         for facts in self.keys.values():
             facts.settle()
         left: list[Undecided] = []
@@ -328,7 +328,7 @@ class KeyIndex:
                 facts.settle()
 
     def committed(self, sends: tuple[Send, ...]) -> bool:
-        """Whether some value of an operation has been read by a poll that was ok."""
+        """Return whether a successful poll has read any value of an operation."""
         for send in sends:
             values = self.key(send.key).values.get(send.client)
             if values is not None and values.any_within(send.sequence, send.sequence + send.size):
@@ -336,18 +336,18 @@ class KeyIndex:
         return False
 
     def begin_anew(self, name: str) -> None:
-        """A key is gone; what comes under its name is another, but the numbers of its senders go on."""
+        """Reset a deleted key; one created again with its name is new, but senders continue their numbering."""
         sent, again = self.key(name).sent, self.key(name).again
         facts = self.keys[name] = KeyFacts(name, self.payload, self.empty, self.begin)
         facts.sent, facts.again = sent, again
         self.undecided = [each for each in self.undecided if all(send.key != name for send in each.sends)]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple([(name, facts.save()) for name, facts in self.keys.items()]), tuple(self.undecided))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         keys, undecided = saved
         self.keys = {}
         for name, state in keys:

@@ -1,10 +1,10 @@
-"""The history that anomalies are found in: what clients did and what came of it, in a small language of its own.
+"""Operations of a history: the sends and reads of clients with their outcomes, in which anomalies are detected.
 
-A *value* is (client, sequence): a client numbers what it sends to a key, from 0 and without gaps, so no two values of
-a key are the same. A *key* is one partition. Sends and reads are runs of values: a hand-out of 500 records is a read,
-not 500. What a read returned is named by the *strand* that it was read from, an unchanging sequence of values by
-offset, and a range of it: two strands may have different values at one offset, as two leaders' logs do. What is in a
-strand is the payload of the records read, so looking it up is no other knowledge than the reader's.
+A *value* is (client, sequence): a client numbers its sends to a key from 0 without gaps, so the values of a key are
+unique. A *key* is one partition. Sends and reads are runs of values: a poll of 500 records is one read. A read is
+identified by the *strand* that it was read from (a log branch: an immutable sequence of values by offset) and an offset
+range; two strands may have different values at one offset, like two leaders' logs. The values of a strand are the
+payload of the records read, so looking them up uses no more knowledge than the reader has.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from typing import Final, NamedTuple, Protocol
 
 OK: Final = "ok"
 INFO: Final = "info"
-"""Nobody can tell: a timed-out send is of this type, never of :data:`FAIL`."""
+"""Outcome unknown, as of a timed-out send."""
 FAIL: Final = "fail"
-"""Certainly not."""
+"""Definitely failed."""
 
 SEND: Final = "send"
 POLL: Final = "poll"
@@ -22,19 +22,19 @@ TXN: Final = "txn"
 ASSIGN: Final = "assign"
 SUBSCRIBE: Final = "subscribe"
 CRASH: Final = "crash"
-"""The process is gone. Whoever goes on in its place has another number."""
+"""The process has ended; its successor has another number."""
 
 COMMITTED: Final = "committed"
-"""How a process reads that is handed committed data only (``isolation.level=read_committed``)."""
+"""Manner of a reader that receives committed data only (``isolation.level=read_committed``)."""
 WIRE: Final = "wire"
-"""How a client outside of the model reads, as far as brokers see it: each fetch from where it likes."""
+"""Manner of a real client outside the model, as brokers see it: each fetch from any offset."""
 
 Run = tuple[int, str, int, int]
-"""(first offset, client, first sequence, how many): values that follow each other in a strand."""
+"""(first offset, client, first sequence, count): consecutive values in a strand."""
 
 
 class Send(NamedTuple):
-    """``size`` values of the client, from ``sequence`` on; at ``offset`` of ``strand`` on, -1 if nobody was told."""
+    """``size`` values of a client from ``sequence`` on, at ``offset`` of ``strand``; -1 if the sender was not told."""
 
     key: str
     client: str
@@ -45,7 +45,7 @@ class Send(NamedTuple):
 
 
 class ReadOperation(NamedTuple):
-    """What stands at ``[start, end)`` of a strand, in order."""
+    """A read of ``[start, end)`` of a strand, in order."""
 
     key: str
     strand: int
@@ -54,9 +54,9 @@ class ReadOperation(NamedTuple):
 
 
 class Op(NamedTuple):
-    """An operation that has come to its end, at ``time_us``.
+    """An operation that completed at ``time_us``.
 
-    ``keys`` are those of an assign or subscribe that succeeded; ``moved`` is the rebalance log: keys that came or went
+    ``keys`` are those of a successful assign or subscribe; ``moved`` are keys that a rebalance assigned or revoked
     while it ran.
     """
 
@@ -72,15 +72,15 @@ class Op(NamedTuple):
 
 
 Empty = Callable[[str, int, int, int], bool]
-"""(key, strand, start, end): whether there is no value at ``[start, end)``, but markers only."""
+"""(key, strand, start, end): whether ``[start, end)`` holds only markers and no value."""
 
 
 Begin = Callable[[str, int], int]
-"""(key, strand): the first offset that the strand's own values can stand at."""
+"""(key, strand): the first offset of the strand's own values."""
 
 
 class Payload(Protocol):
-    """What the records of a strand hold."""
+    """Lookup of the values in a strand."""
 
     def __call__(self, key: str, strand: int, start: int, end: int) -> list[Run]:
-        """The values at ``[start, end)``, ascending by offset; what holds none, such as markers, is left out."""
+        """Return the values at ``[start, end)``, ascending by offset, without markers."""

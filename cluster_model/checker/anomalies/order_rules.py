@@ -1,9 +1,9 @@
 """Anomalies of order: polls and sends out of order or with gaps, and realtime lag and order.
 
-A client numbers what it sends, so its order is known however its sends overlap; failed ones are left out. Inside a
-transaction consecutive values of a key are held against each other (``int-``), otherwise each value against the one
-that its process sent to the key before. The place of a value is the offset that its sender was told, or where it was
-read if nobody was told.
+A client numbers its sends, so their order is known even if they overlap; failed ones are left out. Within a transaction
+consecutive values of a key are compared (``int-``); otherwise each value is compared with the previous one that its
+process sent to the key. The offset of a value is the one acknowledged to its sender, or else the one at which it was
+read.
 """
 
 from bisect import bisect_right
@@ -16,18 +16,18 @@ from cluster_model.checker.anomalies.index import KeyIndex, seen_between, values
 from cluster_model.checker.anomalies.operations import COMMITTED, FAIL, Send
 from cluster_model.util.ranges import Range, RangeSet, union
 
-# Steps over offsets that nobody has seen so far: whether they skip anything is known when somebody sees some of them.
+# Jumps over offsets that have not been observed so far: undecided until some of them are observed.
 #
-# Markers of transactions and aborted data leave holes that are nobody's loss, so a step over unseen offsets is in
-# doubt. The log only grows: a step is a skip as soon as anything between is seen, and is dropped from here; whatever
-# is left at the end went over holes. What is known to be markers is nobody's loss, and no doubt: also if another
-# leader writes there later. Values of a log that is gone are not skipped either: a reader steps over what stands in
-# the log that it has reached. The strands of both ends show it: nothing older than the first or newer than the
-# second counts, and from the start of the second on nothing but its own.
+# Transaction markers and aborted data leave harmless holes, so a jump over unobserved offsets is undecided. The log
+# only grows: a jump is a skip once anything between is observed, and is then no longer kept here; the jumps left at the
+# end went over holes. A jump over known markers is never a skip, even if another leader writes there later. Values of a
+# discarded log are not skipped either: a reader jumps over what is in the log that it has reached. The strands of both
+# ends delimit it: nothing older than the first or newer than the second counts, and from the start of the second only
+# its own values.
 
 
 class OffsetJump(NamedTuple):
-    """From one offset of a key to another that is not the next."""
+    """A jump from one offset of a key to a higher one that is not the next."""
 
     name: str
     who: str
@@ -36,11 +36,11 @@ class OffsetJump(NamedTuple):
     source: int
     target: int
     strands: Range | None = None
-    """The oldest and the newest strand of the log that was read; None: whatever was seen there counts."""
+    """The oldest and the newest strand of the log that was read; None: all observations count."""
 
 
 class Gaps:
-    """Steps in doubt, and how often each was taken."""
+    """Undecided jumps, and how often each occurred."""
 
     __slots__ = ("_facts", "_waiting", "tally")
 
@@ -48,10 +48,10 @@ class Gaps:
         self._facts = facts
         self.tally = tally
         self._waiting: dict[OffsetJump, tuple[int, int]] = {}
-        """Step → how often, and when first."""
+        """Jump → (count, virtual time of the first in microseconds)."""
 
     def took(self, step: OffsetJump, now: int) -> None:
-        """Somebody went from an offset to one further up."""
+        """Record a jump, and count it at once if it is known to skip values."""
         if COMMITTED not in step.manner and self._skipped(step):
             self._tell(self.tally, step, 1, now)
         elif not self._over_markers(step):
@@ -59,7 +59,7 @@ class Gaps:
             self._waiting[step] = (count + 1, first)
 
     def _over_markers(self, step: OffsetJump) -> bool:
-        """Whether it is known by now that there is nothing but markers between."""
+        """Return whether the skipped offsets are known to hold only markers."""
         facts, gap = self._facts.key(step.key), (step.source + 1, step.target)
         seen = list(seen_between(facts, *gap, step.strands))
         if union(part for _strand, part in seen) != [gap]:
@@ -67,9 +67,9 @@ class Gaps:
         return not any(facts.payload(facts.key, strand, *part) for strand, part in seen)
 
     def _skipped(self, step: OffsetJump) -> int:
-        """How many offsets of the log a step leaves out.
+        """Return how many observed values a jump skips.
 
-        Who reads committed data only leaves out what was aborted, which others may have seen: that is no loss.
+        Aborted values, which others may have observed, do not count for a read_committed reader.
         """
         facts = self._facts.key(step.key)
         wanted, failed = 0, facts.ended[FAIL] if COMMITTED in step.manner else {}
@@ -82,43 +82,42 @@ class Gaps:
 
     def _tell(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
-        words = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, over {skipped} records"
+        words = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
         tally.note(step.name, step.who, step.key, Example(now, step.source, step.target, words), count, step.manner)
 
     def decide(self, tally: AnomalyCounter) -> None:
-        """Count those of which it is known by now."""
+        """Count the undecided jumps that are now known to skip values."""
         for step, (count, first) in self._waiting.items():
             if self._skipped(step):
                 self._tell(tally, step, count, first)
 
     def forget(self, key: str) -> None:
-        """A key is gone: nobody will see more of it."""
+        """Drop the undecided jumps of a deleted key."""
         self._waiting = {step: counted for step, counted in self._waiting.items() if step.key != key}
 
     @property
     def entries(self) -> int:
-        """How many are in doubt."""
+        """Number of undecided jumps."""
         return len(self._waiting)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(self._waiting.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         self._waiting = dict(saved)
 
 
-# int-nonmonotonic-poll, int-poll-skip, nonmonotonic-poll, poll-skip: what a process reads goes back, or leaves out.
+# int-nonmonotonic-poll, int-poll-skip, nonmonotonic-poll, poll-skip: a process reads backwards or skips values.
 #
-# Inside one operation consecutive values of a key are held against each other (``int-``), and the first value of an
-# operation against the last one that its process read before. The difference of two values is how many offsets of the
-# log lie from the one to the other: below 1 it goes back (0: a repeat), above 1 something was left out. Whether a
-# value that stands at two offsets was read in order is judged by the one where it was read. With its last one, one
-# duplicate would be told again as a skip and a step back of every reader.
+# Within one operation consecutive values of a key are compared (``int-``), and the first value of an operation with the
+# last one that its process read before. The difference is the number of log offsets from one to the other: below 1 the
+# process went back (0: a repeat), above 1 it skipped values. A value at two offsets is compared by the offset at which
+# it was read; by its last one a duplicate would be reported again as a skip and a step back of every reader.
 #
-# What happens inside an operation is excused by a rebalance that moved the key meanwhile. Across operations a process
-# that is assigned partitions by a group goes by the group's commits, so there both are legal.
+# A rebalance that moves the key during an operation excuses both within it. Across operations both are legal for a
+# process whose group assigns partitions, because it uses the group's commits.
 
 
 NONMONOTONIC_POLL: Final = "nonmonotonic-poll"
@@ -128,7 +127,7 @@ INTERNAL_POLL_SKIP: Final = f"int-{POLL_SKIP}"
 
 
 class PollOrder:
-    """By process and key the last offset that it was returned, in all operations and in the one at hand."""
+    """Last offset that each process received of each key, over all operations and in the current one."""
 
     __slots__ = ("_gaps", "_inside", "_last", "_tally")
 
@@ -136,11 +135,11 @@ class PollOrder:
         self._gaps = gaps
         self._tally = tally
         self._last: dict[str, dict[str, Range]] = {}
-        """Process → key → (offset, strand that it was read from)."""
+        """Process → key → (last offset, its strand)."""
         self._inside: dict[str, dict[str, Range]] = {}
 
     def begin(self, process: str) -> None:
-        """What is returned from here on is another operation's."""
+        """Start a new operation of a process."""
         inside = self._inside.get(process)
         if inside:
             inside.clear()
@@ -149,7 +148,7 @@ class PollOrder:
         self, who: tuple[str, str], key: str, strand: int, start: int, end: int, now: int, *,
         moved: bool = False, ok: bool = True,
     ) -> None:  # fmt: skip
-        """The operation at hand has returned ``[start, end)`` of a strand to ``who``: the process, and how it reads.
+        """Check that ``[start, end)`` of a strand follows what ``who`` (process, manner) received before.
 
         ``moved``: a rebalance moved the key meanwhile.
         """
@@ -175,7 +174,7 @@ class PollOrder:
     def _compare(
         self, names: tuple[str, str], who: tuple[str, str, str], source: Range, target: Range, now: int
     ) -> None:
-        """Judge a step by its ends, (offset, strand) each; ``names`` are those of a step back and of a skip."""
+        """Compare two (offset, strand) pairs; ``names`` are the anomalies for a step back and for a skip."""
         process, manner, key = who
         (before, old), (after, new) = source, target
         back, skip = names
@@ -183,51 +182,51 @@ class PollOrder:
         if after > before:
             self._gaps.took(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
-        words = f"{name} was handed offset {after} of {key} after offset {before}"
+        words = f"{name} received offset {after} of {key} after offset {before}"
         self._tally.note(back, name, key, Example(now, after, before + 1, words), 1, manner)
 
     def keep(self, process: str, keys: tuple[str, ...]) -> None:
-        """An assign or subscribe that succeeded lists these: of others nothing is remembered."""
+        """Forget all keys but those of a successful assign or subscribe."""
         last = self._last.get(process, {})
         for key in [key for key in last if key not in keys]:
             del last[key]
 
     def sought(self, process: str, key: str) -> None:
-        """The application itself has gone elsewhere."""
+        """Forget a key's position, since the application sought another one."""
         self._last.get(process, {}).pop(key, None)
         self._inside.get(process, {}).pop(key, None)
 
     def over(self, process: str) -> None:
-        """A process has ended."""
+        """Drop the state of a process that ended."""
         self._last.pop(process, None)
         self._inside.pop(process, None)
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         for last in (*self._last.values(), *self._inside.values()):
             last.pop(key, None)
 
     @property
     def entries(self) -> int:
-        """How many offsets are remembered."""
+        """Number of offsets kept."""
         return sum(map(len, self._last.values()))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
             tuple([(process, tuple(last.items())) for process, last in known.items()])
             for known in (self._last, self._inside)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         last, inside = saved
         self._last = {process: dict(each) for process, each in last}
         self._inside = {process: dict(each) for process, each in inside}
 
 
 def client_of(process: str) -> str:
-    """The client that a process is one life of: ``billing/0#2`` is ``billing/0``."""
+    """Return the client of a process: ``billing/0`` for ``billing/0#2``."""
     return process.partition("#")[0]
 
 
@@ -240,9 +239,9 @@ _Chain = tuple[str, str]
 
 
 class ValueRun:
-    """Values in the order of sending whose places are known; ``operation`` -1: every value is an operation.
+    """Consecutively sent values with known offsets; ``operation`` -1: every value is an operation of its own.
 
-    Only the last piece of a chain grows, and only where :class:`SendOrder` keeps it.
+    Only the last run of a chain grows, in :class:`SendOrder`.
     """
 
     __slots__ = ("end", "first", "last", "operation", "start")
@@ -251,18 +250,18 @@ class ValueRun:
         self.start = start
         self.end = end
         self.first = first
-        """Offset of the first value ..."""
+        """Offset of the first value."""
         self.last = last
-        """... and of the last."""
+        """Offset of the last value."""
         self.operation = operation
 
     def save(self) -> tuple[int, int, int, int, int]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (self.start, self.end, self.first, self.last, self.operation)
 
 
 class _Untold(NamedTuple):
-    """A send of which nobody can tell."""
+    """A send with unknown outcome."""
 
     process: str
     send: Send
@@ -270,7 +269,7 @@ class _Untold(NamedTuple):
 
 
 class SendOrder:
-    """By process and key the values sent whose places are known, as few pieces as there are gaps among them."""
+    """Sent values with known offsets, by process and key, in as few runs as there are gaps among them."""
 
     __slots__ = ("_chains", "_facts", "_gaps", "_untold")
 
@@ -281,14 +280,14 @@ class SendOrder:
         self._untold: list[_Untold] = []
 
     def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
-        """Values stand from ``offset`` on, as their sender was told."""
+        """Record values whose sender was told that they are at ``offset``."""
         chain = self._chains.get((process, key))
         if chain is None:
             chain = self._chains[process, key] = []
         end, last = sequence + count, offset + count - 1
         if chain:
             top = chain[-1]
-            # Nearly always: the next batch, behind the last one.
+            # Nearly always: the next batch, after the last one.
             if top.end == sequence and top.last + 1 == offset:
                 top.end, top.last, top.operation = end, last, operation
                 return
@@ -299,7 +298,7 @@ class SendOrder:
         before = chain[index - 1] if index else None
         after = chain[index] if index < len(chain) else None
         if (before is not None and before.end > piece.start) or (after is not None and after.start < piece.end):
-            return  # Sent again under the same numbers: its first place stands.
+            return  # Sent again with the same numbers: the first offset counts.
         if before is not None and before.end == piece.start:
             self._compare(where, before, piece, gaps, now)
             piece = ValueRun(before.start, piece.end, before.first, piece.last, piece.operation)
@@ -312,7 +311,7 @@ class SendOrder:
         chain.insert(index, piece)
 
     def _compare(self, where: _Chain, one: ValueRun, other: ValueRun, gaps: Gaps, now: int) -> None:
-        """The last value of one piece and the first of the other follow each other."""
+        """Compare the last value of one run with the first value of the next."""
         process, key = where
         client = client_of(process)
         inside = one.operation == other.operation >= 0
@@ -320,16 +319,16 @@ class SendOrder:
             if inside and other.first > one.last + 1:
                 gaps.took(OffsetJump(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
             return
-        words = f"record {other.start} of {client} stands at offset {other.first}, and the one before it at {one.last}"
+        words = f"record {other.start} of {client} is at offset {other.first}, but the one before it at {one.last}"
         example = Example(now, other.first, one.last + 1, words)
         gaps.tally.note(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
 
     def untold(self, process: str, send: Send, operation: int) -> None:
-        """A send has ended, and nobody can tell."""
+        """Record a send with unknown outcome."""
         self._untold.append(_Untold(process, send, operation))
 
     def find(self, tally: AnomalyCounter, now: int) -> None:
-        """What has to wait for the end: sends of which nobody could tell, and failed ones between others."""
+        """Check, at the end, sends with unknown outcome, and neighbours of failed sends."""
         gaps = Gaps(self._facts, tally)
         chains = {where: list(chain) for where, chain in self._chains.items()}
         for each in self._untold:
@@ -346,7 +345,7 @@ class SendOrder:
         gaps.decide(tally)
 
     def _found(self, each: _Untold) -> list[ValueRun]:
-        """Where values are of which nobody told: they were read there, or some of the operation's were."""
+        """Return where the values of a send with unknown outcome were observed."""
         send = each.send
         facts = self._facts.key(send.key)
         wanted = RangeSet()
@@ -359,44 +358,44 @@ class SendOrder:
         return [ValueRun(number, number + 1, at[number], at[number], each.operation) for number in sorted(at)]
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._chains = {where: chain for where, chain in self._chains.items() if where[1] != key}
         self._untold = [each for each in self._untold if each.send.key != key]
 
     @property
     def entries(self) -> int:
-        """How many pieces are kept."""
+        """Number of runs and undecided sends kept."""
         return sum(map(len, self._chains.values())) + len(self._untold)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         chains = [(where, tuple([piece.save() for piece in chain])) for where, chain in self._chains.items()]
         return (tuple(chains), tuple(self._untold))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         chains, untold = saved
         self._chains = {where: [ValueRun(*piece) for piece in chain] for where, chain in chains}
         self._untold = list(untold)
 
 
-# realtime-lag: how long before a poll it was known that there is more than what it returned.
+# realtime-lag: how long before a poll more was known to exist than it returned.
 #
-# It is no anomaly but a measure of the other ones' reach: a reader that lags has not seen what it is said to miss.
+# It is a measure rather than an anomaly: a lagging reader has not yet received what other anomalies say it lacks.
 
 
 REALTIME_LAG: Final = "realtime-lag"
 
 _KEPT: Final = 1_024
-"""Times per key. Beyond that every second one is forgotten, and lags come out so much shorter."""
+"""Number of times kept per key; beyond that every second one is dropped, so that lags are underestimated."""
 
 
 _Worst = dict[tuple[str, str], tuple[int, int, int, int]]
-"""(client, key) → (polls that lagged, the worst lag, when that was, offset)."""
+"""(client, key) → (polls that lagged, worst lag in microseconds, its virtual time, offset)."""
 
 
 class Lags:
-    """By key since when offsets were known to exist, and by client and key its polls that lagged and the worst lag."""
+    """Times at which offsets became known, by key; lagging polls and the worst lag, by client and key."""
 
     __slots__ = ("_at_hand", "_ends", "_times", "_worst")
 
@@ -404,11 +403,11 @@ class Lags:
         self._ends: dict[str, list[int]] = {}
         self._times: dict[str, list[int]] = {}
         self._at_hand: dict[tuple[str, str], tuple[int, int]] = {}
-        """(process, key) → (when called, last offset) of its newest poll."""
+        """(process, key) → (time of the call, last offset) of its newest poll."""
         self._worst: _Worst = {}
 
     def known(self, key: str, end: int, now: int) -> None:
-        """Offsets below ``end`` exist, as somebody was told."""
+        """Record that offsets below ``end`` are known to exist."""
         ends = self._ends.get(key)
         if ends is None:
             self._ends[key], self._times[key] = [end], [now]
@@ -425,7 +424,7 @@ class Lags:
                 del times[-3::-2]
 
     def polled(self, process: str, key: str, last: int, invoked_us: int) -> None:
-        """A poll that was called at ``invoked_us`` has returned up to offset ``last``, and maybe goes on."""
+        """Record that a poll called at ``invoked_us`` has returned up to offset ``last`` so far."""
         who = (process, key)
         before = self._at_hand.get(who)
         if before is not None and before[0] != invoked_us:
@@ -433,7 +432,7 @@ class Lags:
         self._at_hand[who] = (invoked_us, last)
 
     def _enter(self, worst: "_Worst", who: tuple[str, str], poll: tuple[int, int]) -> None:
-        """A poll is over. What became known since it was called does not matter to it."""
+        """Count a finished poll if it lagged behind what was known when it was called."""
         invoked_us, last = poll
         key = who[1]
         ends = self._ends.get(key)
@@ -448,32 +447,32 @@ class Lags:
             worst[client] = (count + 1, most, at, offset)
 
     def find(self, tally: AnomalyCounter) -> None:
-        """Count polls."""
+        """Count lagging polls, by client and key."""
         worst = dict(self._worst)
         for who, poll in self._at_hand.items():
             self._enter(worst, who, poll)
         for (client, key), (count, most, at, offset) in worst.items():
-            words = f"{client} was handed up to offset {offset} of {key}, {most} us after the next was known to exist"
+            words = f"{client} received up to offset {offset} of {key}, {most} us after the next one was known to exist"
             tally.note(REALTIME_LAG, client, key, Example(at, offset, offset + 1, words), count)
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._at_hand = {who: poll for who, poll in self._at_hand.items() if who[1] != key}
         self._ends.pop(key, None)
         self._times.pop(key, None)
 
     @property
     def entries(self) -> int:
-        """How many times are kept."""
+        """Number of times kept."""
         return sum(map(len, self._ends.values()))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         times = [(key, tuple(ends), tuple(self._times[key])) for key, ends in self._ends.items()]
         return (tuple(times), tuple(self._worst.items()), tuple(self._at_hand.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         times, worst, at_hand = saved
         self._at_hand = dict(at_hand)
         self._ends = {key: list(ends) for key, ends, _times in times}
@@ -481,27 +480,27 @@ class Lags:
         self._worst = dict(worst)
 
 
-# realtime-order: a value was acknowledged at an offset before one that was known when it was sent.
+# realtime-order: a value was acknowledged at a lower offset than one acknowledged before it was sent.
 #
-# Whatever was acknowledged before a send is in the log by then, so what is sent later must stand behind it.
+# A value acknowledged before a send is in the log by then, so values sent later must come after it.
 
 
 REALTIME_ORDER: Final = "realtime-order"
 
 
 class _Way:
-    """What one client sends to a key."""
+    """Pending sends of one client to a key."""
 
     __slots__ = ("ended", "waiting")
 
     def __init__(self) -> None:
         self.waiting: deque[tuple[int, int]] = deque()
-        """(first sequence, highest offset when it was sent), for sends of which not all have ended."""
+        """(first sequence, highest acknowledged offset at the send) of sends that have not all ended."""
         self.ended = RangeSet()
 
 
 class RealtimeOrder:
-    """By key the highest offset acknowledged, and by client the highest one at the time of each send under way."""
+    """Highest acknowledged offset by key, and its value at each pending send, by client and key."""
 
     __slots__ = ("_high", "_tally", "_ways")
 
@@ -509,10 +508,10 @@ class RealtimeOrder:
         self._tally = tally
         self._high: dict[str, int] = {}
         self._ways: dict[tuple[str, str], _Way] = {}
-        """By (client, key)."""
+        """(client, key) → pending sends."""
 
     def sent(self, client: str, key: str, sequence: int) -> None:
-        """Values from ``sequence`` on are sent."""
+        """Record that values from ``sequence`` on are sent."""
         high = self._high.get(key, -1)
         way = self._ways.get((client, key))
         if way is None:
@@ -522,7 +521,7 @@ class RealtimeOrder:
             waiting.append((sequence, high))
 
     def acknowledged(self, client: str, key: str, sequence: int, count: int, offset: int, now: int) -> None:
-        """... and have come to their end: their client was told that they stand from ``offset`` on."""
+        """Record that values were acknowledged at ``offset``, and check their order."""
         high, who = self._high.get(key, -1), (client, key)
         if offset <= high and who in self._ways:
             self._late(who, sequence, count, offset, now)
@@ -531,7 +530,7 @@ class RealtimeOrder:
         self._end(who, sequence, sequence + count)
 
     def _late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
-        """Something behind it was acknowledged before: see whether that was so already when this was sent."""
+        """Check whether the higher acknowledged offset was already acknowledged when these values were sent."""
         starts = [(max(first, sequence), high) for first, high in self._ways[who].waiting]
         for index, (first, high) in enumerate(starts):
             end = starts[index + 1][0] if index + 1 < len(starts) else sequence + count
@@ -539,11 +538,11 @@ class RealtimeOrder:
             if late > 0:
                 client, key = who
                 at = offset + first - sequence
-                words = f"record {first} of {client} stands at offset {at}; {high} was acknowledged before it was sent"
+                words = f"record {first} of {client} is at offset {at}, but {high} was acknowledged before it was sent"
                 self._tally.note(REALTIME_ORDER, client, key, Example(now, at, high + 1, words), late)
 
     def ended(self, client: str, key: str, sequence: int, count: int) -> None:
-        """Sends have come to their end, whatever that is."""
+        """Record that sends ended with any other outcome."""
         self._end((client, key), sequence, sequence + count)
 
     def _end(self, who: tuple[str, str], start: int, end: int) -> None:
@@ -559,22 +558,22 @@ class RealtimeOrder:
             waiting.popleft()
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._high.pop(key, None)
         self._ways = {who: way for who, way in self._ways.items() if who[1] != key}
 
     @property
     def entries(self) -> int:
-        """How many sends are remembered."""
+        """Number of pending sends kept."""
         return sum(len(way.waiting) for way in self._ways.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         ways = tuple([(who, tuple(way.waiting), way.ended.save()) for who, way in self._ways.items()])
         return (tuple(self._high.items()), ways)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         high, ways = saved
         self._high = dict(high)
         self._ways = {}

@@ -15,7 +15,7 @@ _Who = tuple[str, str]
 
 
 class Consumed:
-    """By process and key the offsets that it was returned, and those that it was returned again."""
+    """Offsets that each process received, and received again, by process and key (consume-dup)."""
 
     __slots__ = ("_again", "_facts", "_once")
 
@@ -25,7 +25,7 @@ class Consumed:
         self._again: dict[_Who, dict[int, RangeSet]] = {}
 
     def polled(self, process: str, key: str, strand: int, start: int, end: int) -> None:
-        """A process was returned ``[start, end)`` of a strand."""
+        """Record that a process received ``[start, end)`` of a strand."""
         by_strand = self._once.get((process, key))
         if by_strand is None:
             by_strand = self._once[process, key] = {}
@@ -43,12 +43,12 @@ class Consumed:
         spans.add(start, end)
 
     def given_back(self, process: str, key: str, start: int, end: int) -> None:
-        """The application has not processed these, and asks for them again."""
+        """Forget offsets that the application did not process and will read again."""
         for spans in self._once.get((process, key), {}).values():
             spans.remove(start, end)
 
     def find(self, tally: AnomalyCounter, now: int, only: str = "") -> None:
-        """Count values per process, of all keys or of one."""
+        """Count duplicated deliveries per process, of all keys or of one."""
         for process, key in self._once:
             if only not in ("", key):
                 continue
@@ -62,7 +62,7 @@ class Consumed:
                             self._tell(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
 
     def _by_value(self, who: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
-        """Where a value may stand in several places, each counts once."""
+        """Count each value once, even if it is at several offsets."""
         process, key = who
         facts = self._facts.key(key)
         found: dict[tuple[str, int], ValueExtent] = {}
@@ -86,42 +86,42 @@ class Consumed:
         process, key = who
         name = client_of(process)
         end = place.sequence + place.size
-        words = f"{name} was handed records {place.sequence} to {end - 1} of {place.client} more than once"
+        words = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
         example = Example(now, place.offset, place.offset + place.size, words)
         tally.note(CONSUME_DUP, name, key, example, place.size)
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._once = {who: spans for who, spans in self._once.items() if who[1] != key}
         self._again = {who: spans for who, spans in self._again.items() if who[1] != key}
 
     @property
     def entries(self) -> int:
-        """How many ranges are kept."""
+        """Number of ranges kept."""
         kept = (*self._once.values(), *self._again.values())
         return sum(len(spans.starts) for by_strand in kept for spans in by_strand.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
             tuple([(who, save_all(by_strand)) for who, by_strand in kept.items()]) for kept in (self._once, self._again)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         once, again = saved
         self._once = {who: load_all(by_strand) for who, by_strand in once}
         self._again = {who: load_all(by_strand) for who, by_strand in again}
 
 
-# G1a, an aborted read: a poll returned a value whose send certainly failed.
+# G1a, an aborted read: a poll returned a value whose send definitely failed.
 
 
 ABORTED_READ: Final = "G1a"
 
 
 def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count values, by the client that sent them; those that a reader of committed data was handed apart."""
+    """Count values by the client that sent them; those that a read_committed reader received separately."""
     found: dict[str, RangeSet] = {}
     for client, failed in facts.ended[FAIL].items():
         again = facts.again.get(client)
@@ -136,18 +136,18 @@ def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None
         known = committed.get(client)
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
             for start, end in parts:
-                words = f"records {start} to {end - 1} of {client} were read, and their send failed or was aborted"
+                words = f"records {start} to {end - 1} of {client} were read although their send failed or was aborted"
                 tally.note(ABORTED_READ, client, facts.key, Example(now, -1, -1, words), end - start, manner)
 
 
-# duplicate: one value stands at two offsets of a key's log.
+# duplicate: one value is at two offsets of a key's log.
 
 
 DUPLICATE: Final = "duplicate"
 
 
 def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
-    """(client, sequence) → its offsets, ascending, of every value that stands at more than one."""
+    """Return the offsets, ascending, of every value at more than one offset: (client, sequence) → offsets."""
     found: dict[tuple[str, int], dict[int, None]] = {}
     for place in facts.places(facts.doubles):
         for index in range(place.size):
@@ -156,13 +156,13 @@ def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
 
 
 def find_duplicates(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count values, by the client that sent them."""
+    """Count values at several offsets, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
-        words = f"record {sequence} of {client} stands at offsets {', '.join(map(str, offsets))}"
+        words = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
         tally.note(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, words))
 
 
-# commit-regression and two-owners: what the members of a group say of its partitions contradicts itself.
+# commit-regression and two-owners: contradictions in the commits and assignments of a group's members.
 
 
 COMMIT_REGRESSION: Final = "commit-regression"
@@ -170,7 +170,7 @@ TWO_OWNERS: Final = "two-owners"
 
 
 class GroupChecks:
-    """By group and key the offset committed last, and by generation who owns it."""
+    """Last committed offset and owner of each key, by group (commit-regression, two-owners)."""
 
     __slots__ = ("_committed", "_owners", "_tally")
 
@@ -178,18 +178,18 @@ class GroupChecks:
         self._tally = tally
         self._committed: dict[tuple[str, str], int] = {}
         self._owners: dict[tuple[str, str], tuple[int, str]] = {}
-        """(group, key) → (generation, process): the newest generation that anybody owned it in."""
+        """(group, key) → (newest generation with an owner, the owning process)."""
 
     def committed(self, group: str, client: str, key: str, offset: int, now: int) -> None:
-        """A commit of a member was accepted."""
+        """Check an accepted commit of a member."""
         before = self._committed.get((group, key), -1)
         self._committed[group, key] = offset
         if offset < before:
-            words = f"{client} committed offset {offset} of {key} for {group}, which had committed {before}"
+            words = f"{client} committed offset {offset} of {key} for {group} after offset {before}"
             self._tally.note(COMMIT_REGRESSION, client, key, Example(now, offset, before, words))
 
     def owns(self, group: str, process: str, key: str, generation: int, now: int) -> None:
-        """A member was assigned a key in a generation of its group."""
+        """Check the assignment of a key to a member in a generation of its group."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if known == generation and owner not in ("", process):
             words = f"{process} and {owner} both own {key} in generation {generation} of {group}"
@@ -198,56 +198,56 @@ class GroupChecks:
             self._owners[group, key] = (generation, process)
 
     def gave_up(self, group: str, process: str, key: str) -> None:
-        """A member owns a key no more."""
+        """Record that a member no longer owns a key."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if owner == process:
             self._owners[group, key] = (known, "")
 
     def over(self, process: str) -> None:
-        """A process has ended."""
+        """Record that a process has ended."""
         for group, key in [who for who, (_generation, owner) in self._owners.items() if owner == process]:
             self.gave_up(group, process, key)
 
     def forget(self, key: str) -> None:
-        """A key is gone."""
+        """Drop the state of a deleted key."""
         self._committed = {who: offset for who, offset in self._committed.items() if who[1] != key}
         self._owners = {who: owner for who, owner in self._owners.items() if who[1] != key}
 
     @property
     def entries(self) -> int:
-        """How much is remembered."""
+        """Number of entries kept."""
         return len(self._committed) + len(self._owners)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return the whole state, to be restored by :meth:`load`."""
         return (tuple(self._committed.items()), tuple(self._owners.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore a state that :meth:`save` returned."""
         committed, owners = saved
         self._committed, self._owners = dict(committed), dict(owners)
 
 
-# inconsistent-offsets: one offset of a key was seen with two values.
+# inconsistent-offsets: one offset of a key was observed with two values.
 
 
 INCONSISTENT_OFFSETS: Final = "inconsistent-offsets"
 
 
 def find_inconsistent_offsets(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count offsets, by the client whose value was seen first."""
+    """Count offsets observed with two values, by the client whose value was observed first."""
     for start, end in facts.contested.ranges():
-        told: dict[int, tuple[str, int, int]] = {}
+        earliest: dict[int, tuple[str, int, int]] = {}
         differ: dict[int, tuple[tuple[str, int, int], tuple[str, int, int]]] = {}
         for strand in facts.strands:
             for low, high in facts.log[strand].within(start, end):
                 for offset, value in _values(facts, strand, (low, high)):
-                    first = told.setdefault(offset, (*value, strand))
+                    first = earliest.setdefault(offset, (*value, strand))
                     if first[:2] != value:
                         differ.setdefault(offset, (first, (*value, strand)))
         for offset in sorted(differ):
             (client, sequence, _strand), (other, another, _other) = differ[offset]
-            words = f"offset {offset} held record {sequence} of {client}, and record {another} of {other}"
+            words = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
             tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, words))
 
 
@@ -259,19 +259,19 @@ def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[
     ]
 
 
-# lost-write: a value stands in the log no higher than what somebody has read there, and nobody has ever read it.
+# lost-write: a committed value at or below the highest offset read was never read.
 #
-# Per key of which anything was read: the bound is the highest offset at which a value that was read stands *first*,
-# so that a duplicate written again far up cannot raise it. A value must have been read if it stands *last* at or
-# below the bound, so that one that is also found higher up need not have been. What must have been read and was not
-# is lost, if its send is committed: it was ok, or nobody can tell and some value of it was read.
+# For each key with reads, the bound is the highest offset at which a read value is *first*, so that a duplicate written
+# further up cannot raise it. A value must have been read if its *last* offset is at or below the bound, so one that is
+# also further up need not have been. A value that must have been read and was not is lost if its send is committed: it
+# was acknowledged, or its outcome is unknown and another value of it was read.
 
 
 LOST_WRITE: Final = "lost-write"
 
 
 def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count values, by the client that sent them."""
+    """Count lost values, by the client that sent them."""
     doubles = offsets_of_doubles(facts)
     bound = _bound(facts, doubles)
     if bound < 0:
@@ -288,14 +288,14 @@ def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
                     offsets = doubles.get(value, [at])
                     if offsets[-1] <= bound and at == offsets[-1] and strand == _last_strand(facts, value, at, strand):
                         words = (
-                            f"record {sequence + index} of {client}, written at offset {at}, was never read, and "
+                            f"record {sequence + index} of {client}, written at offset {at}, was never read, although "
                             f"offset {bound} was"
                         )
                         tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, words))
 
 
 def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
-    """Whether its send is committed, and no poll returned it."""
+    """Return whether a value's send is committed and no poll returned it."""
     client, sequence = value
     read = facts.values.get(client)
     if read is not None and read.has(sequence):
@@ -304,7 +304,7 @@ def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
 
 
 def _last_strand(facts: KeyFacts, value: tuple[str, int], at: int, strand: int) -> int:
-    """Of the strands that have the value at this offset the newest: it is told once."""
+    """Return the newest strand with the value at an offset, so that it is reported once."""
     if not facts.contested.has(at):
         return strand
     client, sequence = value
@@ -318,7 +318,7 @@ def _last_strand(facts: KeyFacts, value: tuple[str, int], at: int, strand: int) 
 
 
 def _bound(facts: KeyFacts, doubles: dict[tuple[str, int], list[int]]) -> int:
-    """The highest offset at which a value that was read stands first; -1: nothing was read."""
+    """Return the highest offset at which a read value is first; -1 if nothing was read."""
     best = -1
     for strand, spans in facts.read.items():
         for start, end in reversed(spans.ranges()):
@@ -333,10 +333,10 @@ def _bound(facts: KeyFacts, doubles: dict[tuple[str, int], list[int]]) -> int:
 
 
 def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[tuple[str, int], list[int]]) -> int:
-    """The highest offset of ``[start, end)`` whose value stands nowhere before; -1 for none."""
+    """Return the highest offset of ``[start, end)`` whose value is at no lower offset; -1 for none."""
     step, at = 1, end
     while start < at:
-        # Nearly always the last one is it; only behind many duplicates more is looked at.
+        # Nearly always it is the last one; more are examined only after many duplicates.
         low = max(start, at - step)
         for offset, client, sequence, count in reversed(facts.payload(facts.key, strand, low, at)):
             for index in range(count - 1, -1, -1):
@@ -347,17 +347,17 @@ def _first_in(facts: KeyFacts, strand: int, start: int, end: int, doubles: dict[
     return -1
 
 
-# phantom: a poll returned a value that nobody has ever sent.
+# phantom: a poll returned a value that no client has sent.
 
 
 PHANTOM: Final = "phantom"
 
 
 def find_phantoms(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count values, by the client whose they claim to be."""
+    """Count phantom values, by the client that they name as their sender."""
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
-            words = f"records {start} to {end - 1} of {client} were read, and it has sent none of these"
+            words = f"records {start} to {end - 1} of {client} were read, but it has sent none of these"
             tally.note(PHANTOM, client, facts.key, Example(now, -1, -1, words), end - start)
 
 
@@ -368,7 +368,7 @@ PRECOMMITTED_READ: Final = "precommitted-read"
 
 
 def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: AnomalyCounter) -> None:
-    """Count values of one operation, by its client."""
+    """Count values that an operation both sent and read, by its client."""
     for key in dict.fromkeys(send.key for send in op.sends):
         found: dict[str, RangeSet] = {}
         for read in op.reads:
@@ -386,14 +386,14 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
             tally.note(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
 
 
-# unseen: a value whose send was ok, and that no poll that was ok has ever returned.
+# unseen: a value whose send was ok and that no successful poll has returned.
 
 
 UNSEEN: Final = "unseen"
 
 
 def unread(facts: KeyFacts) -> dict[str, RangeSet]:
-    """Client → values whose send was ok and that nobody read; not those that were deleted on purpose."""
+    """Return client → acknowledged values that were never read, without those deleted on purpose."""
     found: dict[str, RangeSet] = {}
     for client, sent in facts.ended[OK].items():
         for start, end in sent.minus(facts.values.get(client)):
@@ -407,8 +407,8 @@ def unread(facts: KeyFacts) -> dict[str, RangeSet]:
 
 
 def find_unseen_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
-    """Count values, by the client that sent them."""
+    """Count unread values, by the client that sent them."""
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():
-            words = f"records {start} to {end - 1} of {client} were acknowledged, and no poll returned them"
+            words = f"records {start} to {end - 1} of {client} were acknowledged but returned by no poll"
             tally.note(UNSEEN, client, facts.key, Example(now, -1, -1, words), end - start)

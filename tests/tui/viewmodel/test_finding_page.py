@@ -243,14 +243,14 @@ def test_it_begins_with_a_plain_sentence(snapshot):
 
 
 def test_what_is_only_missing_so_far_is_told_as_such(snapshot):
-    found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still held them as the session ended"), kind=MISSING)
+    found = finding(*CHAIN[:2], link(9, "settled", words="broker 1 still had them as the session ended"), kind=MISSING)
     lines = page(found, 120)
     assert not any("ended" in line for line in lines)
     assert lines == snapshot
 
 
 def test_it_says_what_stands_behind_the_marked_frame(snapshot):
-    found = finding(*CHAIN[:3], link(9_000_000, "truncated", words="broker 1 truncated its log"))
+    found = finding(*CHAIN[:3], link(9_000_000, "truncated", words="broker 1 cut its log back"))
     assert [line for line in page(found, at=3) if line.startswith("4 of 4")] == snapshot
 
 
