@@ -105,27 +105,27 @@ class Deeds:
                 del self._steps[:STEPS_KEPT]
         elif isinstance(event, FaultInjected):
             names = event.target
-            deed = FaultRecord(moment, event.at_us, event.kind, names, -1, event.fault, event.fault_id, event.fault)
-            self._active[event.fault_id] = deed
+            record = FaultRecord(moment, event.at_us, event.kind, names, -1, event.fault, event.fault_id, event.fault)
+            self._active[event.fault_id] = record
         elif isinstance(event, FaultHealed):
             healed = self._active.pop(event.fault_id, None)
             if healed is not None:
                 self._healed = (*self._healed[1 - HEALED_KEPT :], replace(healed, ended_us=event.at_us))
         elif isinstance(event, NodeDown):
-            self._downs[event.node] = self._deed(event, event.detail, moment)
+            self._downs[event.node] = self._record(event, event.detail, moment)
         elif isinstance(event, NodePaused):
-            self._pauses[event.node] = self._deed(event, "paused", moment)
+            self._pauses[event.node] = self._record(event, "paused", moment)
         elif isinstance(event, NodeUp):
-            self._over(self._downs, event.node, event.at_us)
+            self._end(self._downs, event.node, event.at_us)
         elif isinstance(event, NodeResumed):
-            self._over(self._pauses, event.node, event.at_us)
+            self._end(self._pauses, event.node, event.at_us)
         elif isinstance(event, BrokerFenced):
             node = f"broker {event.broker}"
             self._fenced[event.broker] = FaultRecord(
                 moment, event.at_us, event.kind, node, event.broker, event.detail, -1, ""
             )  # fmt: skip
 
-    def _deed(self, event: NodeDown | NodePaused, what: str, moment: int) -> FaultRecord:
+    def _record(self, event: NodeDown | NodePaused, what: str, moment: int) -> FaultRecord:
         """Return the record of a process end or pause, with the active fault that caused it, if there is one."""
         does = HALTING if what.startswith(ITSELF) else STOPPING
         causing = [
@@ -138,14 +138,14 @@ class Deeds:
         return FaultRecord(moment, event.at_us, event.kind, event.node, event.broker, what, number, name)
 
     @staticmethod
-    def _over(table: dict[str, FaultRecord], node: str, at_us: int) -> None:
+    def _end(table: dict[str, FaultRecord], node: str, at_us: int) -> None:
         if node in table:
             table[node] = replace(table[node], ended_us=at_us)
 
     def standing(self) -> tuple[FaultRecord, ...]:
         """Return all kept records but fencings, in order."""
         found = [*self._active.values(), *self._healed, *self._downs.values(), *self._pauses.values()]
-        return tuple(sorted(found, key=lambda deed: deed.moment))
+        return tuple(sorted(found, key=lambda record: record.moment))
 
     def fenced(self, broker: int) -> FaultRecord | None:
         """Return when the controller last fenced a broker, None if never."""
@@ -153,10 +153,10 @@ class Deeds:
 
     def step_of(self, moment: int, at_us: int) -> str:
         """Return the step that caused an event; empty for none. A step is recorded right after its effects."""
-        place = bisect_left(self._steps, (moment, -1, ""))
-        if place == len(self._steps):
+        index = bisect_left(self._steps, (moment, -1, ""))
+        if index == len(self._steps):
             return ""
-        _moment, step_us, step = self._steps[place]
+        _moment, step_us, step = self._steps[index]
         return step if step_us == at_us and step != "playbook" else ""
 
     @property
@@ -178,33 +178,33 @@ class Deeds:
         self._pauses, self._fenced = dict(pauses), dict(fenced)
 
 
-def on_node(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
+def on_node(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Return the records of a node that had not ended by a time, in order."""
     return tuple(
-        deed
-        for deed in deeds
-        if node in deed.node.split(", ") and (deed.ended_us < 0 or deed.ended_us >= since_us)
+        record
+        for record in records
+        if node in record.node.split(", ") and (record.ended_us < 0 or record.ended_us >= since_us)
     )  # fmt: skip
 
 
-def about(deeds: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
+def about(records: tuple[FaultRecord, ...], node: str, since_us: int) -> tuple[FaultRecord, ...]:
     """Return the records by which a node may have stopped to respond or send: those that are not quiet."""
-    return tuple(deed for deed in on_node(deeds, node, since_us) if not deed.is_quiet)
+    return tuple(record for record in on_node(records, node, since_us) if not record.is_quiet)
 
 
-def deed_words(deed: FaultRecord, node: str, who: str) -> str:
+def deed_words(record: FaultRecord, node: str, step: str) -> str:
     """Return a record as text: ``broker 1 lost power (step 3)``."""
-    if deed.event_kind == NodeDown.kind:
-        exits = deed.what.removeprefix(ITSELF)
-        text = f"{node} {_ENDS[deed.what]}" if deed.what in _ENDS else f"{node} exited: {exits}"
-    elif deed.event_kind == NodePaused.kind:
+    if record.event_kind == NodeDown.kind:
+        exits = record.what.removeprefix(ITSELF)
+        text = f"{node} {_ENDS[record.what]}" if record.what in _ENDS else f"{node} exited: {exits}"
+    elif record.event_kind == NodePaused.kind:
         text = f"{node} was paused"
     else:
-        return f"{deed.fault} was injected into {node}" + (f" ({who})" if who else "")
+        return f"{record.fault} was injected into {node}" + (f" ({step})" if step else "")
     notes = (
-        [deed.fault]
-        if deed.fault and deed.fault.replace("_", " ") not in (deed.what, deed.what.replace("_", " "))
+        [record.fault]
+        if record.fault and record.fault.replace("_", " ") not in (record.what, record.what.replace("_", " "))
         else []
     )
-    notes += [who] if who else []
+    notes += [step] if step else []
     return text + (f" ({', '.join(notes)})" if notes else "")

@@ -92,7 +92,7 @@ class Witnesses:
         self._world = world
         self._kept: dict[str, list[MissingRecords]] = {}
 
-    def missing(self, event: RecordsMissing, trigger: TraceEvent | None, scene: PartitionSnapshot) -> None:
+    def missing(self, event: RecordsMissing, trigger: TraceEvent | None, snapshot: PartitionSnapshot) -> None:
         """Record that records went missing."""
         start, end = event.log_offset, event.log_offset + event.count
         replicas = self._world.replicas[event.partition]
@@ -100,20 +100,22 @@ class Witnesses:
         holders = [
             broker
             for broker, replica in replicas.items()
-            if broker != leader and epoch_at(replica.log, start) == event.leader_epoch and not _spoilt(replica, start)
+            if broker != leader
+            and epoch_at(replica.log, start) == event.leader_epoch
+            and not _is_damaged(replica, start)
         ]
         instead = epoch_at(replicas[leader].log, start) if leader in replicas else -1
-        behind = leader in replicas and replicas[leader].leader_epoch < event.leader_epoch
-        fresh = MissingRecords(event.leader_epoch, start, end, trigger, scene, tuple(holders), instead, behind)
+        stale = leader in replicas and replicas[leader].leader_epoch < event.leader_epoch
+        fresh = MissingRecords(event.leader_epoch, start, end, trigger, snapshot, tuple(holders), instead, stale)
         kept = self._kept.setdefault(event.partition, [])
         if kept and kept[-1].goes_on(fresh):
             kept[-1] = kept[-1]._replace(end=end)
             return
         kept.append(fresh)
         if len(kept) % LOOKED_OVER == 0:
-            self._kept[event.partition] = [each for each in kept if self._gone(event.partition, each)]
+            self._kept[event.partition] = [each for each in kept if self._still_missing(event.partition, each)]
 
-    def _gone(self, partition: str, witness: MissingRecords) -> bool:
+    def _still_missing(self, partition: str, witness: MissingRecords) -> bool:
         """Return whether the leader's log still lacks any of the records."""
         leader = self._world.true_leader(partition)
         if leader is None:
@@ -163,7 +165,7 @@ def epoch_at(log: ReplicaLog, offset: int) -> int:
     return log.lineage_at(offset).epoch
 
 
-def _spoilt(replica: Replica, offset: int) -> bool:
+def _is_damaged(replica: Replica, offset: int) -> bool:
     return any(each.start <= offset < each.end for each in replica.damages)
 
 
@@ -226,7 +228,7 @@ class ClusterHistory:
     """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
-        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved", "_scenes",
+        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved", "_snapshots",
         "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
     )  # fmt: skip
 
@@ -257,7 +259,7 @@ class ClusterHistory:
         self._early: dict[str, dict[int, Join]] = {}
         """Partition → broker → its newest early join."""
         self._damages: list[tuple[int, BatchDamaged]] = []
-        self._scenes: dict[str, PartitionSnapshot] = {}
+        self._snapshots: dict[str, PartitionSnapshot] = {}
         """Snapshots, cached until the next rare event."""
         self._saved: tuple[Any, ...] | None = None
         """Cached result of :meth:`save`, until something changes."""
@@ -269,17 +271,17 @@ class ClusterHistory:
             self.witnesses.missing(event, self.trigger, self.scene(event.partition))
             return
         self.moment += 1
-        if self._scenes:
-            self._scenes.clear()
+        if self._snapshots:
+            self._snapshots.clear()
         self.deeds.observe(event, self.moment)
         if isinstance(event, PartitionCreated):
-            self._begin(event)
+            self._partition_created(event)
         elif isinstance(event, PartitionDeleted):
             for table in self._tables():
                 table.pop(event.partition, None)
             self.witnesses.forget(event.partition)
         elif isinstance(event, LeaderElected | PartitionOffline):
-            self._decided(event)
+            self._leader_decided(event)
         elif isinstance(event, Truncated):
             if not self._world.is_stale(event.partition, event.broker):
                 self._truncated(event)
@@ -296,7 +298,7 @@ class ClusterHistory:
             self._unclean, self._early,
         )  # fmt: skip
 
-    def _begin(self, event: PartitionCreated) -> None:
+    def _partition_created(self, event: PartitionCreated) -> None:
         name = event.partition
         for table in self._tables():
             table.pop(name, None)
@@ -306,7 +308,7 @@ class ClusterHistory:
         self._deposed[name] = (-1, event.leader)
         self._standing[name] = event.isr
 
-    def _decided(self, event: LeaderElected | PartitionOffline) -> None:
+    def _leader_decided(self, event: LeaderElected | PartitionOffline) -> None:
         name = event.partition
         decided = self._elections[name]
         decided.append((self.moment, event))
@@ -338,8 +340,8 @@ class ClusterHistory:
     def early_join(self, partition: str, broker: int, offset: int, until: int) -> Join | None:
         """Return a replica's early ISR join up to a moment without the record at ``offset``, None if there is none."""
         join = self._early.get(partition, {}).get(broker)
-        there = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
-        return join if there else None
+        matches = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
+        return join if matches else None
 
     def _forget_isrs(self, partition: str) -> None:
         """Drop old ISRs, except the newest ones and those of epochs that a replica still uses."""
@@ -350,25 +352,25 @@ class ClusterHistory:
 
     def _truncated(self, event: Truncated) -> None:
         log = self._world.replicas[event.partition][event.broker].log
-        cuts = self._cuts[event.partition]
+        truncations = self._cuts[event.partition]
         isr = self._isrs[event.partition][-1][1]
-        cuts.append(LogTruncation(self.moment, event, log.cut, isr, self._apart(event)))
-        if len(cuts) % CUTS_LOOKED_OVER == 0:
-            kept = [cut for cut in cuts[: -CUTS_LOOKED_OVER // 2] if self._explains(cut)]
-            self._cuts[event.partition] = kept + cuts[-CUTS_LOOKED_OVER // 2 :]
+        truncations.append(LogTruncation(self.moment, event, log.cut, isr, self._epochs_differ(event)))
+        if len(truncations) % CUTS_LOOKED_OVER == 0:
+            kept = [truncation for truncation in truncations[: -CUTS_LOOKED_OVER // 2] if self._explains(truncation)]
+            self._cuts[event.partition] = kept + truncations[-CUTS_LOOKED_OVER // 2 :]
 
-    def _apart(self, event: Truncated) -> bool:
+    def _epochs_differ(self, event: Truncated) -> bool:
         """Return whether a truncating replica, its leader and the controller used different epochs."""
         replicas, record = self._world.replicas[event.partition], self._world.records.get(event.partition)
         leader = replicas.get(replicas[event.broker].leader)
         known = [each.leader_epoch for each in (record, leader) if each is not None]
         return any(epoch != event.leader_epoch for epoch in known)
 
-    def _explains(self, cut: LogTruncation) -> bool:
+    def _explains(self, truncation: LogTruncation) -> bool:
         """Return whether a replica lacks acknowledged records because of a truncation."""
-        name = cut.event.partition
-        replica = self._world.replicas[name].get(cut.event.broker)
-        for stint, start, end in cut.taken:
+        name = truncation.event.partition
+        replica = self._world.replicas[name].get(truncation.event.broker)
+        for stint, start, end in truncation.taken:
             lacked = [(start, end)] if replica is None else subtract([(start, end)], replica.log.held(stint))
             acked = self.acked_in(name, stint)
             if any(low < high_acked and high > low_acked for low, high in lacked for low_acked, high_acked in acked):
@@ -395,12 +397,12 @@ class ClusterHistory:
 
     def scene(self, partition: str) -> PartitionSnapshot:
         """Return the current state; of a deleted partition what is still known, possibly nothing."""
-        scene = self._scenes.get(partition)
-        if scene is None:
-            scene = self._scenes[partition] = self._scene(partition)
-        return scene
+        snapshot = self._snapshots.get(partition)
+        if snapshot is None:
+            snapshot = self._snapshots[partition] = self._snapshot(partition)
+        return snapshot
 
-    def _scene(self, partition: str) -> PartitionSnapshot:
+    def _snapshot(self, partition: str) -> PartitionSnapshot:
         decisions = self._elections.get(partition)
         moment, decided = decisions[-1] if decisions else (-1, None)
         record = self._world.records.get(partition)
@@ -432,21 +434,23 @@ class ClusterHistory:
 
     def last_cut(self, partition: str, broker: int, stint: int, offsets: Range, until: int) -> Truncated | None:
         """Return the newest truncation up to a moment by which a replica lost any record of a range."""
-        for cut in reversed(self._cuts[partition]):
-            if cut.moment <= until and cut.event.broker == broker and cut.took(stint, *offsets):
-                return cut.event
+        for truncation in reversed(self._cuts[partition]):
+            if truncation.moment <= until and truncation.event.broker == broker and truncation.took(stint, *offsets):
+                return truncation.event
         return None
 
     def cuts_of(self, partition: str, stint: int, offsets: Range) -> list[LogTruncation]:
         """Return all kept truncations that removed any record of a range, in order."""
-        return [cut for cut in self._cuts.get(partition, ()) if cut.took(stint, *offsets)]
+        return [truncation for truncation in self._cuts.get(partition, ()) if truncation.took(stint, *offsets)]
 
     def cuts_at(self, partition: str, offsets: Range, until_us: int) -> list[LogTruncation]:
         """Return all kept truncations up to a time that removed any record at these offsets."""
         return [
-            cut
-            for cut in self._cuts.get(partition, ())
-            if cut.event.at_us <= until_us and cut.event.log_offset < offsets[1] and cut.event.end_offset > offsets[0]
+            truncation
+            for truncation in self._cuts.get(partition, ())
+            if truncation.event.at_us <= until_us
+            and truncation.event.log_offset < offsets[1]
+            and truncation.event.end_offset > offsets[0]
         ]
 
     def removed(self, partition: str) -> dict[int, tuple[int, ReplicaDeleted]]:
@@ -456,18 +460,18 @@ class ClusterHistory:
     def damage(self, partition: str, broker: int, offsets: Range, until: int) -> tuple[int, BatchDamaged] | None:
         """Return when a replica's copy at these offsets was damaged on disk, up to a moment; None if it was not."""
         for moment, event in reversed(self._damages):
-            there = (event.partition, event.broker) == (partition, broker)
-            if there and moment <= until and event.log_offset < offsets[1] and event.end_offset > offsets[0]:
-                return None if self._cut_since(moment, event, until) else (moment, event)
+            matches = (event.partition, event.broker) == (partition, broker)
+            if matches and moment <= until and event.log_offset < offsets[1] and event.end_offset > offsets[0]:
+                return None if self._truncated_since(moment, event, until) else (moment, event)
         return None
 
-    def _cut_since(self, since: int, damaged: BatchDamaged, until: int) -> bool:
+    def _truncated_since(self, since: int, damaged: BatchDamaged, until: int) -> bool:
         """Return whether a damaged batch was truncated between two moments, so that another copy replaced it."""
         return any(
-            since < cut.moment < until
-            and cut.event.broker == damaged.broker
-            and cut.event.log_offset <= damaged.log_offset
-            for cut in self._cuts.get(damaged.partition, ())
+            since < truncation.moment < until
+            and truncation.event.broker == damaged.broker
+            and truncation.event.log_offset <= damaged.log_offset
+            for truncation in self._cuts.get(damaged.partition, ())
         )
 
     def damaged(self, partition: str, broker: int, offsets: Range, until: int) -> bool:
@@ -504,7 +508,7 @@ class ClusterHistory:
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         self._saved = saved
-        self._scenes.clear()
+        self._snapshots.clear()
         self.moment, damages, lists, nested, plain, deeds, witnesses = saved
         self._damages = list(damages)
         self._cuts, self._isrs, self._elections, self._unclean = (

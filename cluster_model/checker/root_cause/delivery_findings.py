@@ -71,7 +71,7 @@ class RepeatFindings:
     def _lineage(self, partition: str, stint: int) -> Lineage:
         return self._world.lineages[partition].by_id[stint]
 
-    def _place(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
+    def _block(self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]) -> RecordBlock:
         lineage = self._lineage(partition, where[0])
         batch = lineage.batch_at(where[1])
         return RecordBlock(partition, client, sequence, count, where[1], lineage.epoch, batch.acks, committed=False)
@@ -81,39 +81,41 @@ class RepeatFindings:
     ) -> RangeExplanation:
         one, other = self._lineage(partition, first[0]), self._lineage(partition, again[0])
         first_us, again_us = one.appended_at(first[1]), other.appended_at(again[1])
-        tried = self._attempts.of(client, partition, sequence, again_us)
-        refusal = None if tried is None else tried.refused_between(first_us, again_us)
+        append = self._attempts.of(client, partition, sequence, again_us)
+        refusal = None if append is None else append.refused_between(first_us, again_us)
         before, after = one.batch_at(first[1]), other.batch_at(again[1])
-        who = client or "a client"
-        restart = self._restart(client, first_us, again_us)
+        name = client or "a client"
+        restart = self._restart_event(client, first_us, again_us)
         if before.producer_id < 0 or after.producer_id < 0:
             plain = findings.PRODUCER_RESTART if restart else findings.UNEXPLAINED
             cause = findings.NO_IDEMPOTENCE if refusal is not None else plain
         elif (before.producer_id, before.producer_epoch) == (after.producer_id, after.producer_epoch):
             cause = findings.FORGOTTEN_STATE
         else:
-            cause = findings.PRODUCER_RESTART if restart else self._refused(partition, before, after, again[1])
-        last = None if tried is None or cause not in BY_NUMBER else tried.last_refusal(again_us)
-        renewed = [] if last is None or refusal is None or last.error == refusal.error else [self._told(who, last)]
+            cause = findings.PRODUCER_RESTART if restart else self._rejection_cause(partition, before, after, again[1])
+        last = None if append is None or cause not in BY_NUMBER else append.last_refusal(again_us)
+        later_failure = (
+            [] if last is None or refusal is None or last.error == refusal.error else [self._failure_event(name, last)]
+        )
         links = [
-            self._wrote(one, partition, first[1], count, "wrote"),
-            *self._trouble(who, refusal),
-            *renewed,
-            self._wrote(other, partition, again[1], count, "wrote", "again"),
+            self._append_event(one, partition, first[1], count, "wrote"),
+            *self._failure_events(name, refusal),
+            *later_failure,
+            self._append_event(other, partition, again[1], count, "wrote", "again"),
         ]
         if restart is not None:
             links.insert(1, restart)
         links.sort(key=lambda link: link.at_us)
         clauses = (
             f"broker {one.broker} had already written {THEM}",
-            *self._clauses(who, refusal, restart),
-            *map(_clause, renewed),
-            f"{who} sent {THEM} again, and broker {other.broker}{_unknown_to(cause)} wrote {THEM} again",
+            *self._failure_clauses(name, refusal, restart),
+            *map(_with_time, later_failure),
+            f"{name} sent {THEM} again, and broker {other.broker}{_deduplication_clause(cause)} wrote {THEM} again",
         )
-        place = self._place(client, partition, sequence, count, again)
-        return RangeExplanation(DUPLICATE, cause, _key(refusal, restart), place, None, clauses, tuple(links))
+        block = self._block(client, partition, sequence, count, again)
+        return RangeExplanation(DUPLICATE, cause, _grouping_key(refusal, restart), block, None, clauses, tuple(links))
 
-    def _refused(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
+    def _rejection_cause(self, partition: str, before: Batch, after: Batch, offset: int) -> str:
         """Return why a producer wrote records again with another producer epoch."""
         leader = self._world.true_leader(partition)
         if leader is None or before.producer_id != after.producer_id:
@@ -125,74 +127,76 @@ class RepeatFindings:
         self, client: str, partition: str, sequence: int, count: int, where: tuple[int, int]
     ) -> RangeExplanation:
         lineage = self._lineage(partition, where[0])
-        tried = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
-        refusal = None if tried is None else tried.last_refusal(lineage.appended_at(where[1]))
+        append = self._attempts.of(client, partition, sequence, lineage.appended_at(where[1]))
+        refusal = None if append is None else append.last_refusal(lineage.appended_at(where[1]))
         cause = findings.RETRY_IN_FLIGHT if refusal is not None else findings.UNEXPLAINED
-        who = client or "a client"
+        name = client or "a client"
         links = [
-            *self._trouble(who, refusal),
-            self._wrote(lineage, partition, where[1], count, "appended", "after later ones"),
+            *self._failure_events(name, refusal),
+            self._append_event(lineage, partition, where[1], count, "appended", "after later ones"),
         ]
         links.sort(key=lambda link: link.at_us)
         clauses = (
-            *self._clauses(who, refusal, None),
+            *self._failure_clauses(name, refusal, None),
             f"later records were written meanwhile, and broker {lineage.broker} appended {THEM} after those",
         )
-        place = self._place(client, partition, sequence, count, where)
-        return RangeExplanation(REORDERED, cause, _key(refusal, None), place, None, clauses, tuple(links))
+        block = self._block(client, partition, sequence, count, where)
+        return RangeExplanation(REORDERED, cause, _grouping_key(refusal, None), block, None, clauses, tuple(links))
 
-    def _wrote(self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, how: str = "") -> ChainEvent:
-        words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} {THEM}{' ' * bool(how)}{how}"
-        words += f" at {offsets(offset, offset + count)} of {partition}"
-        return ChainEvent(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, words)
+    def _append_event(
+        self, lineage: Lineage, partition: str, offset: int, count: int, verb: str, suffix: str = ""
+    ) -> ChainEvent:
+        text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {verb} {THEM}{' ' * bool(suffix)}{suffix}"
+        text += f" at {offsets(offset, offset + count)} of {partition}"
+        return ChainEvent(lineage.appended_at(offset), Appended.kind, partition, lineage.broker, text)
 
-    def _trouble(self, who: str, refusal: Refusal | None) -> list[ChainEvent]:
+    def _failure_events(self, name: str, refusal: Refusal | None) -> list[ChainEvent]:
         links: list[ChainEvent] = []
         if refusal is None:
             return links
-        deed = refusal.deed
-        if deed is not None:
-            broker = -1 if who in deed.node.split(", ") else refusal.broker
-            links.append(ChainEvent(deed.at_us, deed.event_kind, "", broker, self._deed(refusal, deed, who)))
-        links.append(self._told(who, refusal))
+        fault = refusal.deed
+        if fault is not None:
+            broker = -1 if name in fault.node.split(", ") else refusal.broker
+            links.append(ChainEvent(fault.at_us, fault.event_kind, "", broker, self._fault_text(refusal, fault, name)))
+        links.append(self._failure_event(name, refusal))
         return links
 
     @staticmethod
-    def _told(who: str, refusal: Refusal) -> ChainEvent:
-        words = f"a request of {who} to broker {refusal.broker} failed with {refusal.error}"
-        return ChainEvent(refusal.at_us, ProduceRefused.kind, "", -1, words)
+    def _failure_event(name: str, refusal: Refusal) -> ChainEvent:
+        text = f"a request of {name} to broker {refusal.broker} failed with {refusal.error}"
+        return ChainEvent(refusal.at_us, ProduceRefused.kind, "", -1, text)
 
-    def _deed(self, refusal: Refusal, deed: FaultRecord, who: str) -> str:
-        node = who if who in deed.node.split(", ") else f"broker {refusal.broker}"
-        return deed_words(deed, node, self._history.deeds.step_of(deed.moment, deed.at_us))
+    def _fault_text(self, refusal: Refusal, fault: FaultRecord, name: str) -> str:
+        node = name if name in fault.node.split(", ") else f"broker {refusal.broker}"
+        return deed_words(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
 
-    def _clauses(self, who: str, refusal: Refusal | None, restart: ChainEvent | None) -> list[str]:
+    def _failure_clauses(self, name: str, refusal: Refusal | None, restart: ChainEvent | None) -> list[str]:
         found = [] if restart is None else [restart.words]
         if refusal is not None:
-            found += [self._deed(refusal, refusal.deed, who)] if refusal.deed is not None else []
-            found.append(_clause(self._told(who, refusal)))
+            found += [self._fault_text(refusal, refusal.deed, name)] if refusal.deed is not None else []
+            found.append(_with_time(self._failure_event(name, refusal)))
         return found
 
-    def _restart(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
+    def _restart_event(self, client: str, since_us: int, until_us: int) -> ChainEvent | None:
         """Return the event by which the producer's process ended between two writes, else None."""
-        for deed in about(self._history.deeds.standing(), client, since_us):
-            if deed.event_kind == NodeDown.kind and since_us <= deed.at_us <= until_us:
-                who = self._history.deeds.step_of(deed.moment, deed.at_us)
-                return ChainEvent(deed.at_us, deed.event_kind, "", -1, deed_words(deed, client, who))
+        for fault in about(self._history.deeds.standing(), client, since_us):
+            if fault.event_kind == NodeDown.kind and since_us <= fault.at_us <= until_us:
+                step = self._history.deeds.step_of(fault.moment, fault.at_us)
+                return ChainEvent(fault.at_us, fault.event_kind, "", -1, deed_words(fault, client, step))
         return None
 
 
-def _clause(link: ChainEvent) -> str:
+def _with_time(link: ChainEvent) -> str:
     return f"{link.words}{at(link.at_us)}"
 
 
-def _unknown_to(cause: str) -> str:
+def _deduplication_clause(cause: str) -> str:
     if cause == findings.TOO_MANY_IN_FLIGHT:
         return ", which remembers only a producer's last five batches,"
     return ", which could not recognise the retry (no sequence numbers)," if cause == findings.NO_IDEMPOTENCE else ""
 
 
-def _key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, ...]:
+def _grouping_key(refusal: Refusal | None, restart: ChainEvent | None) -> tuple[object, ...]:
     if restart is not None:
         return ("restart", restart.at_us)
     if refusal is None:
@@ -232,7 +236,7 @@ class ReaderFindings:
                     yield self._abandoned(group, partition, left, (start, min(end, left.committed)))
         del now_us
 
-    def _place(self, group: str, partition: str, offsets: Range) -> RecordBlock:
+    def _block(self, group: str, partition: str, offsets: Range) -> RecordBlock:
         return RecordBlock(partition, group, -1, offsets[1] - offsets[0], offsets[0], -1, 0, committed=True)
 
     def _jumped(self, group: str, partition: str, jump: Jump, offsets: Range, cause: str) -> RangeExplanation:
@@ -261,30 +265,30 @@ class ReaderFindings:
         else:
             why = f"the position of group {group}, offset {jump.start}, was out of range"
             clauses = [why, moved]
-        told = (*clauses, f"no member of the group has received {THEM}")
+        all_clauses = (*clauses, f"no member of the group has received {THEM}")
         key = (cause, jump.at_us // 60_000_000)
         return RangeExplanation(
-            SKIPPED, cause, key, self._place(group, partition, offsets), None, told, tuple(links), group
+            SKIPPED, cause, key, self._block(group, partition, offsets), None, all_clauses, tuple(links), group
         )
 
     def _overwritten(self, group: str, partition: str, stint: int, offsets: Range) -> RangeExplanation:
         lineage = self._world.lineages[partition].by_id[stint]
         where = f"wrote {THEM} at offsets that had held other records"
-        words = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
+        text = f"broker {lineage.broker}, leader in epoch {lineage.epoch}, {where}"
         written = lineage.appended_at(offsets[0])
-        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, words)]
+        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
         for cut in self._history.cuts_at(partition, offsets, written):
             text = f"broker {cut.event.broker} truncated its log to offset {cut.event.log_offset} ({cut.event.rule})"
             links.append(ChainEvent(cut.event.at_us, cut.event.kind, partition, cut.event.broker, text))
         links.sort(key=lambda link: link.at_us)
         clauses = (
             f"group {group} had read other records at these offsets",
-            words,
+            text,
             f"the group continued after {THEM}",
         )
         key = ("stint", stint)
-        place = self._place(group, partition, offsets)
-        return RangeExplanation(SKIPPED, findings.TRUNCATION_SKIP, key, place, None, clauses, tuple(links), group)
+        block = self._block(group, partition, offsets)
+        return RangeExplanation(SKIPPED, findings.TRUNCATION_SKIP, key, block, None, clauses, tuple(links), group)
 
     def _abandoned(self, group: str, partition: str, left: UnprocessedRecords, offsets: Range) -> RangeExplanation:
         committed = (
@@ -297,8 +301,8 @@ class ReaderFindings:
         ]
         happened = ""
         if left.deed is not None:
-            who = self._history.deeds.step_of(left.deed.moment, left.deed.at_us)
-            happened = deed_words(left.deed, left.client, who)
+            step = self._history.deeds.step_of(left.deed.moment, left.deed.at_us)
+            happened = deed_words(left.deed, left.client, step)
             links.insert(1, ChainEvent(left.deed.at_us, left.deed.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
         clauses = [
@@ -308,9 +312,9 @@ class ReaderFindings:
             f"{unprocessed}, and no consumer has received {THEM} since",
         ]
         key = left.deed.key if left.deed is not None else ("left", left.at_us)
-        place = self._place(group, partition, offsets)
-        told = tuple(each for each in clauses if each)
-        return RangeExplanation(ABANDONED, findings.COMMIT_FIRST, key, place, None, told, tuple(links), group)
+        block = self._block(group, partition, offsets)
+        all_clauses = tuple(each for each in clauses if each)
+        return RangeExplanation(ABANDONED, findings.COMMIT_FIRST, key, block, None, all_clauses, tuple(links), group)
 
 
 # Explanations of transactions whose outcome in the log differs from the one acknowledged to their producer.
@@ -341,34 +345,34 @@ class TransactionFindings:
     ) -> RangeExplanation:
         sequence = batch.sequence + start - batch.base
         written = lineage.appended_at(start)
-        who = batch.client
+        name = batch.client
         acknowledged, logged = ("aborted", "committed") if committed else ("committed", "aborted")
-        cause = LATE_MARKER if self._attempts.of(who, partition, sequence, written) is None else HANGING
+        cause = LATE_MARKER if self._attempts.of(name, partition, sequence, written) is None else HANGING
         if self._world.profile.transactions_v2:
             cause = UNEXPLAINED
-        deed = self._against(who, written)
-        words = (
-            f"broker {lineage.broker} wrote {THEM} at {offsets(start, end)} of {partition} in a transaction of {who}"
+        fault = self._fault_of_producer(name, written)
+        text = (
+            f"broker {lineage.broker} wrote {THEM} at {offsets(start, end)} of {partition} in a transaction of {name}"
         )
-        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, words)]
+        links = [ChainEvent(written, Appended.kind, partition, lineage.broker, text)]
         happened = ""
-        if deed is not None:
-            happened = deed_words(deed, who, self._history.deeds.step_of(deed.moment, deed.at_us))
-            links.append(ChainEvent(deed.at_us, deed.event_kind, "", -1, happened))
+        if fault is not None:
+            happened = deed_words(fault, name, self._history.deeds.step_of(fault.moment, fault.at_us))
+            links.append(ChainEvent(fault.at_us, fault.event_kind, "", -1, happened))
         links.sort(key=lambda link: link.at_us)
-        end_words = f"the transaction of {who} was acknowledged as {acknowledged}, but is {logged} in the leader's log"
+        end_words = f"the transaction of {name} was acknowledged as {acknowledged}, but is {logged} in the leader's log"
         links.append(ChainEvent(now_us, SETTLED, partition, -1, end_words))
         late = "a delayed request to end an earlier transaction ended this one instead"
         late = late if cause == LATE_MARKER else ""
         clauses = [happened, late, end_words]
-        place = RecordBlock(
-            partition, who, sequence, end - start, start, lineage.epoch, batch.acks, committed=committed
+        block = RecordBlock(
+            partition, name, sequence, end - start, start, lineage.epoch, batch.acks, committed=committed
         )
-        key = deed.key if deed is not None else ("producer", who)
+        key = fault.key if fault is not None else ("producer", name)
         kind = LEAKED if committed else UNDONE
-        return RangeExplanation(kind, cause, key, place, None, tuple(each for each in clauses if each), tuple(links))
+        return RangeExplanation(kind, cause, key, block, None, tuple(each for each in clauses if each), tuple(links))
 
-    def _against(self, who: str, written_us: int) -> FaultRecord | None:
-        standing = about(self._history.deeds.standing(), who, written_us - BEFORE_US)
-        before = [deed for deed in standing if deed.at_us <= written_us]
+    def _fault_of_producer(self, name: str, written_us: int) -> FaultRecord | None:
+        recorded = about(self._history.deeds.standing(), name, written_us - BEFORE_US)
+        before = [fault for fault in recorded if fault.at_us <= written_us]
         return before[-1] if before else None

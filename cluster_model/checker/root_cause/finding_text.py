@@ -115,10 +115,10 @@ def with_number(words: str, count: int) -> str:
 _ORDER = {cause.code: place for place, cause in enumerate(CAUSES)}
 
 
-def grouped(told: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
+def grouped(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
     """Return one finding for each kind, cause, group and key, the gravest kinds first."""
     groups: dict[tuple[object, ...], list[RangeExplanation]] = {}
-    for each in told:
+    for each in explanations:
         groups.setdefault((each.kind, each.cause, each.group_id, each.key), []).append(each)
     found = [_finding(group) for group in groups.values()]
     return tuple(sorted(found, key=lambda each: (KINDS.index(each.kind), _ORDER[each.cause], each.chain[0].at_us)))
@@ -128,15 +128,15 @@ def _finding(group: list[RangeExplanation]) -> Finding:
     group = sorted(group, key=lambda each: _order(each.place))
     places = merged([each.place for each in group])
     first = group[0]
-    held = _held(group)
+    held = _holders_text(group)
     count = sum(place.count for place in places)
     clauses = list(first.clauses)
     if first.cause == UNEXPLAINED:
         clauses.append("the recorded events do not prove a cause")
     sentence = "; ".join([_subject(group, places), *clauses])
-    others = len({place.partition for place in places}) - 1
-    if others > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
-        sentence += f"; and likewise in {counted(others, 'other partition')}"
+    other_partitions = len({place.partition for place in places}) - 1
+    if other_partitions > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
+        sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
     chain = tuple(
         replace(link, words=with_number(link.words.replace(HELD, held), count)) for link in _chain(group, places)
     )
@@ -148,7 +148,7 @@ def _order(place: RecordBlock) -> tuple[str, int, int, int]:
     return (place.partition, place.leader_epoch, place.log_offset, place.sequence)
 
 
-def _held(group: list[RangeExplanation]) -> str:
+def _holders_text(group: list[RangeExplanation]) -> str:
     """Return which replicas still held the records at the election: ``brokers 2 and 3 still held them``."""
     total = sum(each.place.count for each in group)
     if len({each.place.partition for each in group}) > 1:
@@ -159,9 +159,11 @@ def _held(group: list[RangeExplanation]) -> str:
         for broker in each.promise.holders if each.promise is not None else ():
             counts[broker] = counts.get(broker, 0) + each.place.count
     whole = [broker for broker in sorted(counts) if counts[broker] == total]
-    told = [(brokers(whole), THEM)] if whole else []
-    told += [(f"broker {each}", f"{thousands(counts[each])} of them") for each in sorted(counts) if each not in whole]
-    return " and ".join(f"{who} {'held' if place else 'still held'} {what}" for place, (who, what) in enumerate(told))
+    parts = [(brokers(whole), THEM)] if whole else []
+    parts += [(f"broker {each}", f"{thousands(counts[each])} of them") for each in sorted(counts) if each not in whole]
+    return " and ".join(
+        f"{holders} {'held' if index else 'still held'} {records}" for index, (holders, records) in enumerate(parts)
+    )
 
 
 def merged(places: list[RecordBlock]) -> tuple[RecordBlock, ...]:
@@ -192,27 +194,27 @@ def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> 
     count = sum(place.count for place in places)
     owner = f" for group {first.group_id}" if first.group_id else whose(places)
     subject = f"{counted(count, 'record')}{owner}{where(places)}"
-    vouched = [each.promise for each in group if each.promise is not None]
+    acknowledgements = [each.promise for each in group if each.promise is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
-    if not vouched:
+    if not acknowledgements:
         return subject
-    if count == 1 and vouched[0].names:
-        subject += f" ({vouched[0].names[0]})"
+    if count == 1 and acknowledgements[0].names:
+        subject += f" ({acknowledgements[0].names[0]})"
     readable = sum(place.count for place in places if place.committed)
     if 0 < readable < count:
         subject += f", {thousands(readable)} of them readable by consumers,"
     acks = acks_words(place.acks for place in places)
-    epochs = dict.fromkeys((each.broker, each.epoch) for each in vouched)
-    by = brokers(each.broker for each in vouched)
+    epochs = dict.fromkeys((each.broker, each.epoch) for each in acknowledgements)
+    by = brokers(each.broker for each in acknowledgements)
     if len(epochs) == 1:
-        by += f" in epoch {vouched[0].epoch}"
-    return f"{subject} had been acknowledged by {by} with {acks}{_isrs(vouched, places)}"
+        by += f" in epoch {acknowledgements[0].epoch}"
+    return f"{subject} had been acknowledged by {by} with {acks}{_isr_text(acknowledgements, places)}"
 
 
-def _isrs(vouched: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
+def _isr_text(acknowledgements: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
     """Return the ISR at the acknowledgement; if it changed, the first and the last."""
-    isrs = [sorted(each.isr) for each in vouched]
+    isrs = [sorted(each.isr) for each in acknowledgements]
     first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
     if all(each == first for each in isrs):
         return f" and ISR {first}"
@@ -228,15 +230,15 @@ def _chain(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> tu
     if len(group) == 1 or largest.promise is None:
         return largest.chain
     count = sum(place.count for place in places)
-    vouched = [each.promise for each in group if each.promise is not None]
-    who = brokers(each.broker for each in vouched)
-    if len({(each.broker, each.epoch) for each in vouched}) == 1:
-        who += f", leader in epoch {vouched[0].epoch},"
-    acks = acks_words(place.acks for place in places) + _isrs(vouched, places)
+    acknowledgements = [each.promise for each in group if each.promise is not None]
+    leaders = brokers(each.broker for each in acknowledgements)
+    if len({(each.broker, each.epoch) for each in acknowledgements}) == 1:
+        leaders += f", leader in epoch {acknowledgements[0].epoch},"
+    acks = acks_words(place.acks for place in places) + _isr_text(acknowledgements, places)
     earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == PROMISE)
-    when = span(earliest, max(each.last_us for each in vouched))
-    words = f"{who} wrote {counted(count, 'record')}{where(places)}{when} and acknowledged {THEM} with {acks}"
+    when = span(earliest, max(each.last_us for each in acknowledgements))
+    text = f"{leaders} wrote {counted(count, 'record')}{where(places)}{when} and acknowledged {THEM} with {acks}"
     links = [
-        replace(link, at_us=earliest, words=words) if link.event_kind == PROMISE else link for link in largest.chain
+        replace(link, at_us=earliest, words=text) if link.event_kind == PROMISE else link for link in largest.chain
     ]
     return tuple(sorted(links, key=lambda link: link.at_us))

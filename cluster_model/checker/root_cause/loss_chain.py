@@ -124,29 +124,29 @@ def case_of(
 ) -> LossCase:
     """Collect the events and states that may explain a loss. ``leader`` is the current leader, -1 for none."""
     witness = history.witnesses.of(partition, lineage.epoch, offsets[0])
-    cuts = history.cuts_of(partition, lineage.id, offsets)
-    late = None if witness is None else _lost_later(witness, cuts)
+    truncations = history.cuts_of(partition, lineage.id, offsets)
+    late = None if witness is None else _later_truncation(witness, truncations)
     if witness is None or late is not None:
-        scene = history.scene(partition)
-        late = None if late is None else _of_its_leader(late, scene.election, cuts)
-        cut = late or (cuts[-1] if cuts else None)
+        snapshot = history.scene(partition)
+        late = None if late is None else _truncation_of_leader(late, snapshot.election, truncations)
+        cut = late or (truncations[-1] if truncations else None)
         leader = leader if late is None else late.event.broker
-        return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, None, scene, cut, leader)
-    scene, trigger = witness.scene, witness.trigger
+        return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, None, snapshot, cut, leader)
+    snapshot, trigger = witness.scene, witness.trigger
     if isinstance(trigger, LeaderElected):
         leader = trigger.leader
-    elif scene.election is not None:
-        leader = scene.election.leader
+    elif snapshot.election is not None:
+        leader = snapshot.election.leader
     elif trigger is None:
         leader = lineage.broker  # No election since: it had lost them when its response arrived.
     elif hasattr(trigger, "broker"):
         leader = trigger.broker
-    own = [cut for cut in cuts if cut.event.broker == leader and cut.moment <= scene.moment]
+    own = [cut for cut in truncations if cut.event.broker == leader and cut.moment <= snapshot.moment]
     cut = own[-1] if own else None
-    return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, witness, scene, cut, leader)
+    return LossCase(partition, lineage, offsets, acks, committed, isr, min_isr, witness, snapshot, cut, leader)
 
 
-def _lost_later(witness: MissingRecords, cuts: Sequence[LogTruncation]) -> LogTruncation | None:
+def _later_truncation(witness: MissingRecords, truncations: Sequence[LogTruncation]) -> LogTruncation | None:
     """Return the truncation by which the elected replica lost the records after the election.
 
     It had fetched them before it learned that it is the leader.
@@ -154,15 +154,17 @@ def _lost_later(witness: MissingRecords, cuts: Sequence[LogTruncation]) -> LogTr
     election = witness.scene.election
     if election is None:
         return None
-    later = [cut for cut in cuts if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
+    later = [cut for cut in truncations if cut.event.broker == election.leader and cut.moment > witness.scene.moment]
     return later[-1] if later else None
 
 
-def _of_its_leader(cut: LogTruncation, election: LeaderElected | None, cuts: Sequence[LogTruncation]) -> LogTruncation:
+def _truncation_of_leader(
+    cut: LogTruncation, election: LeaderElected | None, truncations: Sequence[LogTruncation]
+) -> LogTruncation:
     """Return the leader's own truncation, if ``cut`` only followed a leader that had lost its copy before."""
     if election is None or cut.event.leader_epoch != election.leader_epoch:
         return cut
-    own = [each for each in cuts if each.event.broker == election.leader and each.moment <= cut.moment]
+    own = [each for each in truncations if each.event.broker == election.leader and each.moment <= cut.moment]
     return own[-1] if own else cut
 
 
@@ -170,30 +172,32 @@ def cause_of(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """Return the cause of a loss, a code of :data:`findings.CAUSES`."""
     witness = case.witness
     if witness is None:
-        return _nowhere(case, history) if case.cut is None else _of_cut(case, history, profile)
+        if case.cut is None:
+            return _cause_without_truncation(case, history)
+        return _cause_of_truncation(case, history, profile)
     if isinstance(witness.trigger, BatchDamaged):
         return findings.DAMAGED_BATCH
     if case.in_vain:
         return findings.ZOMBIE_LEADER
     election = case.election
     if election is not None and not election.clean and (witness.holders or case.cut is None):
-        return _of_unclean(election)
+        return _cause_of_unclean(election)
     if case.cut is not None:
-        return _of_cut(case, history, profile)
+        return _cause_of_truncation(case, history, profile)
     if history.damage(case.partition, case.leader, case.offsets, case.scene.moment) is not None:
         return findings.DAMAGED_BATCH
     if election is None or case.leader == case.voucher:
         return findings.UNEXPLAINED
     if history.early_join(case.partition, case.leader, case.offsets[0], case.scene.moment) is not None:
         return findings.EARLY_JOIN
-    return _never_had(case, witness, profile)
+    return _cause_of_missing_fetch(case, witness, profile)
 
 
-def _of_unclean(election: LeaderElected) -> str:
+def _cause_of_unclean(election: LeaderElected) -> str:
     return findings.LAST_KNOWN_LEADER if election.by.endswith(LAST_KNOWN) else findings.UNCLEAN_ELECTION
 
 
-def _nowhere(case: LossCase, history: ClusterHistory) -> str:
+def _cause_without_truncation(case: LossCase, history: ClusterHistory) -> str:
     """Return the cause if there is neither a leader nor a truncation of the records."""
     start, end = case.offsets
     gone = [event for _moment, event in history.removed(case.partition).values()]
@@ -201,7 +205,7 @@ def _nowhere(case: LossCase, history: ClusterHistory) -> str:
     return findings.REPLICA_DELETED if took else findings.UNEXPLAINED
 
 
-def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
+def _cause_of_truncation(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     """Return the cause if the leader had lost its copy by a truncation, or the last copy was lost by one."""
     assert case.cut is not None
     rule = case.cut.event.rule
@@ -217,7 +221,7 @@ def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
         return findings.UNFENCED_FOLLOWER  # It had fetched from a leader of a later epoch than its own.
     unclean = history.unclean(case.partition, case.cut.event.leader_epoch)
     if unclean is not None:
-        return _of_unclean(unclean)
+        return _cause_of_unclean(unclean)
     if not case.committed and case.acks >= 0:
         return findings.UNREPLICATED_TAIL
     if case.cut.apart and not profile.kip_320:
@@ -226,11 +230,11 @@ def _of_cut(case: LossCase, history: ClusterHistory, profile: Profile) -> str:
     return findings.UNKNOWN_EPOCH if unknown else findings.UNEXPLAINED
 
 
-def _never_had(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
+def _cause_of_missing_fetch(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """Return the cause if a clean election chose a replica that had never held the records."""
     counted = case.leader in case.isr or (case.leader in case.scene.isr and case.acks < 0)
     if case.committed and counted and not profile.kip_320:
-        return _counted_wrongly(case, witness, profile)
+        return _cause_of_wrong_isr(case, witness, profile)
     if case.alone:
         return findings.MIN_ISR_ONE
     if case.acks < 0 or (case.committed and counted):
@@ -238,7 +242,7 @@ def _never_had(case: LossCase, witness: MissingRecords, profile: Profile) -> str
     return findings.UNREPLICATED_TAIL
 
 
-def _counted_wrongly(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
+def _cause_of_wrong_isr(case: LossCase, witness: MissingRecords, profile: Profile) -> str:
     """Return the cause if the replica counted as in sync without the records.
 
     It held other records at these offsets, or it was in another leader epoch.
@@ -253,7 +257,7 @@ def _counted_wrongly(case: LossCase, witness: MissingRecords, profile: Profile) 
 # The event chain of a loss, from the acknowledgement to the loss of each copy.
 
 
-_Placed = tuple[int, int, ChainEvent]
+_OrderedEvent = tuple[int, int, ChainEvent]
 """(virtual time in microseconds, order within it, chain event)."""
 
 
@@ -276,106 +280,106 @@ class LossChain:
         self._history = history
         self._case = case
         self._now_us = now_us
-        self._links: list[_Placed] = []
-        self._gone: list[str] = []
+        self._links: list[_OrderedEvent] = []
+        self._deletions: list[str] = []
         """Descriptions of deleted replicas that held the records."""
 
     def explained(self) -> ChainExplanation:
         """Return the chain, the clauses of the sentence, and the replicas that still held the records."""
         case = self._case
-        root = self._root()
-        self._promise()
+        root = self._root_fault()
+        self._add_acknowledgement()
         if root is not None:
-            self._deed(root, self._node_of(root))
-        left_out = [*self._left_out(), *self._joined_early()]
-        self._fenced()
-        cuts, held = self._copies()
-        holders = self._holders(cuts, held)
-        took_over = self._took_over(f", while {HELD}" if holders and self._was_struck and not held else "")
-        damage = self._damage()
-        dropped = self._dropped(cuts, held, damage)
-        happened = "" if root is None else self._words(root, self._node_of(root))
+            self._add_fault(root, self._node_of(root))
+        left_out = [*self._isr_removals(), *self._early_join()]
+        self._add_fencing()
+        truncations, held = self._copies()
+        holders = self._holders(truncations, held)
+        election_clause = self._add_election(f", while {HELD}" if holders and self._lost_own_copy and not held else "")
+        damage = self._add_damage()
+        dropped = self._add_last_loss(truncations, held, damage)
+        happened = "" if root is None else self._fault_text(root, self._node_of(root))
         own = case.cut
-        lost_own = "" if own is None else f"broker {own.event.broker} {self._cut(own)}"
+        lost_own = "" if own is None else f"broker {own.event.broker} {self._truncation_text(own)}"
         first = [happened, lost_own]
         if own is not None and root is not None and own.moment < root.moment:
             first.reverse()
-        clauses = [*left_out, *first, damage, took_over, dropped, *(self._gone if own is None else ())]
+        clauses = [*left_out, *first, damage, election_clause, dropped, *(self._deletions if own is None else ())]
         self._links.sort(key=lambda placed: placed[:2])
         links = tuple(dict.fromkeys(link for _at, _order, link in self._links))
         return ChainExplanation(self._key(root), tuple(dict.fromkeys(each for each in clauses if each)), links, holders)
 
-    def _add(self, at_us: int, moment: int, kind: str, broker: int, words: str, *, partition: bool = True) -> None:
-        link = ChainEvent(at_us, kind, self._case.partition if partition else "", broker, words)
+    def _add(self, at_us: int, moment: int, kind: str, broker: int, text: str, *, partition: bool = True) -> None:
+        link = ChainEvent(at_us, kind, self._case.partition if partition else "", broker, text)
         self._links.append((at_us, moment * 2, link))
 
     # -- the acknowledgement ----------------------------------------------------------------------------------------
 
-    def _promise(self) -> None:
+    def _add_acknowledgement(self) -> None:
         case = self._case
         start, end = case.offsets
-        words = (
+        text = (
             f"broker {case.voucher}, leader in epoch {case.lineage.epoch}, wrote {offsets(start, end)} of "
             f"{case.partition}{span(case.written_us, case.lineage.appended_at(end - 1))} and acknowledged {THEM} with "
             f"{acks_words([case.acks])} and ISR {sorted(case.isr)}"
         )
         order = case.scene.moment * 2 + 1 if case.in_vain else -1
-        link = ChainEvent(case.written_us, PROMISE, case.partition, case.voucher, words)
+        link = ChainEvent(case.written_us, PROMISE, case.partition, case.voucher, text)
         self._links.append((case.written_us, order, link))
 
     # -- the fault --------------------------------------------------------------------------------------------------
 
-    def _root(self) -> FaultRecord | None:
+    def _root_fault(self) -> FaultRecord | None:
         """Return the fault of the replica that lost its copy, else of the deposed leader; None if there is none."""
         case = self._case
-        scene = case.scene
+        snapshot = case.scene
         if case.witness is not None and isinstance(case.witness.trigger, BatchDamaged):
-            damaged = self._damaged()
-            return None if damaged is None else self._striking(case.leader, damaged[0])
+            damaged = self._leader_damage()
+            return None if damaged is None else self._disk_fault(case.leader, damaged[0])
         cut = case.cut
         if cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS):
             node = f"broker {cut.event.broker}"
-            downs = [
-                deed
-                for deed in about(scene.deeds, node, 0)
-                if deed.event_kind == NodeDown.kind and deed.at_us <= cut.event.at_us
+            process_ends = [
+                fault
+                for fault in about(snapshot.deeds, node, 0)
+                if fault.event_kind == NodeDown.kind and fault.at_us <= cut.event.at_us
             ]
-            return downs[-1] if downs else None
+            return process_ends[-1] if process_ends else None
         if cut is not None and cut.event.rule == CORRUPT_BATCH:
             found = self._history.damage(case.partition, cut.event.broker, case.offsets, cut.moment)
-            return None if found is None else self._striking(cut.event.broker, found[0])
-        damaged = self._damaged()
+            return None if found is None else self._disk_fault(cut.event.broker, found[0])
+        damaged = self._leader_damage()
         if damaged is not None:
-            return self._striking(case.leader, damaged[0])
-        return None if self._by_hand else self._against(scene.deposed, scene.elected)
+            return self._disk_fault(case.leader, damaged[0])
+        return None if self._elected_manually else self._active_fault(snapshot.deposed, snapshot.elected)
 
     @property
-    def _by_hand(self) -> bool:
+    def _elected_manually(self) -> bool:
         """Whether a manual step elected the new leader, so that the election needs no cause."""
         election = self._case.election
         return election is not None and election.at_us == 0
 
-    def _striking(self, broker: int, moment: int) -> FaultRecord | None:
+    def _disk_fault(self, broker: int, moment: int) -> FaultRecord | None:
         """Return the fault that damaged a broker's disk: its event is right before or after that of the damage."""
-        deeds = on_node(self._case.scene.deeds, f"broker {broker}", 0)
-        return min(deeds, key=lambda deed: abs(deed.moment - moment), default=None)
+        faults = on_node(self._case.scene.deeds, f"broker {broker}", 0)
+        return min(faults, key=lambda fault: abs(fault.moment - moment), default=None)
 
-    def _against(self, broker: int, until: int) -> FaultRecord | None:
+    def _active_fault(self, broker: int, until: int) -> FaultRecord | None:
         """Return the newest fault active on a broker at a moment, else the newest since the records were written.
 
         If the broker was fenced for its silence, the fault is one that was active when the silence began.
         """
         if broker < 0:
             return None
-        deeds = about(self._case.scene.deeds, f"broker {broker}", self._case.written_us)
-        found = [deed for deed in deeds if deed.moment <= until]
+        faults = about(self._case.scene.deeds, f"broker {broker}", self._case.written_us)
+        found = [fault for fault in faults if fault.moment <= until]
         silent_us = self._silent_us(broker)
-        silenced = [deed for deed in found if deed.ended_us < 0 or deed.ended_us >= silent_us]
-        if silent_us >= 0 and silenced:
-            return _newest(silenced)
-        standing = [deed for deed in found if deed.ended_us < 0]
-        timed = [deed for deed in found if deed.ended_us > 0]
-        return _newest(standing or timed)
+        active_when_silent = [fault for fault in found if fault.ended_us < 0 or fault.ended_us >= silent_us]
+        if silent_us >= 0 and active_when_silent:
+            return _newest(active_when_silent)
+        active = [fault for fault in found if fault.ended_us < 0]
+        ended = [fault for fault in found if fault.ended_us > 0]
+        return _newest(active or ended)
 
     def _silent_us(self, broker: int) -> int:
         """Return since when a broker had sent the controller nothing, if that caused the election, else -1."""
@@ -385,20 +389,19 @@ class LossChain:
             return -1
         return max(fenced[-1].at_us - self._world.session_us(), -1)
 
-    def _node_of(self, deed: FaultRecord) -> str:
+    def _node_of(self, fault: FaultRecord) -> str:
         cut, case = self._case.cut, self._case
         for broker in (case.leader, case.scene.deposed, -1 if cut is None else cut.event.broker):
-            if f"broker {broker}" in deed.node.split(", "):
+            if f"broker {broker}" in fault.node.split(", "):
                 return f"broker {broker}"
-        return deed.node
+        return fault.node
 
-    def _words(self, deed: FaultRecord, node: str) -> str:
-        who = self._history.deeds.step_of(deed.moment, deed.at_us)
-        return deed_words(deed, node, who)
+    def _fault_text(self, fault: FaultRecord, node: str) -> str:
+        return deed_words(fault, node, self._history.deeds.step_of(fault.moment, fault.at_us))
 
-    def _deed(self, deed: FaultRecord, node: str) -> None:
+    def _add_fault(self, fault: FaultRecord, node: str) -> None:
         broker = int(node.removeprefix("broker ")) if node.startswith("broker ") else -1
-        self._add(deed.at_us, deed.moment, deed.event_kind, broker, self._words(deed, node), partition=False)
+        self._add(fault.at_us, fault.moment, fault.event_kind, broker, self._fault_text(fault, node), partition=False)
 
     def _key(self, root: FaultRecord | None) -> tuple[object, ...]:
         if root is not None:
@@ -411,43 +414,43 @@ class LossChain:
     # -- the election -----------------------------------------------------------------------------------------------
 
     @property
-    def _was_struck(self) -> bool:
+    def _lost_own_copy(self) -> bool:
         """Whether the leader held the records before and lost them in a power loss or with its disk."""
         cut = self._case.cut
         return cut is not None and cut.event.rule in (POWER_LOSS, DISK_LOSS)
 
-    def _left_out(self) -> list[str]:
+    def _isr_removals(self) -> list[str]:
         """Return which replicas had left the ISR: the new leader, and all that did if the last ISR member matters."""
         case = self._case
         cut = case.cut
-        until = cut.moment if cut is not None and self._was_struck else case.scene.elected
+        until = cut.moment if cut is not None and self._lost_own_copy else case.scene.elected
         unclean = case.election is not None and not case.election.clean
-        alone = self._was_struck or unclean or (case.acks < 0 and case.isr == (case.voucher,))
+        alone = self._lost_own_copy or unclean or (case.acks < 0 and case.isr == (case.voucher,))
         alike: dict[tuple[str, str], list[int]] = {}
         for broker, moment, event in sorted(case.scene.dropped, key=lambda each: each[1]):
             if moment >= until or not (alone or broker == case.leader):
                 continue
-            words = f"broker {broker} left the ISR (now {sorted(event.isr)}, changed by the {event.by})"
-            self._add(event.at_us, moment, IsrChanged.kind, broker, words)
+            text = f"broker {broker} left the ISR (now {sorted(event.isr)}, changed by the {event.by})"
+            self._add(event.at_us, moment, IsrChanged.kind, broker, text)
             why = ""
             for node in (f"broker {broker}", f"broker {case.voucher}"):
-                deed = self._before(node, moment, event)
-                if deed is not None:
-                    self._deed(deed, node)
-                    why = self._words(deed, node)
+                fault = self._fault_before(node, moment, event)
+                if fault is not None:
+                    self._add_fault(fault, node)
+                    why = self._fault_text(fault, node)
                     break
             alike.setdefault((why, at(event.at_us)), []).append(broker)
-        left = []
+        clauses = []
         for (why, when), leavers in alike.items():
             if not why:
-                left.append(f"{brokers(leavers)} had left the ISR{when}")
+                clauses.append(f"{brokers(leavers)} had left the ISR{when}")
             elif len(leavers) == 1 and why.startswith(f"broker {leavers[0]} "):
-                left.append(f"{why} and left the ISR{when}")
+                clauses.append(f"{why} and left the ISR{when}")
             else:
-                left.append(f"{why}, and {brokers(leavers)} left the ISR{when}")
-        return left
+                clauses.append(f"{why}, and {brokers(leavers)} left the ISR{when}")
+        return clauses
 
-    def _joined_early(self) -> list[str]:
+    def _early_join(self) -> list[str]:
         """Return how the new leader joined the ISR without the records although its leader should have refused."""
         case = self._case
         if case.cut is not None or case.witness is None:
@@ -456,43 +459,43 @@ class LossChain:
         if join is None:
             return []
         event = join.event
-        words = (
+        text = (
             f"broker {case.leader} joined the ISR of epoch {event.leader_epoch} with log end offset {join.end}, below "
             f"the start offset {join.epoch_start} of the leader's epoch"
         )
-        self._add(event.at_us, join.moment, IsrChanged.kind, case.leader, words)
-        return [words]
+        self._add(event.at_us, join.moment, IsrChanged.kind, case.leader, text)
+        return [text]
 
-    def _before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
+    def _fault_before(self, node: str, moment: int, event: IsrChanged) -> FaultRecord | None:
         """Return the newest fault of a node that was active when the ISR changed and began before that."""
-        deeds = about(self._case.scene.deeds, node, event.at_us)
-        found = [deed for deed in deeds if deed.moment < moment]
+        faults = about(self._case.scene.deeds, node, event.at_us)
+        found = [fault for fault in faults if fault.moment < moment]
         return found[-1] if found else None
 
-    def _fenced(self) -> None:
+    def _add_fencing(self) -> None:
         """Add the event by which the controller fenced the deposed leader; it may be recorded after the election."""
-        scene, election = self._case.scene, self._case.election
-        if election is None or f"broker {scene.deposed}" not in election.by:
+        snapshot, election = self._case.scene, self._case.election
+        if election is None or f"broker {snapshot.deposed}" not in election.by:
             return
-        for deed in [each for each in scene.fenced if each.broker == scene.deposed]:
-            if deed.at_us <= election.at_us:
-                words = f"the controller fenced broker {deed.broker} ({deed.what})"
-                moment = min(deed.moment, scene.elected - 1)
-                self._add(deed.at_us, moment, BrokerFenced.kind, deed.broker, words, partition=False)
+        for fault in [each for each in snapshot.fenced if each.broker == snapshot.deposed]:
+            if fault.at_us <= election.at_us:
+                text = f"the controller fenced broker {fault.broker} ({fault.what})"
+                moment = min(fault.moment, snapshot.elected - 1)
+                self._add(fault.at_us, moment, BrokerFenced.kind, fault.broker, text, partition=False)
 
-    def _took_over(self, held: str) -> str:
+    def _add_election(self, held: str) -> str:
         """Add the election and return its clause; ``held`` names the replicas that still held the records."""
         case = self._case
         trigger = None if case.witness is None else case.witness.trigger
         if isinstance(trigger, BecameLeader):
-            words = f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} without {THEM}{held}"
-            self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, words)
-            return words
+            text = f"broker {trigger.broker} resumed leadership in epoch {trigger.leader_epoch} without {THEM}{held}"
+            self._add(trigger.at_us, case.scene.moment, trigger.kind, trigger.broker, text)
+            return text
         election = case.election
         if case.witness is None or election is None or isinstance(trigger, BatchDamaged):
             return ""
-        who = self._history.deeds.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
-        by = who or election.by
+        step = self._history.deeds.step_of(case.scene.elected, election.at_us) if election.at_us == 0 else ""
+        by = step or election.by
         kind = "a clean" if election.clean else "an unclean"
         became = f"became leader in epoch {election.leader_epoch} by {kind} election ({by})"
         if case.in_vain:
@@ -504,14 +507,14 @@ class LossChain:
                 f"broker {election.leader} had been elected in epoch {election.leader_epoch}{at(election.at_us)} ({by})"
             )
             return f"{elected}, and broker {case.voucher} had not yet received the new leader epoch"
-        words = f"broker {election.leader}{self._lacked()} {became} with ISR {sorted(election.isr)}{held}"
-        self._add(election.at_us, case.scene.elected, LeaderElected.kind, election.leader, words)
-        return words
+        text = f"broker {election.leader}{self._lacking_clause()} {became} with ISR {sorted(election.isr)}{held}"
+        self._add(election.at_us, case.scene.elected, LeaderElected.kind, election.leader, text)
+        return text
 
-    def _lacked(self) -> str:
+    def _lacking_clause(self) -> str:
         """Return why the elected replica lacked the records, if it had never held them; else empty."""
         case = self._case
-        if case.cut is not None or case.witness is None or self._damaged() is not None:
+        if case.cut is not None or case.witness is None or self._leader_damage() is not None:
             return ""
         instead, election = case.witness.instead, case.election
         in_sync = case.committed and case.leader in case.isr and election is not None and election.clean
@@ -526,80 +529,83 @@ class LossChain:
         """Return the truncations that took copies, in order, and the brokers that still hold one."""
         case = self._case
         name, stint, (start, end) = case.partition, case.lineage.id, case.offsets
-        cuts = self._history.cuts_of(name, stint, (start, end))
-        for cut in cuts:
+        truncations = self._history.cuts_of(name, stint, (start, end))
+        for cut in truncations:
             event = cut.event
-            self._add(event.at_us, cut.moment, event.kind, event.broker, f"broker {event.broker} {self._cut(cut)}")
+            text = f"broker {event.broker} {self._truncation_text(cut)}"
+            self._add(event.at_us, cut.moment, event.kind, event.broker, text)
         for broker, (moment, gone) in self._history.removed(name).items():
             if gone.log_offset < end and gone.end_offset > start and gone.at_us >= case.written_us:
-                words = f"broker {broker} deleted its replica ({gone.by})"
-                self._gone.append(words)
-                self._add(gone.at_us, moment, gone.kind, broker, words)
+                text = f"broker {broker} deleted its replica ({gone.by})"
+                self._deletions.append(text)
+                self._add(gone.at_us, moment, gone.kind, broker, text)
         replicas = self._world.replicas.get(name, {})
-        return cuts, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
+        return truncations, [broker for broker, replica in replicas.items() if replica.log.holds(stint, start, end)]
 
-    def _holders(self, cuts: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
+    def _holders(self, truncations: list[LogTruncation], held: list[int]) -> tuple[int, ...]:
         """Return the brokers that held the records when the current leader was elected without them."""
-        later = [cut.event.broker for cut in cuts if cut.moment > self._case.scene.moment]
+        later = [cut.event.broker for cut in truncations if cut.moment > self._case.scene.moment]
         return tuple(sorted({*later, *held} - {self._case.leader}))
 
-    def _damaged(self) -> tuple[int, BatchDamaged] | None:
+    def _leader_damage(self) -> tuple[int, BatchDamaged] | None:
         """Return when the leader's copy was damaged on its disk, with the event; None if it was not."""
         case = self._case
         return self._history.damage(case.partition, case.leader, case.offsets, case.scene.moment)
 
-    def _damage(self) -> str:
-        found = self._damaged()
+    def _add_damage(self) -> str:
+        found = self._leader_damage()
         if found is None:
             return ""
         moment, event = found
-        words = f"the copy on broker {event.broker} was corrupted on disk and cannot be read"
-        self._add(event.at_us, moment, event.kind, event.broker, words)
-        return words
+        text = f"the copy on broker {event.broker} was corrupted on disk and cannot be read"
+        self._add(event.at_us, moment, event.kind, event.broker, text)
+        return text
 
-    def _dropped(self, cuts: list[LogTruncation], held: list[int], damage: str) -> str:
+    def _add_last_loss(self, truncations: list[LogTruncation], held: list[int], damage: str) -> str:
         """Return where the last copy was dropped, or which brokers still hold one as the session ends."""
         case = self._case
         held = [broker for broker in held if not (damage and broker == case.leader)]
         never = [
             broker
             for broker in case.scene.replicas
-            if broker not in held and broker != case.leader and not any(cut.event.broker == broker for cut in cuts)
+            if broker not in held
+            and broker != case.leader
+            and not any(cut.event.broker == broker for cut in truncations)
         ]
         tail = f"; {brokers(never)} had never held {THEM}" if never and case.voucher not in never else ""
         if held:
             down = [broker for broker in held if not self._world.is_up(broker)]
             state = ", down," if down == held else ""
-            words = f"{brokers(held)}{state} still held {THEM} as the session ended, and the leader did not"
-            link = ChainEvent(self._now_us, SETTLED, case.partition, held[0], words + tail)
+            text = f"{brokers(held)}{state} still held {THEM} as the session ended, and the leader did not"
+            link = ChainEvent(self._now_us, SETTLED, case.partition, held[0], text + tail)
             self._links.append((self._now_us, self._history.moment * 2 + 2, link))
-            return words
-        if not cuts:
+            return text
+        if not truncations:
             return damage
-        last = cuts[-1]
-        self._note(last, f"no log held {THEM} any more{tail}")
+        last = truncations[-1]
+        self._append_text(last, f"no log held {THEM} any more{tail}")
         if case.cut is not None and last.moment == case.cut.moment:
             return ""
-        return f"broker {last.event.broker} {self._cut(last)}{at(last.event.at_us)}"
+        return f"broker {last.event.broker} {self._truncation_text(last)}{at(last.event.at_us)}"
 
-    def _cut(self, cut: LogTruncation) -> str:
+    def _truncation_text(self, cut: LogTruncation) -> str:
         """Return a truncation as text, without the power loss, which is an event of its own in the chain."""
         if cut.event.rule == POWER_LOSS:
             return f"lost its unflushed log from offset {cut.event.log_offset} on"
         return cut_words(cut.event, committed=self._case.committed)
 
-    def _note(self, cut: LogTruncation, words: str) -> None:
+    def _append_text(self, cut: LogTruncation, text: str) -> None:
         """Append text to the chain event of a truncation."""
-        for place, (at_us, order, link) in enumerate(self._links):
+        for index, (at_us, order, link) in enumerate(self._links):
             if link.event_kind == cut.event.kind and order == cut.moment * 2:
-                noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {words}")
-                self._links[place] = (at_us, order, noted)
+                noted = ChainEvent(link.at_us, link.event_kind, link.partition, link.broker, f"{link.words}; {text}")
+                self._links[index] = (at_us, order, noted)
 
 
-def _newest(deeds: Sequence[FaultRecord]) -> FaultRecord | None:
+def _newest(faults: Sequence[FaultRecord]) -> FaultRecord | None:
     """Return the newest fault that ended or paused a process, else the newest of all."""
-    stops = [deed for deed in deeds if deed.is_stop]
-    return (stops or deeds)[-1] if deeds else None
+    stops = [fault for fault in faults if fault.is_stop]
+    return (stops or faults)[-1] if faults else None
 
 
 def lineage_of(world: World, partition: str, epoch: int, offset: int, client: str, sequence: int) -> Lineage | None:
@@ -628,11 +634,11 @@ class LostFindings:
         """Yield the explanations of the lost and missing ranges of existing partitions."""
         for there, partition, lineage, run in in_doubt(self._world, self._ledger):
             kind = LOST if there == LOST_PLACE else MISSING
-            place = RecordBlock(
+            block = RecordBlock(
                 partition, run.client, run.sequence, run.end - run.start, run.start, lineage.epoch, run.acks,
                 run.committed,
             )  # fmt: skip
-            yield from self.of_place(kind, place, now_us)
+            yield from self.of_place(kind, block, now_us)
 
     def standing(self) -> tuple[object, ...]:
         """Return the state that :meth:`told` depends on besides rare events: if it is equal, so are the results."""
@@ -646,20 +652,20 @@ class LostFindings:
                 found.append((name, intervals, [books.committed_in(stint) for stint in stints]))
         return tuple(found)
 
-    def of_place(self, kind: str, place: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
+    def of_place(self, kind: str, block: RecordBlock, now_us: int) -> Iterator[RangeExplanation]:
         """Yield the explanations of one range, split where the evidence changes."""
         lineage = lineage_of(
-            self._world, place.partition, place.leader_epoch, place.log_offset, place.client, place.sequence
+            self._world, block.partition, block.leader_epoch, block.log_offset, block.client, block.sequence
         )
         if lineage is None:
             return
-        end = place.log_offset + place.count
-        bounds = {place.log_offset, end, *self._bounds(place.partition, lineage)}
-        inside = sorted(bound for bound in bounds if place.log_offset <= bound <= end)
+        end = block.log_offset + block.count
+        bounds = {block.log_offset, end, *self._bounds(block.partition, lineage)}
+        inside = sorted(bound for bound in bounds if block.log_offset <= bound <= end)
         for low, high in pairwise(inside):
             part = RecordBlock(
-                place.partition, place.client, place.sequence + low - place.log_offset, high - low, low,
-                place.leader_epoch, place.acks, place.committed,
+                block.partition, block.client, block.sequence + low - block.log_offset, high - low, low,
+                block.leader_epoch, block.acks, block.committed,
             )  # fmt: skip
             yield self._explain(kind, part, lineage, now_us)
 
@@ -675,13 +681,13 @@ class LostFindings:
         found += [start for start, _end, _isr in self._ledger.vouched.entries(partition, lineage.id)]
         return found
 
-    def _explain(self, kind: str, place: RecordBlock, lineage: Lineage, now_us: int) -> RangeExplanation:
-        span = (place.log_offset, place.log_offset + place.count)
-        isr = self._ledger.vouched.isr_at(place.partition, lineage.id, span[0])
+    def _explain(self, kind: str, block: RecordBlock, lineage: Lineage, now_us: int) -> RangeExplanation:
+        span = (block.log_offset, block.log_offset + block.count)
+        isr = self._ledger.vouched.isr_at(block.partition, lineage.id, span[0])
         case = case_of(
-            self._history, place.partition, lineage, span, place.acks, isr,
-            min_isr=self._world.effective_min_isr(place.partition), committed=place.committed,
-            leader=self._history.leader_of(place.partition),
+            self._history, block.partition, lineage, span, block.acks, isr,
+            min_isr=self._world.effective_min_isr(block.partition), committed=block.committed,
+            leader=self._history.leader_of(block.partition),
         )  # fmt: skip
         cause = cause_of(case, self._history, self._world.profile)
         explained = LossChain(self._world, self._history, case, now_us).explained()
@@ -689,32 +695,32 @@ class LostFindings:
         names = batch.name[span[0] - batch.base :]
         last_us = lineage.appended_at(span[1] - 1)
         promise = AckGuarantee(lineage.broker, lineage.epoch, isr, names, last_us, explained.holders)
-        return RangeExplanation(kind, cause, explained.key, place, promise, explained.clauses, explained.links)
+        return RangeExplanation(kind, cause, explained.key, block, promise, explained.clauses, explained.links)
 
     def unplaced(self, lost: RecordsLost) -> RangeExplanation:
         """Explain records of acks=0 that reached no leader."""
         history = self._history
-        who = lost.client or "a client"
-        place = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
-        words = f"{who} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
-        links = [ChainEvent(0, PROMISE, lost.partition, -1, words)]
-        scene = history.scene(lost.partition)
+        client = lost.client or "a client"
+        block = RecordBlock(lost.partition, lost.client, -1, lost.count, -1, -1, 0, committed=False)
+        text = f"{client} counted {counted(lost.count, 'record')} for {lost.partition} as sent (acks=0 has no response)"
+        links = [ChainEvent(0, PROMISE, lost.partition, -1, text)]
+        snapshot = history.scene(lost.partition)
         happened = elected = ""
-        deed = _newest(about(scene.deeds, f"broker {scene.deposed}", 0))
-        if deed is not None:
-            happened = deed_words(deed, f"broker {scene.deposed}", history.deeds.step_of(deed.moment, deed.at_us))
-            links.append(ChainEvent(deed.at_us, deed.event_kind, "", scene.deposed, happened))
-        if scene.election is not None and happened:
-            election = scene.election
+        fault = _newest(about(snapshot.deeds, f"broker {snapshot.deposed}", 0))
+        if fault is not None:
+            happened = deed_words(fault, f"broker {snapshot.deposed}", history.deeds.step_of(fault.moment, fault.at_us))
+            links.append(ChainEvent(fault.at_us, fault.event_kind, "", snapshot.deposed, happened))
+        if snapshot.election is not None and happened:
+            election = snapshot.election
             elected = f"broker {election.leader} was elected in its place in epoch {election.leader_epoch}"
             links.append(ChainEvent(election.at_us, LeaderElected.kind, lost.partition, election.leader, elected))
         links.sort(key=lambda link: link.at_us)
         end = f"{counted(lost.count, 'record')} had reached no leader as the session ended"
         links.append(ChainEvent(lost.at_us, SETTLED, lost.partition, -1, end))
-        elected += at(scene.election.at_us) if elected and scene.election is not None else ""
+        elected += at(snapshot.election.at_us) if elected and snapshot.election is not None else ""
         clauses = [happened, elected, "they reached no leader, and no error was reported"]
         return RangeExplanation(
-            LOST, ACKS_0, ("acks=0",), place, None, tuple(each for each in clauses if each), tuple(links)
+            LOST, ACKS_0, ("acks=0",), block, None, tuple(each for each in clauses if each), tuple(links)
         )
 
 
