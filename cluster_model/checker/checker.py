@@ -46,7 +46,7 @@ class Checker:
     """All checks of one cluster: invariants, liveness, anomalies, ledger and findings. ``emit`` adds events."""
 
     __slots__ = (
-        "_heard", "casebook", "deleting", "history", "invariants", "ledger", "liveness", "readings", "transacted",
+        "_has_clients", "casebook", "deleting", "history", "invariants", "ledger", "liveness", "readings", "transacted",
         "waits", "witness",
     )  # fmt: skip
 
@@ -61,7 +61,7 @@ class Checker:
 
         Without ``clients``, as with manual steps, no anomalies are checked.
         """
-        self._heard = clients is not None
+        self._has_clients = clients is not None
         self.history = ClusterHistory(world)
         self.ledger = Ledger(world, self.history, emit)
         self.history.acked_in = self.ledger.acked_in
@@ -85,7 +85,7 @@ class Checker:
             RecordsAcked: self._acked,
             RecordsAborted: self._aborted,
             RecordsRead: self._read,
-            RecordsAbandoned: self._left_behind,
+            RecordsAbandoned: self._abandoned,
             ProduceRefused: self._refused,
             OffsetsCommitted: self._offsets_committed,
             ProduceRetried: _ignored,
@@ -97,20 +97,20 @@ class Checker:
         liveness = self.liveness
         if liveness is not None and event.at_us >= liveness.next_us:
             liveness.look(event.at_us)
-        if self._heard:
+        if self._has_clients:
             self.witness.listening.sent(event)
 
     def _refused(self, event: ProduceRefused) -> None:
         self.casebook.attempts.refused(event)
-        self._time(event.at_us)
+        self._check_liveness(event.at_us)
 
     def _offsets_committed(self, event: OffsetsCommitted) -> None:
         self.casebook.readers.committed(event)
-        self._time(event.at_us)
-        if self._heard:
+        self._check_liveness(event.at_us)
+        if self._has_clients:
             self.witness.listening.committed(event)
 
-    def _time(self, now: int) -> None:
+    def _check_liveness(self, now: int) -> None:
         """Check liveness if an obligation may be overdue at ``now``."""
         liveness = self.liveness
         if liveness is not None and now >= liveness.next_us:
@@ -120,7 +120,7 @@ class Checker:
         self.ledger.aborted(event)
         self.transacted.aborted(event)
         self.transacted.changes += 1
-        if self._heard:
+        if self._has_clients:
             self.witness.listening.aborted(event)
 
     def _acked(self, event: RecordsAcked) -> None:
@@ -128,20 +128,20 @@ class Checker:
         self.transacted.changes += 1
         if event.acks < 0:
             self.invariants.min_isr.acked(event)
-        if self._heard:
+        if self._has_clients:
             self.witness.listening.acked(event)
 
     def _read(self, event: RecordsRead) -> None:
         self.readings.handed(event)
         self.casebook.readers.read(event)
         self.invariants.read(event)
-        if self._heard:
+        if self._has_clients:
             self.witness.listening.read(event)
 
-    def _left_behind(self, event: RecordsAbandoned) -> None:
+    def _abandoned(self, event: RecordsAbandoned) -> None:
         self.readings.left_behind(event)
         self.casebook.readers.left_behind(event)
-        if self._heard:
+        if self._has_clients:
             self.witness.listening.abandoned(event)
 
     def _appended(self, event: Appended) -> None:
@@ -170,23 +170,23 @@ class Checker:
             self.casebook.deleted(event.partition)
             self.transacted.deleted(event)
             self.readings.deleted(event.partition)
-        if self._heard:
+        if self._has_clients:
             self.witness.observe(event)
         self.history.observe(event)
         if isinstance(event, RecordsLost):
-            self._decided(event)
+            self._explain_loss(event)
         outer, self.history.trigger = self.history.trigger, event
-        self._tell(event)
+        self._dispatch(event)
         self.casebook.readers.observe(event)
         self.history.trigger = outer
 
-    def _decided(self, event: RecordsLost) -> None:
+    def _explain_loss(self, event: RecordsLost) -> None:
         if self.deleting:
             self.casebook.buried(event)
         else:
             self.casebook.lost(event)
 
-    def _tell(self, event: TraceEvent) -> None:
+    def _dispatch(self, event: TraceEvent) -> None:
         self.invariants.observe(event)
         if isinstance(event, RecordsFailed):
             self.ledger.failed(event)
@@ -212,7 +212,7 @@ class Checker:
         self.ledger.close(now)
         if self.liveness is not None:
             self.liveness.close(now)
-        if self._heard:
+        if self._has_clients:
             self.witness.close(now)
 
     def save(self) -> tuple[Any, ...]:

@@ -228,8 +228,8 @@ class ClusterHistory:
     """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
-        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved", "_snapshots",
-        "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
+        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved",
+        "_snapshots", "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
     )  # fmt: skip
 
     def __init__(self, world: World) -> None:

@@ -39,25 +39,33 @@ LISTENS = (BecameLeader, IsrChanged, LeaderElected, PartitionOffline, Truncated)
 class Excuses:
     """Excused losses by partition: up to which leader epoch, and which replicas have lost records."""
 
-    __slots__ = ("_blind", "_covered", "_crashed", "_early", "_early_led", "_world", "_wounded")
+    __slots__ = (
+        "_early",
+        "_early_elected",
+        "_excused",
+        "_lossy_epochs",
+        "_lossy_replicas",
+        "_unknown_epochs",
+        "_world",
+    )
 
     def __init__(self, world: World) -> None:
         self._world = world
-        self._covered: dict[str, int] = {}
-        self._crashed: dict[str, int] = {}
+        self._excused: dict[str, int] = {}
+        self._lossy_epochs: dict[str, int] = {}
         """Partition → its leader epoch when a replica last lost unflushed records."""
-        self._wounded: dict[tuple[str, int], int] = {}
+        self._lossy_replicas: dict[tuple[str, int], int] = {}
         """(partition, broker) of replicas that lost records → the broker epoch at the loss."""
         self._early: dict[tuple[str, int], tuple[int, int]] = {}
         """(partition, broker) of replicas that joined the ISR too early → (leader epoch, its start offset)."""
-        self._early_led: dict[str, int] = {}
+        self._early_elected: dict[str, int] = {}
         """Partition → the newest epoch in which such a replica joined that was later elected without the records."""
-        self._blind: dict[str, int] = {}
+        self._unknown_epochs: dict[str, int] = {}
         """Partition → the newest epoch that its leader did not know when queried, so that a follower truncated."""
 
     def covers(self, partition: str, epoch: int) -> bool:
         """Return whether the loss of records of a leader epoch is excused."""
-        return epoch <= self._covered.get(partition, -1)
+        return epoch <= self._excused.get(partition, -1)
 
     def damaged(self, partition: str, start: int, end: int) -> bool:
         """Return whether all of ``[start, end)`` is corrupt on the leader's disk."""
@@ -69,20 +77,20 @@ class Excuses:
 
         It may if they are no newer than the last such crash, or a replica still lacks what it lost.
         """
-        if partition not in self._crashed:
+        if partition not in self._lossy_epochs:
             return False
-        return epoch <= self._crashed[partition] or self.any_wounded_of(partition)
+        return epoch <= self._lossy_epochs[partition] or self.any_wounded_of(partition)
 
     def joined_early(self, partition: str, epoch: int) -> bool:
         """Return whether records of a leader epoch may be missing because a replica joined the ISR too early."""
-        return epoch < self._early_led.get(partition, -1) or any(
+        return epoch < self._early_elected.get(partition, -1) or any(
             name == partition and epoch < joined and self._lacks(name, broker, start)
             for (name, broker), (joined, start) in self._early.items()
         )
 
     def cut_blindly(self, partition: str, epoch: int) -> bool:
         """Return whether records of a leader epoch may be missing because a later leader did not know its own epoch."""
-        return epoch < self._blind.get(partition, -1)
+        return epoch < self._unknown_epochs.get(partition, -1)
 
     def _lacks(self, partition: str, broker: int, epoch_start: int) -> bool:
         replica = self._world.replicas.get(partition, {}).get(broker)
@@ -90,93 +98,93 @@ class Excuses:
 
     def any_wounded_of(self, partition: str) -> bool:
         """Return whether any replica of a partition lacks records that it lost."""
-        return any(name == partition for name, _broker in self._wounded)
+        return any(name == partition for name, _broker in self._lossy_replicas)
 
     def ever_lossy(self, partition: str) -> bool:
         """Return whether any replica of a partition ever lost unflushed records."""
-        return partition in self._crashed
+        return partition in self._lossy_epochs
 
     def covered(self, partition: str) -> int:
         """Return the leader epoch up to which losses of a partition are excused, -1 for none."""
-        return self._covered.get(partition, -1)
+        return self._excused.get(partition, -1)
 
     def is_wounded(self, partition: str, broker: int) -> bool:
         """Return whether a replica lost records and has not yet reached the HW of a later leader."""
-        return (partition, broker) in self._wounded
+        return (partition, broker) in self._lossy_replicas
 
     def is_back(self, partition: str, broker: int) -> bool:
         """Return whether a broker has registered again since its replica lost records.
 
         A late heartbeat or ISR proposal may still concern the former process.
         """
-        registration = self._wounded.get((partition, broker))
+        registration = self._lossy_replicas.get((partition, broker))
         return registration is not None and self._world.registration(broker) > registration
 
     @property
     def any_wounded(self) -> bool:
         """Whether any replica lost records and has not yet caught up."""
-        return bool(self._wounded)
+        return bool(self._lossy_replicas)
 
     def before(self, event: TraceEvent) -> None:
         """Update the excuses by an event, before the invariants check it."""
         if isinstance(event, Truncated):
             if event.rule in LOSSY_CRASH_RECOVERY:
-                self._wound(event.partition, event.broker)
+                self._record_loss(event.partition, event.broker)
             elif event.rule == EPOCH_UNKNOWN:
-                self._cut_blindly(event)
+                self._unknown_epoch_truncation(event)
         elif isinstance(event, LeaderElected):
             if not event.clean:
-                self._cover(event.partition, event.leader_epoch - 1)
-            self._left_alone(event.partition, event.isr, event.leader_epoch - 1)
+                self._excuse(event.partition, event.leader_epoch - 1)
+            self._excuse_if_none_left(event.partition, event.isr, event.leader_epoch - 1)
             joined, start = self._early.get((event.partition, event.leader), (-1, -1))
             if self._lacks(event.partition, event.leader, start):
-                self._early_led[event.partition] = joined
+                self._early_elected[event.partition] = joined
         elif isinstance(event, IsrChanged | PartitionOffline):
-            self._left_alone(event.partition, event.isr, event.leader_epoch)
+            self._excuse_if_none_left(event.partition, event.isr, event.leader_epoch)
             if isinstance(event, IsrChanged):
                 for broker, _end, start in early_joins(self._world, event):
                     self._early[event.partition, broker] = (event.leader_epoch, start)
 
     def after(self, event: TraceEvent) -> None:
         """Update the excuses after the invariants checked an event: replicas may have caught up."""
-        if self._wounded and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
-            self._heal(event.partition)
+        if self._lossy_replicas and isinstance(event, LeaderElected | IsrChanged | HwAdvanced | BecameLeader):
+            self._drop_caught_up(event.partition)
 
-    def _cut_blindly(self, event: Truncated) -> None:
+    def _unknown_epoch_truncation(self, event: Truncated) -> None:
         leader = self._world.true_leader(event.partition)
         if leader is not None and leader.leader_epoch == event.leader_epoch:
-            self._blind[event.partition] = event.leader_epoch
+            self._unknown_epochs[event.partition] = event.leader_epoch
 
-    def _wound(self, partition: str, broker: int) -> None:
+    def _record_loss(self, partition: str, broker: int) -> None:
         record = self._world.records.get(partition)
         if record is None:
             return
-        self._crashed[partition] = record.leader_epoch
-        self._wounded[partition, broker] = self._world.registration(broker)
+        self._lossy_epochs[partition] = record.leader_epoch
+        self._lossy_replicas[partition, broker] = self._world.registration(broker)
         if self._world.profile.elr:
-            lost = sum(name == partition for name, _broker in self._wounded)
+            lost = sum(name == partition for name, _broker in self._lossy_replicas)
             if lost >= self._world.effective_min_isr(partition):
-                self._cover(partition, record.leader_epoch)
+                self._excuse(partition, record.leader_epoch)
         else:
-            self._left_alone(partition, record.isr, record.leader_epoch)
+            self._excuse_if_none_left(partition, record.isr, record.leader_epoch)
 
-    def _left_alone(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
+    def _excuse_if_none_left(self, partition: str, isr: tuple[int, ...], epoch: int) -> None:
         """Excuse losses if every replica that may lead has lost records and has not registered again before."""
-        if not self._wounded or not isr:
+        if not self._lossy_replicas or not isr:
             return
         record = self._world.records.get(partition)
         eligible = () if record is None else record.state.elr
-        if all(self._is_out(partition, broker) for broker in (*isr, *eligible)):
-            self._cover(partition, epoch)
+        if all(self._lost_records(partition, broker) for broker in (*isr, *eligible)):
+            self._excuse(partition, epoch)
 
-    def _is_out(self, partition: str, broker: int) -> bool:
+    def _lost_records(self, partition: str, broker: int) -> bool:
         return self.is_wounded(partition, broker) and not self.is_back(partition, broker)
 
-    def _cover(self, partition: str, epoch: int) -> None:
-        if epoch > self._covered.get(partition, -1):
-            self._covered[partition] = epoch
+    def _excuse(self, partition: str, epoch: int) -> None:
+        if epoch > self._excused.get(partition, -1):
+            self._excused[partition] = epoch
 
-    def _heal(self, partition: str) -> None:
+    def _drop_caught_up(self, partition: str) -> None:
         leader = self._world.true_leader(partition)
         if leader is None:
             return
@@ -186,25 +194,39 @@ class Excuses:
             leadership = leader.leadership
             start = leader.log.leo if leadership is None else leadership.epoch_start
             if replica is leader or (replica.log.leo >= max(leader.hw, start) and not replica.damages):
-                del self._wounded[partition, broker]
+                del self._lossy_replicas[partition, broker]
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        self._covered.pop(partition, None)
-        self._crashed.pop(partition, None)
-        self._wounded = {key: epoch for key, epoch in self._wounded.items() if key[0] != partition}
+        self._excused.pop(partition, None)
+        self._lossy_epochs.pop(partition, None)
+        self._lossy_replicas = {key: epoch for key, epoch in self._lossy_replicas.items() if key[0] != partition}
         self._early = {key: join for key, join in self._early.items() if key[0] != partition}
-        self._early_led.pop(partition, None)
-        self._blind.pop(partition, None)
+        self._early_elected.pop(partition, None)
+        self._unknown_epochs.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        tables = (self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind)
+        tables = (
+            self._excused,
+            self._lossy_epochs,
+            self._lossy_replicas,
+            self._early,
+            self._early_elected,
+            self._unknown_epochs,
+        )
         return tuple(tuple(table.items()) for table in tables)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        self._covered, self._crashed, self._wounded, self._early, self._early_led, self._blind = map(dict, saved)
+        (
+            self._excused,
+            self._lossy_epochs,
+            self._lossy_replicas,
+            self._early,
+            self._early_elected,
+            self._unknown_epochs,
+        ) = map(dict, saved)
 
 
 # The definition of an invariant: its statement, and the versions that guarantee it.

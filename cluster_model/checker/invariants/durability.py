@@ -64,7 +64,7 @@ class AcksAllDurability(Invariant):
 
     def hears(self) -> Heard:
         """Return the handlers of missing records and of new leaders."""
-        return {RecordsMissing: self._missing, BecameLeader: self._led}
+        return {RecordsMissing: self._missing, BecameLeader: self._became_leader}
 
     def _missing(self, event: RecordsMissing) -> None:
         if event.acks >= 0:
@@ -75,9 +75,9 @@ class AcksAllDurability(Invariant):
             if replica.leadership is None:
                 self._pending[event.partition] = (*self._pending.get(event.partition, ()), event)
                 return
-        self._judge(event)
+        self._check(event)
 
-    def _led(self, event: BecameLeader) -> None:
+    def _became_leader(self, event: BecameLeader) -> None:
         if event.partition in self._pending and event.broker == self.world.records[event.partition].leader:
             self._lacks(event.partition, event.broker)
 
@@ -89,7 +89,7 @@ class AcksAllDurability(Invariant):
             if at < log.log_start:
                 continue  # Retention deleted it.
             if at >= log.leo or log.lineage_at(at).epoch != missing.leader_epoch:
-                self._judge(missing)
+                self._check(missing)
 
     def close(self) -> None:
         """End the session: check pending records against leaders that are known to be back."""
@@ -112,7 +112,7 @@ class AcksAllDurability(Invariant):
         """Restore a state that :meth:`save` returned."""
         self._pending = dict(saved)
 
-    def _judge(self, event: RecordsMissing) -> None:
+    def _check(self, event: RecordsMissing) -> None:
         partition = event.partition
         excuses, start, end = self.ground.excuses, event.log_offset, event.log_offset + event.count
         if excuses.covers(partition, event.leader_epoch) or excuses.damaged(partition, start, end):
@@ -327,13 +327,13 @@ class UncleanExclusion(Invariant):
         excuses, name = self.ground.excuses, event.partition
         if excuses.any_wounded_of(name):
             for broker in self.world.records[name].assignment:
-                self._look(name, broker, event.at_us)
+                self._check_replica(name, broker, event.at_us)
 
     def _registered(self, event: BrokerRegistered) -> None:
         for name in self.world.records:
-            self._look(name, event.broker, event.at_us)
+            self._check_replica(name, event.broker, event.at_us)
 
-    def _look(self, name: str, broker: int, now: int) -> None:
+    def _check_replica(self, name: str, broker: int, now: int) -> None:
         if self.ground.plane is None or not self.ground.excuses.is_back(name, broker):
             return
         state = self.world.records[name].state

@@ -73,7 +73,7 @@ class EpochMonotonicity(Invariant):
             **dict.fromkeys(decisions, self._decided),
             **dict.fromkeys((BecameLeader, BecameFollower, Truncated), self._along_the_log),
             BrokerRegistered: self._registered,
-            ControllerChanged: self._succeeded,
+            ControllerChanged: self._controller_changed,
         }
 
     def _decided(self, event: Decision) -> None:
@@ -95,7 +95,7 @@ class EpochMonotonicity(Invariant):
             self.ground.report(self.promise, event.at_us, "", broker, detail, fault=f"down to {epoch}")
         self._brokers[broker] = epoch
 
-    def _succeeded(self, event: ControllerChanged) -> None:
+    def _controller_changed(self, event: ControllerChanged) -> None:
         """Check that no two controllers share an epoch, and that a node elected again has a greater one."""
         epoch, node = event.leader_epoch, event.node
         known = self._controllers.setdefault(epoch, node)
@@ -176,9 +176,9 @@ class SingleLeader(Invariant):
         """Check an append by a broker that considers itself leader."""
         newest = self._newest.get(event.partition)
         if newest is None or newest[0] != event.leader_epoch or newest[1] != event.broker:
-            self._by_another(event)
+            self._appended_by_other(event)
 
-    def _by_another(self, event: Appended) -> None:
+    def _appended_by_other(self, event: Appended) -> None:
         epoch, broker = event.leader_epoch, event.broker
         self._newest[event.partition] = (epoch, broker)
         leaders = self._leaders.setdefault(event.partition, {})
@@ -220,68 +220,68 @@ _SAMPLED: Final = (LeaderElected, IsrChanged, BecameFollower, BrokerRegistered, 
 class ZombieFencing(Invariant):
     """Invariant zombie-fencing, checked when a broker executes a controller request and at every decision."""
 
-    __slots__ = ("_before", "_epochs", "_led", "_obeyed")
+    __slots__ = ("_accepted", "_elections", "_epochs", "_started_epochs")
     promise = FENCING
 
     def __init__(self, ground: InvariantContext) -> None:
         super().__init__(ground)
-        self._obeyed: dict[int, int] = {}
+        self._accepted: dict[int, int] = {}
         """Broker → the newest controller epoch that it has accepted."""
         self._epochs: dict[str, int] = {}
         """Partition → its leader epoch committed before the current event."""
-        self._led: dict[str, int] = {}
+        self._started_epochs: dict[str, int] = {}
         """Partition → the newest leader epoch that a broker has started; before that no ISR can be proposed in it."""
-        self._before: dict[str, tuple[int, int]] = {}
+        self._elections: dict[str, tuple[int, int]] = {}
         """Partition → the partition epoch of its newest election, and the leader epoch before it."""
 
     def hears(self) -> Heard:
         """Return the handlers of decisions, role changes and process ends."""
         return {
-            **dict.fromkeys(_SAMPLED, self._obeying),
+            **dict.fromkeys(_SAMPLED, self._check_accepted),
             **dict.fromkeys((LeaderElected, IsrChanged, ElrChanged, RecoveryChanged), self._decided),
-            BecameLeader: self._taken_up,
-            NodeDown: self._down,
+            BecameLeader: self._became_leader,
+            NodeDown: self._node_down,
         }
 
-    def _obeying(self, event: TraceEvent) -> None:
+    def _check_accepted(self, event: TraceEvent) -> None:
         plane = self.ground.plane
         if plane is None:
             return
         for broker in self.world.brokers:
             if self.world.is_up(broker):
-                before, epoch = self._obeyed.get(broker, -1), plane.obeyed_epoch(broker)
+                before, epoch = self._accepted.get(broker, -1), plane.obeyed_epoch(broker)
                 if epoch < before:
                     detail = f"broker {broker} accepted controller epoch {epoch} after epoch {before}"
                     now = event.at_us  # type: ignore[attr-defined]
                     self.ground.report(self.promise, now, "", broker, detail, epoch=epoch)
-                self._obeyed[broker] = epoch
+                self._accepted[broker] = epoch
 
-    def _taken_up(self, event: BecameLeader) -> None:
-        self._obeying(event)
-        self._led[event.partition] = max(self._led.get(event.partition, -1), event.leader_epoch)
+    def _became_leader(self, event: BecameLeader) -> None:
+        self._check_accepted(event)
+        self._started_epochs[event.partition] = max(self._started_epochs.get(event.partition, -1), event.leader_epoch)
 
-    def _down(self, event: NodeDown) -> None:
+    def _node_down(self, event: NodeDown) -> None:
         """Forget the controller epoch of a broker whose process ended."""
-        self._obeyed.pop(event.broker, None)
+        self._accepted.pop(event.broker, None)
 
     def _decided(self, event: LeaderElected | IsrChanged | ElrChanged | RecoveryChanged) -> None:
-        self._obeying(event)
+        self._check_accepted(event)
         if isinstance(event, LeaderElected):
-            self._before[event.partition] = (event.partition_epoch, self._epochs.get(event.partition, 0))
+            self._elections[event.partition] = (event.partition_epoch, self._epochs.get(event.partition, 0))
         if isinstance(event, IsrChanged) and event.by == LEADER:
-            self._as_proposed(event)
+            self._check_proposal(event)
         self._epochs[event.partition] = event.leader_epoch
 
-    def _as_proposed(self, event: IsrChanged) -> None:
+    def _check_proposal(self, event: IsrChanged) -> None:
         """Check that an ISR changed by a leader is what the leader of that very epoch proposed."""
         name = event.partition
         replica = self.world.replicas[name].get(event.leader)
-        elected_at, before = self._before.get(name, (-1, 0))
+        elected_at, before = self._elections.get(name, (-1, 0))
         # A leader's proposal may complete a reassignment and end its own leadership: one decision does both.
         with_election = elected_at == event.partition_epoch
         if not with_election:
             before = self._epochs.get(name, 0)
-        if self._led.get(name, -1) < before:
+        if self._started_epochs.get(name, -1) < before:
             detail = (
                 f"a leader changed the ISR to {listed(event.isr)}, but no broker had started leading in epoch {before}"
             )
@@ -301,13 +301,15 @@ class ZombieFencing(Invariant):
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
         self._epochs.pop(partition, None)
-        self._led.pop(partition, None)
-        self._before.pop(partition, None)
+        self._started_epochs.pop(partition, None)
+        self._elections.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return tuple(tuple(table.items()) for table in (self._obeyed, self._epochs, self._led, self._before))
+        return tuple(
+            tuple(table.items()) for table in (self._accepted, self._epochs, self._started_epochs, self._elections)
+        )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        self._obeyed, self._epochs, self._led, self._before = map(dict, saved)
+        self._accepted, self._epochs, self._started_epochs, self._elections = map(dict, saved)

@@ -62,7 +62,7 @@ class StableReads(Invariant):
 
     def hears(self) -> Heard:
         """Return the handlers of new leaders."""
-        return {LeaderElected: self._led, BecameLeader: self._led}
+        return {LeaderElected: self._leader_changed, BecameLeader: self._leader_changed}
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, _record: CommittedPartition) -> None:
         """Note how far consumers can read, for any leader."""
@@ -70,7 +70,7 @@ class StableReads(Invariant):
         if hw <= self.ends.get(partition, 0):
             return
         if replica.log.extents[-1][1] != self.stints.get(partition, -1):
-            self._in_another_stint(partition, replica, hw, event)
+            self._branch_changed(partition, replica, hw, event)
         self.ends[partition] = hw
 
     def read(self, event: RecordsRead) -> None:
@@ -79,9 +79,9 @@ class StableReads(Invariant):
         if event.stint == self.stints.get(partition, -1) and event.end_offset <= self.ends[partition]:
             return
         if event.stint >= 0:
-            self._read_of_before(event)
+            self._check_read(event)
 
-    def _read_of_before(self, event: RecordsRead) -> None:
+    def _check_read(self, event: RecordsRead) -> None:
         """Check received records of an older log branch, or above the exposed HW."""
         partition = event.partition
         lineage = self.world.lineages[partition].by_id[event.stint]
@@ -110,12 +110,12 @@ class StableReads(Invariant):
             )
             self._report(partition, event.broker, (start, end), event, detail, lineage.epoch, f"other, {event.client}")
 
-    def _in_another_stint(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
+    def _branch_changed(self, partition: str, replica: Replica, hw: int, event: HwAdvanced) -> None:
         self._compare(partition, replica, event, self.ends.get(partition, 0))
         extents = _below(replica.log, hw)
         self._exposed[partition], self.stints[partition] = extents, extents[-1][1]
 
-    def _led(self, event: LeaderElected | BecameLeader) -> None:
+    def _leader_changed(self, event: LeaderElected | BecameLeader) -> None:
         """Check that a new leader holds all exposed records."""
         partition = event.partition
         leader = self.world.true_leader(partition)
@@ -142,15 +142,15 @@ class StableReads(Invariant):
         known = self._exposed.get(partition)
         if known is None:
             return False
-        gone = _first_gone(known, end, leader.log)
-        if gone is None:
+        missing = _first_missing(known, end, leader.log)
+        if missing is None:
             return False
-        start, stint = gone
+        start, stint = missing
         epoch = self.world.lineages[partition].by_id[stint].epoch
         if not self.ground.excuses.covers(partition, epoch):
-            held = "holds a different record" if start < leader.log.leo else "holds no record"
+            difference = "holds a different record" if start < leader.log.leo else "holds no record"
             detail = (
-                f"offsets up to {end - 1} had been exposed, but leader {leader.broker} {held} at offset {start} "
+                f"offsets up to {end - 1} had been exposed, but leader {leader.broker} {difference} at offset {start} "
                 f"(exposed: epoch {epoch})"
             )
             self._report(partition, leader.broker, (start, end), event, detail, epoch)
@@ -192,7 +192,7 @@ def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
     return tuple([extent for extent in log.extents if extent[0] < end])
 
 
-def _first_gone(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
+def _first_missing(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
     """Return the first exposed (offset, log branch) below ``end`` that a log lacks; retention does not count."""
     for place, (start, stint) in enumerate(known):
         stop = min(end, known[place + 1][0] if place + 1 < len(known) else end)
@@ -228,7 +228,7 @@ class HwWithin(Invariant):
 
     def hears(self) -> Heard:
         """Return the handlers of role changes and truncations."""
-        return {BecameLeader: self._began, BecameFollower: self._ended, Truncated: self._cut}
+        return {BecameLeader: self._became_leader, BecameFollower: self._became_follower, Truncated: self._truncated}
 
     def hw(self, partition: str, broker: int, unknown: int) -> int:
         """Return a leader's last known HW in this leadership, or ``unknown``."""
@@ -241,16 +241,16 @@ class HwWithin(Invariant):
             hws = self.hws[event.partition] = {}
         hw = event.hw
         if hw < hws.get(event.broker, 0):
-            self._fell(event.partition, event.broker, hw, event.leader_epoch, event.at_us)
+            self._report_decrease(event.partition, event.broker, hw, event.leader_epoch, event.at_us)
         hws[event.broker] = hw
 
-    def _began(self, event: BecameLeader) -> None:
+    def _became_leader(self, event: BecameLeader) -> None:
         self.hws.setdefault(event.partition, {})[event.broker] = event.hw
 
-    def _ended(self, event: BecameFollower) -> None:
+    def _became_follower(self, event: BecameFollower) -> None:
         self.hws.get(event.partition, {}).pop(event.broker, None)
 
-    def _cut(self, event: Truncated) -> None:
+    def _truncated(self, event: Truncated) -> None:
         """Check a truncation: a crash ends the leadership; without one a leader never truncates its log."""
         hws = self.hws.get(event.partition, {})
         replica = self.world.replicas[event.partition][event.broker]
@@ -259,12 +259,12 @@ class HwWithin(Invariant):
         if replica.leadership is None or not self.world.is_up(event.broker) or self._is_crash(event):
             del hws[event.broker]
         elif event.hw < hws[event.broker]:
-            self._fell(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
+            self._report_decrease(event.partition, event.broker, event.hw, event.leader_epoch, event.at_us)
 
     def _is_crash(self, event: Truncated) -> bool:
         return self.ground.excuses.is_wounded(event.partition, event.broker)
 
-    def _fell(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
+    def _report_decrease(self, partition: str, broker: int, hw: int, epoch: int, now: int) -> None:
         before = self.hws[partition][broker]
         detail = f"broker {broker} lowered its HW from {before} to {hw} within epoch {epoch}"
         self.ground.report(self.promise, now, partition, broker, detail, offsets=(hw, before), epoch=epoch)
@@ -313,7 +313,7 @@ class TrueHw(Invariant):
 
     def hears(self) -> Heard:
         """Return the handler of new leaders, which may expose their HW at once."""
-        return {BecameLeader: self._began}
+        return {BecameLeader: self._became_leader}
 
     def hw_advanced(self, event: HwAdvanced, replica: Replica, record: CommittedPartition) -> None:
         """Check the HW of a leader, if it leads in the committed epoch."""
@@ -322,19 +322,19 @@ class TrueHw(Invariant):
         if event.broker != state.leader or event.leader_epoch != state.leader_epoch:
             return
         if hw < self.highest.get(partition, 0):
-            self._lower(partition, replica, hw, event.at_us)
+            self._report_lower(partition, replica, hw, event.at_us)
         else:
             self.highest[partition] = hw
             self.epochs[partition] = event.leader_epoch
 
-    def _began(self, event: BecameLeader) -> None:
+    def _became_leader(self, event: BecameLeader) -> None:
         record = self.world.records[event.partition]
         if (event.broker, event.leader_epoch) == (record.leader, record.leader_epoch):
             replica = self.world.replicas[event.partition][event.broker]
             if event.hw < self.highest.get(event.partition, 0):
-                self._lower(event.partition, replica, event.hw, event.at_us)
+                self._report_lower(event.partition, replica, event.hw, event.at_us)
 
-    def _lower(self, partition: str, leader: Replica, hw: int, now: int) -> None:
+    def _report_lower(self, partition: str, leader: Replica, hw: int, now: int) -> None:
         if leader.leadership is None or hw < leader.leadership.epoch_start:
             return
         before, epoch = self.highest[partition], self.epochs[partition]

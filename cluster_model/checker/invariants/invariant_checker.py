@@ -107,75 +107,84 @@ class Safety:
     """All invariants of one cluster. ``violations`` and ``unexpected`` count by name."""
 
     __slots__ = (
-        "_appended", "_glance", "_ground", "_handlers", "_on_hw", "_reborn", "_world", "min_isr", "properties", "read",
+        "_appended",
+        "_context",
+        "_deleted",
+        "_fast_check",
+        "_handlers",
+        "_hw_handlers",
+        "_world",
+        "min_isr",
+        "properties",
+        "read",
     )  # fmt: skip
 
     def __init__(self, world: World, emit: Callable[[Event], None], plane: Registrations | None = None) -> None:
         """``plane`` gives the committed broker registrations; None with manual steps."""
         self._world = world
-        self._ground = InvariantContext(world, emit, plane)
-        self._reborn: dict[str, None] = {}
+        self._context = InvariantContext(world, emit, plane)
+        self._deleted: dict[str, None] = {}
         """Partitions that were deleted and may have been created again."""
-        self.properties: dict[str, Invariant] = {each.promise.name: each(self._ground) for each in PROPERTIES}
-        heard: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
+        self.properties: dict[str, Invariant] = {each.promise.name: each(self._context) for each in PROPERTIES}
+        handlers_of: dict[type[TraceEvent], list[Callable[[Any], None]]] = {}
         for each in self.properties.values():
-            for kind, hears in each.hears().items():
-                heard.setdefault(kind, []).append(hears)
-        self._handlers = {kind: tuple(heard.get(kind, ())) for kind in dict.fromkeys((*heard, *LISTENS))}
-        self._appended = _of(SingleLeader, self.properties).appended
-        self.min_isr = _of(MinIsr, self.properties)
+            for kind, handler in each.hears().items():
+                handlers_of.setdefault(kind, []).append(handler)
+        self._handlers = {kind: tuple(handlers_of.get(kind, ())) for kind in dict.fromkeys((*handlers_of, *LISTENS))}
+        self._appended = _find(SingleLeader, self.properties).appended
+        self.min_isr = _find(MinIsr, self.properties)
         """The min-isr invariant, which handles every acknowledgement of acks=all."""
-        within, reads = _of(HwWithin, self.properties), _of(StableReads, self.properties)
+        within, reads = _find(HwWithin, self.properties), _find(StableReads, self.properties)
         self.min_isr.follows(within)
         self.read: Callable[[RecordsRead], None] = reads.read
         """Handler of records that a consumer received."""
-        true_hw = _of(TrueHw, self.properties)
-        self._on_hw: tuple[HwHeard, ...] = (
-            _of(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
+        true_hw = _find(TrueHw, self.properties)
+        self._hw_handlers: tuple[HwHeard, ...] = (
+            _find(LogBounds, self.properties).hw_advanced, self.min_isr.hw_advanced, within.hw_advanced,
             reads.hw_advanced, true_hw.hw_advanced,
         )  # fmt: skip
-        self._glance = HighWatermarkCheck(world, within, reads, true_hw)
+        self._fast_check = HighWatermarkCheck(world, within, reads, true_hw)
 
     @property
     def violations(self) -> dict[str, int]:
         """Invariant → number of violations."""
-        return self._ground.violations
+        return self._context.violations
 
     @property
     def unexpected(self) -> dict[str, int]:
         """Invariant → number of violations that are not known for this version."""
-        return self._ground.unexpected
+        return self._context.unexpected
 
     @property
     def excuses(self) -> Excuses:
         """Excused losses, by partition."""
-        return self._ground.excuses
+        return self._context.excuses
 
     def appended(self, event: Appended) -> None:
         """Handle an append by a leader."""
-        if not self._reborn or not self._is_past(event.partition, event.broker):
+        if not self._deleted or not self._is_stale(event.partition, event.broker):
             self._appended(event)
 
     def hw_advanced(self, event: HwAdvanced) -> None:
         """Handle an HW advance of a leader."""
         partition, broker = event.partition, event.broker
-        if self._reborn and self._is_past(partition, broker):
+        if self._deleted and self._is_stale(partition, broker):
             return
         replica, record = self._world.replicas[partition][broker], self._world.records[partition]
-        glance = self._glance
-        if not glance.as_ever(event, replica, record.state):
-            for heard in self._on_hw:
-                heard(event, replica, record)
-            if not glance.agree(replica, record.state):
+        fast_check = self._fast_check
+        if not fast_check.as_ever(event, replica, record.state):
+            for handler in self._hw_handlers:
+                handler(event, replica, record)
+            if not fast_check.agree(replica, record.state):
                 for each in self.properties.values():
                     each.parted(partition, event.at_us)
-        if self._ground.excuses.any_wounded:
-            self._ground.excuses.after(event)
+        if self._context.excuses.any_wounded:
+            self._context.excuses.after(event)
 
     def out_of_bounds(self, now: int, replica: Replica) -> None:
         """Handle a follower whose HW or LEO moved so that its HW is outside its log."""
         if not self._world.is_stale(replica.partition, replica.broker):
-            _of(LogBounds, self.properties).followed(replica, now)
+            _find(LogBounds, self.properties).followed(replica, now)
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event, after the cluster state has changed."""
@@ -186,43 +195,43 @@ class Safety:
         if handlers is None:
             return
         if (
-            self._reborn
+            self._deleted
             and isinstance(
                 event, BecameLeader | BecameFollower | Truncated | LogStartMoved | SegmentRolled | LogCleaned
             )
-            and self._is_past(event.partition, event.broker)
+            and self._is_stale(event.partition, event.broker)
         ):
             return
-        self._ground.excuses.before(event)
-        for heard in handlers:
-            heard(event)
-        self._ground.excuses.after(event)
+        self._context.excuses.before(event)
+        for handler in handlers:
+            handler(event)
+        self._context.excuses.after(event)
 
     def close(self) -> None:
         """End the session: check what was pending."""
-        _of(AcksAllDurability, self.properties).close()
+        _find(AcksAllDurability, self.properties).close()
 
-    def _is_past(self, partition: str, broker: int) -> bool:
+    def _is_stale(self, partition: str, broker: int) -> bool:
         """Return whether a replica belongs to a deleted partition and is no longer checked."""
-        return partition in self._reborn and self._world.is_stale(partition, broker)
+        return partition in self._deleted and self._world.is_stale(partition, broker)
 
     def _forget(self, partition: str) -> None:
-        self._reborn[partition] = None
-        self._ground.excuses.forget(partition)
+        self._deleted[partition] = None
+        self._context.excuses.forget(partition)
         for each in self.properties.values():
             each.forget(partition)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
-            self._ground.save(), tuple(self._reborn), tuple([each.save() for each in self.properties.values()]),
+            self._context.save(), tuple(self._deleted), tuple([each.save() for each in self.properties.values()]),
         )  # fmt: skip
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        ground, reborn, properties = saved
-        self._ground.load(ground)
-        self._reborn = dict.fromkeys(reborn)
+        context, deleted, properties = saved
+        self._context.load(context)
+        self._deleted = dict.fromkeys(deleted)
         for each, state in zip(self.properties.values(), properties, strict=True):
             each.load(state)
 
@@ -230,6 +239,6 @@ class Safety:
 P = TypeVar("P", bound=Invariant)
 
 
-def _of(kind: type[P], properties: Mapping[str, Invariant]) -> P:
+def _find(kind: type[P], properties: Mapping[str, Invariant]) -> P:
     """Return the only invariant of a class."""
     return next(each for each in properties.values() if isinstance(each, kind))

@@ -82,17 +82,17 @@ class MinIsr(Invariant):
             when=(HIGH_WATERMARK,),
         )  # fmt: skip
         if len(leadership.maximal_isr) < replica.min_isr:
-            self._remember(partition, replica, hw, epoch, leadership.proposals)
+            self._remember_thin(partition, replica, hw, epoch, leadership.proposals)
 
-    def _remember(self, partition: str, replica: Replica, hw: int, epoch: int, proposals: int) -> None:
+    def _remember_thin(self, partition: str, replica: Replica, hw: int, epoch: int, proposals: int) -> None:
         """Remember the records from the previous HW on: pending requests for them are answered now."""
-        standing = (replica.broker, epoch, proposals)
+        leadership_key = (replica.broker, epoch, proposals)
         known = self.thin.get(partition)
-        if known is not None and known[2:] == standing:
-            self.thin[partition] = (known[0], hw, *standing)
+        if known is not None and known[2:] == leadership_key:
+            self.thin[partition] = (known[0], hw, *leadership_key)
         else:
             before = hw - 1 if self._within is None else self._within.hw(partition, replica.broker, hw - 1)
-            self.thin[partition] = (before, hw, *standing)
+            self.thin[partition] = (before, hw, *leadership_key)
 
     def acked(self, event: RecordsAcked) -> None:
         """Check an acknowledgement of acks=all."""
@@ -271,20 +271,20 @@ class LeaderInIsr(Invariant):
         leader = NOBODY if isinstance(event, PartitionOffline) else event.leader
         if leader >= 0 and leader not in isr:
             self._report(event, leader, f"leader {leader} is not in the ISR {listed(isr)}")
-        self._strangers(event, isr, state.replicas)
+        self._check_members(event, isr, state.replicas)
         if not isr and not self.world.profile.elr:
             allowed = (EMPTY,) if record.topic.unclean else ()
             self._report(event, leader, "the ISR is empty", allowed)
 
-    def _strangers(self, event: Decision, isr: tuple[int, ...], replicas: tuple[int, ...]) -> None:
-        strangers = tuple([broker for broker in isr if broker not in replicas])
-        if isinstance(event, AssignmentChanged) and strangers:
-            self._leaving[event.partition] = strangers
+    def _check_members(self, event: Decision, isr: tuple[int, ...], replicas: tuple[int, ...]) -> None:
+        outsiders = tuple([broker for broker in isr if broker not in replicas])
+        if isinstance(event, AssignmentChanged) and outsiders:
+            self._leaving[event.partition] = outsiders
         leaving = self._leaving.get(event.partition, ())
-        if strangers:
-            detail = f"the ISR {listed(isr)} contains {listed(strangers)}, not among the replicas {listed(replicas)}"
-            when = (LEAVING,) if set(strangers) <= set(leaving) else ()
-            self._report(event, strangers[0], detail, when)
+        if outsiders:
+            detail = f"the ISR {listed(isr)} contains {listed(outsiders)}, not among the replicas {listed(replicas)}"
+            when = (LEAVING,) if set(outsiders) <= set(leaving) else ()
+            self._report(event, outsiders[0], detail, when)
         elif leaving:
             del self._leaving[event.partition]
 

@@ -169,7 +169,7 @@ class LogBounds(Invariant):
         self._markers(replica.partition, replica, now)
 
     def _moved(self, event: BecameLeader | BecameFollower | Truncated | LogStartMoved) -> None:
-        self._look(event.partition, self.world.replicas[event.partition][event.broker], event.at_us)
+        self._check(event.partition, self.world.replicas[event.partition][event.broker], event.at_us)
 
     def _rolled(self, event: SegmentRolled) -> None:
         """Check the segments only: in the middle of an append the offsets are not final yet."""
@@ -180,9 +180,9 @@ class LogBounds(Invariant):
         for partition, replicas in self.world.replicas.items():
             replica = replicas.get(event.broker)
             if replica is not None:
-                self._look(partition, replica, event.at_us)
+                self._check(partition, replica, event.at_us)
 
-    def _look(self, partition: str, replica: Replica, now: int) -> None:
+    def _check(self, partition: str, replica: Replica, now: int) -> None:
         self._markers(partition, replica, now)
         self._segments(partition, replica, now, replica.log.leo)
 

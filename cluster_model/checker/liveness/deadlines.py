@@ -49,8 +49,18 @@ class Weather:
     """Disturbances of one cluster's server nodes and their links. Times are virtual microseconds."""
 
     __slots__ = (
-        "_changed", "_doubtful", "_links", "_mended", "_names", "_network", "_offices", "_silent", "_succeeded",
-        "_vanished", "strikes", "unwell",
+        "_changed",
+        "_controllers",
+        "_disturbed",
+        "_elected_us",
+        "_links",
+        "_names",
+        "_network",
+        "_new_faults",
+        "_powered_off",
+        "_silent",
+        "strikes",
+        "unwell",
     )  # fmt: skip
 
     def __init__(self, network: Network, nodes: Iterable[int], unwell: Callable[[int], bool]) -> None:
@@ -62,19 +72,19 @@ class Weather:
         """Set by the fault injector; without it only faults visible in the cluster state count."""
         self._changed: dict[int, int] = {}
         """Node → when its process last ended or started."""
-        self._mended: dict[int, int] = {}
+        self._disturbed: dict[int, int] = {}
         """Node → when any other disturbance was last observed."""
         self._silent: dict[int, int] = {}
         """Node → when it was last paused, which closes no connection."""
-        self._vanished: dict[int, int] = {}
+        self._powered_off: dict[int, int] = {}
         """Node → when its machine last lost power, which closes no connection either."""
         self._links: dict[tuple[int, int], int] = {}
         """Link → when a disturbance was last observed; the smaller node first."""
-        self._offices: dict[int, int] = {}
+        self._controllers: dict[int, int] = {}
         """Node → when it was last observed as the active controller."""
-        self._doubtful: list[tuple[int, tuple[int, ...]]] = []
+        self._new_faults: list[tuple[int, tuple[int, ...]]] = []
         """(time, nodes) of faults just injected, which may only end processes."""
-        self._succeeded = LONG_AGO
+        self._elected_us = LONG_AGO
         """When a controller was last elected."""
 
     @property
@@ -84,35 +94,35 @@ class Weather:
 
     def observe(self, event: TraceEvent) -> None:
         """Update the disturbances by a rare event."""
-        if self._doubtful:
-            self._settle()
+        if self._new_faults:
+            self._resolve_new_faults()
         if isinstance(event, NodeDown | NodeUp):
             if event.node in self._names:
                 self._changed[self._names[event.node]] = event.at_us
                 if isinstance(event, NodeDown) and event.detail == POWER_LOSS:
-                    self._vanished[self._names[event.node]] = event.at_us
+                    self._powered_off[self._names[event.node]] = event.at_us
         elif isinstance(event, NodePaused | NodeResumed):
             if event.node in self._names:
-                self._mended[self._names[event.node]] = self._silent[self._names[event.node]] = event.at_us
+                self._disturbed[self._names[event.node]] = self._silent[self._names[event.node]] = event.at_us
         elif isinstance(event, FaultInjected):
-            self._doubtful.append((event.at_us, self._named(event.target)))
+            self._new_faults.append((event.at_us, self._nodes_named(event.target)))
         elif isinstance(event, FaultHealed):
-            self._shake(event.at_us, [node for node in self._named(event.target) if self.runs(node)])
+            self._mark_disturbed(event.at_us, [node for node in self._nodes_named(event.target) if self.runs(node)])
         elif isinstance(event, ControllerChanged):
-            self._succeeded = event.at_us
+            self._elected_us = event.at_us
 
-    def _named(self, target: str) -> tuple[int, ...]:
+    def _nodes_named(self, target: str) -> tuple[int, ...]:
         return tuple([self._names[name] for name in target.split(", ") if name in self._names])
 
-    def _settle(self) -> None:
+    def _resolve_new_faults(self) -> None:
         """Mark running targets of new faults as disturbed; a process that ended has an event of its own."""
-        doubtful, self._doubtful = self._doubtful, []
-        for at_us, nodes in doubtful:
-            self._shake(at_us, [node for node in nodes if self.runs(node)])
+        new_faults, self._new_faults = self._new_faults, []
+        for at_us, nodes in new_faults:
+            self._mark_disturbed(at_us, [node for node in nodes if self.runs(node)])
 
-    def _shake(self, now: int, nodes: Iterable[int]) -> None:
+    def _mark_disturbed(self, now: int, nodes: Iterable[int]) -> None:
         for node in nodes:
-            self._mended[node] = max(now, self._mended.get(node, LONG_AGO))
+            self._disturbed[node] = max(now, self._disturbed.get(node, LONG_AGO))
 
     def link_changed(self, one: int, other: int, now: int) -> None:
         """Record that a fault of a link began or ended."""
@@ -134,35 +144,35 @@ class Weather:
 
     def look(self, now: int) -> None:
         """Record the nodes and links that are disturbed at time ``now``."""
-        if self._doubtful and self._doubtful[0][0] < now:
-            self._settle()
+        if self._new_faults and self._new_faults[0][0] < now:
+            self._resolve_new_faults()
         processes, known = self._network.processes, self._names.values()
         for node in known:
             state = processes[node].state
             if state is ProcessState.PAUSED:
-                self._mended[node] = self._silent[node] = now
+                self._disturbed[node] = self._silent[node] = now
             elif state is ProcessState.RUNNING and self.unwell(node):
-                self._mended[node] = now
+                self._disturbed[node] = now
         for one, other in self._network.disturbed_links():
             self.link_changed(one, other, now)
         for target in self.strikes():
             if len(target) > 1:
                 self.link_changed(target[0], target[1], now)
             elif target[0] in known and self.runs(target[0]):
-                self._mended[target[0]] = now
+                self._disturbed[target[0]] = now
 
     def in_office(self, node: int, now: int) -> None:
         """Record that a node is the active controller."""
-        self._offices[node] = now
+        self._controllers[node] = now
 
     def lately_in_office(self, since_us: int) -> tuple[int, ...]:
         """Return the nodes that were active controller since a time; brokers may still wait for their responses."""
-        return tuple([node for node, seen_us in self._offices.items() if seen_us >= since_us])
+        return tuple([node for node, seen_us in self._controllers.items() if seen_us >= since_us])
 
     def is_disturbed(self, now: int) -> bool:
         """Return whether any disturbance is active at ``now``, the time of the last :meth:`look`."""
-        return bool(self._doubtful) or any(
-            now in table.values() for table in (self._mended, self._links)
+        return bool(self._new_faults) or any(
+            now in table.values() for table in (self._disturbed, self._links)
         )  # fmt: skip
 
     def is_sound(self, nodes: Iterable[int], now: int) -> bool:
@@ -170,7 +180,7 @@ class Weather:
         return all(self.runs(node) for node in nodes) and self._disturbed_us(tuple(nodes)) < now
 
     def _disturbed_us(self, scope: tuple[int, ...]) -> int:
-        return max(_last(self._mended, scope), self._links_us(scope))
+        return max(_last(self._disturbed, scope), self._links_us(scope))
 
     def _links_us(self, scope: tuple[int, ...]) -> int:
         if not self._links:
@@ -186,20 +196,20 @@ class Weather:
         """
         silent = max(self._links_us(scope), _last(self._silent, scope))
         if processes_too:
-            silent = max(silent, _last(self._vanished, scope))
-        return max(_last(self._mended, scope), silent + grace_us, _last(self._changed, scope), self._succeeded)
+            silent = max(silent, _last(self._powered_off, scope))
+        return max(_last(self._disturbed, scope), silent + grace_us, _last(self._changed, scope), self._elected_us)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        tables = (self._changed, self._mended, self._silent, self._vanished, self._links, self._offices)
-        return (*[tuple(table.items()) for table in tables], tuple(self._doubtful), self._succeeded)
+        tables = (self._changed, self._disturbed, self._silent, self._powered_off, self._links, self._controllers)
+        return (*[tuple(table.items()) for table in tables], tuple(self._new_faults), self._elected_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        changed, mended, silent, vanished, links, offices, doubtful, self._succeeded = saved
-        self._changed, self._mended, self._links = dict(changed), dict(mended), dict(links)
-        self._silent, self._vanished, self._offices = dict(silent), dict(vanished), dict(offices)
-        self._doubtful = list(doubtful)
+        changed, disturbed, silent, powered_off, links, controllers, new_faults, self._elected_us = saved
+        self._changed, self._disturbed, self._links = dict(changed), dict(disturbed), dict(links)
+        self._silent, self._powered_off, self._controllers = dict(silent), dict(powered_off), dict(controllers)
+        self._new_faults = list(new_faults)
 
 
 def _last(table: dict[int, int], nodes: tuple[int, ...]) -> int:

@@ -77,23 +77,23 @@ PROPERTIES: Final[tuple[LivenessProperty, ...]] = (
 )
 NAMES: Final = tuple(each.name for each in PROPERTIES)
 
-_OWN: Final = (LivenessOverdue, InvariantViolated, RecordsMissing, RecordsLost)
+_OWN_EVENTS: Final = (LivenessOverdue, InvariantViolated, RecordsMissing, RecordsLost)
 """Events that the checker adds itself, possibly during a check."""
 
 _DECISIONS: Final = (
     LeaderElected, IsrChanged, PartitionOffline, ElrChanged, AssignmentChanged, BecameLeader, BecameFollower, Truncated,
 )  # fmt: skip
 
-_MATTERS: Final = (
+_RELEVANT: Final = (
     *_DECISIONS, NodeDown, NodeUp, NodePaused, NodeResumed, FaultInjected, FaultHealed, ControllerChanged, BrokerFenced,
     BrokerRegistered, PartitionCreated, PartitionDeleted, ReplicaDeleted, TopicConfigChanged, BrokerConfigChanged,
 )  # fmt: skip
 """Events that may change the pending obligations; none is caused by clients alone."""
 
-_MOMENTARY: Final = (properties.HW_REACHES_LEO.name, properties.FOLLOWER_HW.name)
+_BRIEF: Final = (properties.HW_REACHES_LEO.name, properties.FOLLOWER_HW.name)
 """Properties that are pending briefly after every record; at the end they count as not evaluated only if it lasts."""
 
-_WHILE_LEADER_DIES: Final = properties.LEADER_ELECTED.name
+_WITHOUT_GRACE: Final = properties.LEADER_ELECTED.name
 """The property that the end of a process triggers: it needs no grace, since the session expires in any case."""
 
 
@@ -104,12 +104,12 @@ class Liveness:
         "_decided",
         "_emit",
         "_failed",
+        "_idle",
         "_known",
+        "_next_rare_us",
         "_of_cluster",
         "_of_partition",
         "_reported",
-        "_rested_us",
-        "_resting",
         "_since",
         "next_us",
         "overdue",
@@ -139,13 +139,13 @@ class Liveness:
         """(property, partition, broker, token) of obligations pending at the last check → when first observed."""
         self._reported: dict[tuple[Any, ...], None] = {}
         """Pending obligations that were reported as overdue."""
-        self._resting: dict[str, tuple[PartitionContext, Replica, int]] = {}
+        self._idle: dict[str, tuple[PartitionContext, Replica, int]] = {}
         """Idle, fully replicated partitions with their leader and log end offset, which need no new check."""
         self._decided: dict[str, int] = {}
         """Partition → when the last decision about it was made or applied."""
         self.next_us = 0
         """Time from which the next frequent event triggers a check."""
-        self._rested_us = 0
+        self._next_rare_us = 0
         """Time from which the next rare event triggers a check."""
         self.overdue: dict[str, int] = {}
         """Property → number of overdue reports."""
@@ -156,14 +156,14 @@ class Liveness:
 
     def observe(self, event: TraceEvent) -> None:
         """Handle a rare event, after the cluster state has changed."""
-        if isinstance(event, _OWN) or event.kind in NARRATION:
+        if isinstance(event, _OWN_EVENTS) or event.kind in NARRATION:
             return
         at_us: int = event.at_us  # type: ignore[attr-defined]
-        if not isinstance(event, _MATTERS):
+        if not isinstance(event, _RELEVANT):
             if at_us >= self.next_us:
                 self.look(at_us)
             return
-        self._resting.clear()
+        self._idle.clear()
         self.sight.weather.observe(event)
         if isinstance(event, _DECISIONS):
             self._decided[event.partition] = at_us
@@ -175,10 +175,10 @@ class Liveness:
             self._failed.forget(event.partition)
             self._decided.pop(event.partition, None)
             self.sight.hw_moved.pop(event.partition, None)
-        if at_us >= self._rested_us:
+        if at_us >= self._next_rare_us:
             self.look(at_us)
         else:
-            self.next_us = self._rested_us
+            self.next_us = self._next_rare_us
 
     def hw_advanced(self, event: HwAdvanced) -> None:
         """Handle an HW advance of a leader."""
@@ -189,12 +189,12 @@ class Liveness:
     def _rejoined(self, event: IsrChanged) -> None:
         """Drop the rejoin obligations of replicas that are or were in the ISR: their deadlines restart."""
         rejoined = properties.ISR_REJOINED.name
-        gone = [
+        dropped = [
             key
             for key in self._since
             if key[:2] == (rejoined, event.partition) and (key[2] in event.isr or key[2] in event.previous_isr)
         ]
-        for key in gone:
+        for key in dropped:
             del self._since[key]
 
     def look(self, now: int) -> list[Unjudged]:
@@ -203,66 +203,71 @@ class Liveness:
         seen: dict[tuple[Any, ...], int] = {}
         overdue: list[tuple[tuple[Any, ...], Owed, int]] = []
         open_yet: list[Unjudged] = []
-        for name, owed in self._owed():
-            key = (name, owed.partition, owed.broker, owed.token)
+        for name, obligation in self._pending():
+            key = (name, obligation.partition, obligation.broker, obligation.token)
             since = self._since.get(key, -1)
             if since < 0:
-                since = now if owed.since_us < 0 else max(owed.since_us, self._decided.get(owed.partition, 0))
+                since = (
+                    now
+                    if obligation.since_us < 0
+                    else max(obligation.since_us, self._decided.get(obligation.partition, 0))
+                )
             seen[key] = since
             if key not in self._reported:
-                from_us = self._counts_from(name, owed, since)
-                missing_us = from_us + owed.bound_us - now
+                from_us = self._counts_from(name, obligation, since)
+                missing_us = from_us + obligation.bound_us - now
                 if missing_us <= 0:
-                    overdue.append((key, owed, from_us))
+                    overdue.append((key, obligation, from_us))
                 else:
-                    missing_us = missing_us if owed.bound_us < NEVER_US else -1
-                    open_yet.append(Unjudged(name, owed.partition, owed.broker, now - since, missing_us))
+                    missing_us = missing_us if obligation.bound_us < NEVER_US else -1
+                    open_yet.append(Unjudged(name, obligation.partition, obligation.broker, now - since, missing_us))
         watchful = self._failed or self.sight.weather.is_disturbed(now)
         falls_due_us = min([each.missing_us for each in open_yet if each.missing_us >= 0], default=QUIET_US)
-        self._rested_us = now + OFTEN_US
+        self._next_rare_us = now + OFTEN_US
         self.next_us = now + (SELDOM_US if watchful else min(max(falls_due_us, SELDOM_US), QUIET_US))
         self._since = seen
         self._reported = {key: None for key in self._reported if key in seen}
-        for key, owed, from_us in overdue:
+        for key, obligation, from_us in overdue:
             self._reported[key] = None
             self.overdue[key[0]] = self.overdue.get(key[0], 0) + 1
-            if owed.known:
+            if obligation.known:
                 self._known[key[0]] = self._known.get(key[0], 0) + 1
-            detail = owed.words.format(*owed.facts)
+            detail = obligation.words.format(*obligation.facts)
+            known, bound_us = obligation.known, obligation.bound_us
             self._emit(
                 LivenessOverdue(
-                    now, key[0], owed.partition, owed.broker, detail, from_us, owed.bound_us, owed.known
+                    now, key[0], obligation.partition, obligation.broker, detail, from_us, bound_us, known
                 )
             )  # fmt: skip
         return open_yet
 
-    def _counts_from(self, name: str, owed: Owed, since: int) -> int:
+    def _counts_from(self, name: str, obligation: Owed, since: int) -> int:
         calm = self.sight.weather.calm_since(
-            owed.scope, owed.grace_us, processes_too=name != _WHILE_LEADER_DIES
+            obligation.scope, obligation.grace_us, processes_too=name != _WITHOUT_GRACE
         )  # fmt: skip
-        return max(since, calm) if owed.bound_us else since
+        return max(since, calm) if obligation.bound_us else since
 
-    def _owed(self) -> Iterator[tuple[str, Owed]]:
+    def _pending(self) -> Iterator[tuple[str, Owed]]:
         sight = self.sight
         for name, of_cluster in self._of_cluster.items():
-            for owed in of_cluster(sight):
-                yield name, owed
+            for obligation in of_cluster(sight):
+                yield name, obligation
         for partition in sight.world.records:
-            scene = self._resting_scene(partition)
+            scene = self._idle_state(partition)
             if scene is None:
                 scene = scene_of(sight, partition)
-                if scene.leader is None or not _at_rest(scene) or self._failed.watches(partition):
-                    yield from self._owed_of(scene)
+                if scene.leader is None or not _is_idle(scene) or self._failed.watches(partition):
+                    yield from self._pending_of(scene)
                     continue
-                self._resting[partition] = (scene, scene.leader, scene.leader.log.leo)
+                self._idle[partition] = (scene, scene.leader, scene.leader.log.leo)
             if scene.state.leader != scene.state.replicas[0]:
-                for owed in properties.find_unpreferred_leaders(sight, scene):
-                    yield properties.PREFERRED_LEADER.name, owed
+                for obligation in properties.find_unpreferred_leaders(sight, scene):
+                    yield properties.PREFERRED_LEADER.name, obligation
 
-    def _owed_of(self, scene: PartitionContext) -> Iterator[tuple[str, Owed]]:
+    def _pending_of(self, scene: PartitionContext) -> Iterator[tuple[str, Owed]]:
         for name, of_partition in self._of_partition.items():
-            for owed in of_partition(self.sight, scene):
-                yield name, owed
+            for obligation in of_partition(self.sight, scene):
+                yield name, obligation
 
     def count(self, name: str | None = None, *, unexpected: bool = False) -> int:
         """Return the number of overdue reports of one property or all; ``unexpected``: without those that are known."""
@@ -270,26 +275,26 @@ class Liveness:
         known = sum(self._known.values()) if name is None else self._known.get(name, 0)
         return total - known if unexpected else total
 
-    def _resting_scene(self, partition: str) -> PartitionContext | None:
+    def _idle_state(self, partition: str) -> PartitionContext | None:
         """Return a partition's cached state if it is still idle and fully replicated, else None."""
-        known = self._resting.get(partition)
+        known = self._idle.get(partition)
         if known is None:
             return None
         scene, leader, leo = known
-        still = leader.log.leo == leo == leader.hw and scene.state is self.sight.world.records[partition].state
-        return scene if still else None
+        unchanged = leader.log.leo == leo == leader.hw and scene.state is self.sight.world.records[partition].state
+        return scene if unchanged else None
 
     def close(self, now: int) -> None:
         """End the session: check a last time and set :attr:`unjudged`."""
         self.unjudged = tuple(
-            [each for each in self.look(now) if each.property not in _MOMENTARY or each.owed_us >= SELDOM_US]
+            [each for each in self.look(now) if each.property not in _BRIEF or each.owed_us >= SELDOM_US]
         )
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
             self.sight.weather.save(), self._failed.save(), tuple(self._since.items()), tuple(self._reported),
-            (self.next_us, self._rested_us), tuple(self.overdue.items()), tuple(self._known.items()),
+            (self.next_us, self._next_rare_us), tuple(self.overdue.items()), tuple(self._known.items()),
             tuple(self._decided.items()),
             tuple(self.sight.hw_moved.items()),
             self.unjudged,
@@ -297,9 +302,9 @@ class Liveness:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        weather, failed, since, reported, (self.next_us, self._rested_us), overdue, *rest = saved
-        known, decided, moved, self.unjudged = rest
-        self._resting.clear()
+        weather, failed, since, reported, (self.next_us, self._next_rare_us), overdue, *tables = saved
+        known, decided, moved, self.unjudged = tables
+        self._idle.clear()
         self.sight.weather.load(weather)
         self._failed.load(failed)
         self._since, self._reported = dict(since), dict.fromkeys(reported)
@@ -307,7 +312,7 @@ class Liveness:
         self._decided, self.sight.hw_moved = dict(decided), dict(moved)
 
 
-def _at_rest(scene: PartitionContext) -> bool:
+def _is_idle(scene: PartitionContext) -> bool:
     """Return whether only the preferred-leader property can be pending: all replicas in sync and caught up."""
     state, leader = scene.state, scene.leader
     if leader is None or len(state.isr) != len(state.replicas):

@@ -50,18 +50,18 @@ class LivenessContext:
             [some for size in sizes for some in combinations(voters, size) if weather.is_sound(some, now)]
         )
         kraft = self.world.profile.kraft
-        mine = next((some for some in self.majorities if not kraft or self.active in some), ())
-        self.controller = self.active if mine else NOBODY
+        own = next((some for some in self.majorities if not kraft or self.active in some), ())
+        self.controller = self.active if own else NOBODY
         if self.active != NOBODY:
             weather.in_office(self.active, now)
-        lately = weather.lately_in_office(now - self.bounds.silence_us)
-        self.plane_nodes = tuple(dict.fromkeys((self.controller, *mine, *lately))) if self.controller != NOBODY else ()
+        recent = weather.lately_in_office(now - self.bounds.silence_us)
+        self.plane_nodes = tuple(dict.fromkeys((self.controller, *own, *recent))) if self.controller != NOBODY else ()
 
     def imbalanced(self, broker: int) -> bool:
         """Return whether others lead more of a broker's partitions than a ZooKeeper-mode controller tolerates."""
-        mine = [record for record in self.world.records.values() if record.assignment[0] == broker]
-        astray = sum(record.leader != broker for record in mine)
-        return astray * 100 > self.imbalance_percentage * len(mine)
+        own = [record for record in self.world.records.values() if record.assignment[0] == broker]
+        led_by_others = sum(record.leader != broker for record in own)
+        return led_by_others * 100 > self.imbalance_percentage * len(own)
 
     def serves(self, broker: int) -> bool:
         """Return whether a broker runs, is live in the committed state and has registered.

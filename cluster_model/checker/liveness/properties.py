@@ -72,12 +72,14 @@ class FailedFetchers:
                 elif sight.now > failure.last_us:
                     failure = failure._replace(stood=True)
                 self._failed[key] = failure
-                yield from self._late(sight, scene, replica, failure.first)
+                yield from self._not_resumed(sight, scene, replica, failure.first)
             elif key in self._failed:
-                yield from self._unasked(sight, scene, replica, self._failed[key])
+                yield from self._resumed_early(sight, scene, replica, self._failed[key])
                 del self._failed[key]
 
-    def _late(self, sight: LivenessContext, scene: PartitionContext, replica: Replica, since: int) -> Iterator[Owed]:
+    def _not_resumed(
+        self, sight: LivenessContext, scene: PartitionContext, replica: Replica, since: int
+    ) -> Iterator[Owed]:
         state, leader, broker = scene.state, scene.leader, replica.broker
         if leader is None or since >= state.leader_epoch or sight.controller == NOBODY or not sight.serves(broker):
             return
@@ -89,7 +91,7 @@ class FailedFetchers:
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
 
-    def _unasked(
+    def _resumed_early(
         self, sight: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
     ) -> Iterator[Owed]:
         last, life = failure.last, sight.weather.life_of(replica.broker)
@@ -137,7 +139,7 @@ def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
     if sight.world.profile.kraft:
         if not majorities or any(sight.active in some for some in majorities):
             return
-        scope, who = majorities[0], f"voters {_listed(majorities[0])} are connected"
+        scope, nodes_text = majorities[0], f"voters {_listed(majorities[0])} are connected"
     else:
         if not majorities or sight.active != NOBODY:
             return
@@ -146,7 +148,7 @@ def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
         if not brokers:
             return
         scope = (*servers, brokers[0])
-        who = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} are connected"
+        nodes_text = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} are connected"
     epoch = sight.plane.controller_epoch()
     bounds = sight.bounds
     yield Owed(
@@ -157,7 +159,7 @@ def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
         bounds.controller_us,
         bounds.silence_us,
         "no active controller, although {}",
-        (who,),
+        (nodes_text,),
     )
 
 
@@ -227,9 +229,9 @@ def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) ->
         same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
         if same or not sight.serves(broker) or held_up(replica) or throttled(replica, leader, sight.brokers):
             continue
-        parted = differing(leader.log, replica.log)
-        if parted:
-            offset, what = parted[0][0], "different records"
+        differences = differing(leader.log, replica.log)
+        if differences:
+            offset, what = differences[0][0], "different records"
         else:
             offset, what = _epochs_part(leader.log, replica.log, profile), "a different leader epoch"
         if offset >= 0:
@@ -366,11 +368,11 @@ def find_followers_outside_isr(sight: LivenessContext, scene: PartitionContext) 
         if throttled(replica, leader, sight.brokers):
             continue
         leo = replica.log.leo
-        place = leo if leo < target else -1
+        progress = leo if leo < target else -1
         waits = sight.world.profile.hw_waits_caught_up
         pace, lag_us = (-1, 0) if waits else (leader.log.leo, sight.bounds.lag_us)
         yield Owed(
-            scene.name, broker, (state.leader_epoch, place, pace), sight.with_plane(broker, state.leader),
+            scene.name, broker, (state.leader_epoch, progress, pace), sight.with_plane(broker, state.leader),
             sight.bounds.rejoin_us + lag_us, sight.bounds.silence_us,
             "broker {} is alive but out of the ISR {}, with log end offset {}; leader {} requires {}",
             (broker, list(state.isr), leo, state.leader, target), never_told(sight, replica),
@@ -396,19 +398,19 @@ def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Ite
     if scene.leader is not None or sight.controller == NOBODY:
         return
     if state.leader != NOBODY and sight.eligible(state.leader):
-        yield from _to_be_told(sight, scene)
+        yield from _inactive_leader(sight, scene)
         return
     candidates = [broker for broker in may_lead(sight, scene) if sight.eligible(broker) and broker in scene.replicas]
     if not candidates:
         return
     candidate, unclean = candidates[0], candidates[0] not in (*state.isr, *state.elr)
-    gone = "no leader" if state.leader == NOBODY else f"leader {state.leader} is gone"
-    standing = "can be elected uncleanly" if unclean else "can be elected"
+    problem = "no leader" if state.leader == NOBODY else f"leader {state.leader} is gone"
+    candidacy = "can be elected uncleanly" if unclean else "can be elected"
     brokers = (candidate,) if state.leader == NOBODY else (candidate, state.leader)
     yield Owed(
         scene.name, candidate, state.leader_epoch, sight.with_plane(*brokers),
         sight.bounds.leader_us + (sight.bounds.sweep_us if unclean else 0), sight.bounds.silence_us,
-        "{}; broker {} is alive and {}", (gone, candidate, standing),
+        "{}; broker {} is alive and {}", (problem, candidate, candidacy),
     )  # fmt: skip
 
 
@@ -425,7 +427,7 @@ def may_lead(sight: LivenessContext, scene: PartitionContext) -> tuple[int, ...]
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
-def _to_be_told(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def _inactive_leader(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for an elected leader that is alive and does not act as leader."""
     state = scene.state
     replica = scene.replicas.get(state.leader)
@@ -539,9 +541,9 @@ def stuck(sight: LivenessContext) -> tuple[Stuck, ...]:
         scene = scene_of(sight, name)
         found += [
             *_leaderless(sight, scene, lost=lost),
-            *_refusing(sight, scene),
+            *_rejecting(sight, scene),
             *_waiting(sight, scene, lost=lost),
-            *_following(sight, scene),
+            *_stalled_followers(sight, scene),
         ]
     return tuple(found)
 
@@ -565,20 +567,22 @@ def _leaderless(sight: LivenessContext, scene: PartitionContext, *, lost: bool) 
         return
     if any(map(sight.world.is_up, able)):
         return
-    standing = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
-    others = [broker for broker in state.replicas if broker not in able and sight.world.is_up(broker)]
-    off = ", and unclean.leader.election.enable is off" if others and not scene.unclean else ""
+    members = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
+    ineligible = [broker for broker in state.replicas if broker not in able and sight.world.is_up(broker)]
+    off = ", and unclean.leader.election.enable is off" if ineligible and not scene.unclean else ""
     by_hand = (
-        f", or an unclean election of broker {_listed(tuple(others))}, which loses the records that it lacks"
-        if others
+        f", or an unclean election of broker {_listed(tuple(ineligible))}, which loses the records that it lacks"
+        if ineligible
         else ""
     )
     yield Stuck(
-        scene.name, f"no leader: no member {standing} is up{off}", f"broker {_or(able or state.replicas)} back{by_hand}"
+        scene.name,
+        f"no leader: no member {members} is up{off}",
+        f"broker {_alternatives(able or state.replicas)} back{by_hand}",
     )
 
 
-def _refusing(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _rejecting(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     state, needed = scene.state, scene.min_isr
     if len(state.isr) >= needed or scene.leader is None:
         return
@@ -596,19 +600,19 @@ def _refusing(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck
             f"{len(state.replicas)} replicas are up"
         )
         down = tuple(broker for broker in state.replicas if broker not in able)
-        yield Stuck(scene.name, why, f"broker {_or(down)} back and in sync, or a lower min.insync.replicas")
+        yield Stuck(scene.name, why, f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas")
 
 
 def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    if lost and (gone := tuple(broker for broker in state.isr if not sight.world.is_up(broker))):
+    if lost and (down := tuple(broker for broker in state.isr if not sight.world.is_up(broker))):
         why = (
-            f"acks=all requests time out: broker {_listed(gone)} is down and in the ISR, and no controller can remove "
+            f"acks=all requests time out: broker {_listed(down)} is down and in the ISR, and no controller can remove "
             "it"
         )
-        yield Stuck(scene.name, why, f"a majority of the quorum, or broker {_listed(gone)} back")
+        yield Stuck(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
     pending = scene.leadership.pending
     if pending is not None and not sight.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
         why = (
@@ -618,7 +622,7 @@ def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> 
         yield Stuck(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
 
 
-def _following(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _stalled_followers(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     for broker, replica in scene.followers():
         following = replica.following
         if following is None or not sight.weather.runs(broker):
@@ -631,5 +635,5 @@ def _following(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuc
             yield Stuck(scene.name, why, "another leader with an intact copy")
 
 
-def _or(nodes: tuple[int, ...]) -> str:
+def _alternatives(nodes: tuple[int, ...]) -> str:
     return " or ".join(map(str, nodes))
