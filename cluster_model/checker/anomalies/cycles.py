@@ -52,13 +52,13 @@ def components(edges: Edges) -> list[list[int]]:
                 if work:
                     low[work[-1][0]] = min(low[work[-1][0]], low[node])
                 if low[node] == index[node]:
-                    component = _popped(on_stack, node)
+                    component = _pop_until(on_stack, node)
                     if len(component) > 1:
                         found.append(sorted(component))
     return found
 
 
-def _popped(stack: dict[int, None], until: int) -> list[int]:
+def _pop_until(stack: dict[int, None], until: int) -> list[int]:
     component: list[int] = []
     while True:
         node, _nothing = stack.popitem()
@@ -82,18 +82,18 @@ def shortest_cycle(edges: Edges, component: Sequence[int], through: str) -> list
 
 def _path(edges: Edges, members: Mapping[int, None], source: int, target: int) -> list[int]:
     """Return a shortest path within the members, both ends included; empty if none."""
-    came: dict[int, int] = {source: -1}
+    previous: dict[int, int] = {source: -1}
     queue = deque([source])
     while queue:
         node = queue.popleft()
         if node == target:
             path = [node]
-            while came[path[-1]] >= 0:
-                path.append(came[path[-1]])
+            while previous[path[-1]] >= 0:
+                path.append(previous[path[-1]])
             return path[::-1]
         for following in edges.get(node, {}):
-            if following in members and following not in came:
-                came[following] = node
+            if following in members and following not in previous:
+                previous[following] = node
                 queue.append(following)
     return []
 
@@ -140,7 +140,7 @@ class Cycles:
         writers = _writers(txns)
         ww: _Graph = {number: {} for number in range(len(txns))}
         for key in dict.fromkeys(key for key, _client in writers):
-            self._follow(self._facts.key(key), writers, ww)
+            self._add_write_edges(self._facts.key(key), writers, ww)
         reads: _Graph = {number: {} for number in range(len(txns))}
         for number, each in enumerate(txns):
             for read in each.reads:
@@ -148,10 +148,10 @@ class Cycles:
                     for writer in _written_by(writers, (read.key, client), sequence, count):
                         if writer != number:
                             reads[writer][number] = "wr"
-        self._tell_writes(txns, ww, tally, now)
-        self._tell_reads(txns, ww, reads, tally, now)
+        self._report_write_cycles(txns, ww, tally, now)
+        self._report_read_cycles(txns, ww, reads, tally, now)
 
-    def _follow(self, facts: KeyFacts, writers: "_Writers", ww: _Graph) -> None:
+    def _add_write_edges(self, facts: KeyFacts, writers: "_Writers", ww: _Graph) -> None:
         """Add the ww edges of a key's log; at an offset with several values the newest strand's counts."""
         before = -1
         for _offset, client, sequence, count in values_between(facts, 0, facts.seen.ends[-1] if facts.seen.ends else 0):
@@ -160,16 +160,16 @@ class Cycles:
                     ww[before][writer] = "ww"
                 before = writer
 
-    def _tell_writes(self, txns: list[_Txn], ww: _Graph, tally: AnomalyCounter, now: int) -> None:
+    def _report_write_cycles(self, txns: list[_Txn], ww: _Graph, tally: AnomalyCounter, now: int) -> None:
         if not any(ww.values()):
             return
         edges = _with_time(txns, ww)
         for component in components(edges):
-            circle = [node for node in shortest_cycle(edges, component, "ww") if node < len(txns)]
-            if circle:
-                self._tell(WRITES, "", [txns[node] for node in circle], tally, now)
+            cycle = [node for node in shortest_cycle(edges, component, "ww") if node < len(txns)]
+            if cycle:
+                self._report(WRITES, "", [txns[node] for node in cycle], tally, now)
 
-    def _tell_reads(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: AnomalyCounter, now: int) -> None:
+    def _report_read_cycles(self, txns: list[_Txn], ww: _Graph, reads: _Graph, tally: AnomalyCounter, now: int) -> None:
         if not any(reads.values()):
             return
         both: _Graph = {node: {**ww[node]} for node in ww}
@@ -180,16 +180,16 @@ class Cycles:
         reported = {node: None for component, _edges in alone for node in component}
         mixed = [(component, both) for component in components(both) if not any(node in reported for node in component)]
         for component, edges in (*alone, *mixed):
-            circle = shortest_cycle(edges, component, "wr")
-            if circle:
-                members = [txns[node] for node in circle]
+            cycle = shortest_cycle(edges, component, "wr")
+            if cycle:
+                members = [txns[node] for node in cycle]
                 manner = READS_ONLY if edges is reads else ""
                 if manner and all(each.committed_only for each in members):
                     manner = f"{READS_ONLY} {COMMITTED}"
-                self._tell(READS, manner, members, tally, now)
+                self._report(READS, manner, members, tally, now)
 
-    def _tell(self, name: str, manner: str, circle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
-        names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in circle)
+    def _report(self, name: str, manner: str, cycle: list[_Txn], tally: AnomalyCounter, now: int) -> None:
+        names = " -> ".join(f"{client_of(txn.process)} ({txn.invoked_us} us)" for txn in cycle)
         tally.note(name, "", "", Example(now, -1, -1, f"cycle of transactions: {names}"), 1, manner)
 
     @property

@@ -53,7 +53,17 @@ def manner(*, coordinated: bool, committed_only: bool) -> str:
 class InForce:
     """Settings in force and events that excuse an anomaly: an unclean election does, a broker's crash does not."""
 
-    __slots__ = ("_buried", "_clients", "_damaged", "_deleted", "_excuses", "_facts", "_unclean", "_undone", "_world")
+    __slots__ = (
+        "_clients",
+        "_damaged",
+        "_deleted",
+        "_deleted_excuses",
+        "_excuses",
+        "_facts",
+        "_unclean",
+        "_undone",
+        "_world",
+    )
 
     def __init__(
         self,
@@ -74,7 +84,7 @@ class InForce:
         self._damaged: dict[str, None] = {}
         self._deleted: dict[str, None] = {}
         """Partitions with records deleted on purpose."""
-        self._buried: dict[str, str] = {}
+        self._deleted_excuses: dict[str, str] = {}
         """Deleted partition → the reason that excused its losses."""
 
     def observe(self, event: TraceEvent) -> None:
@@ -87,9 +97,9 @@ class InForce:
         elif isinstance(event, LogStartMoved):
             self._deleted[event.partition] = None
         elif isinstance(event, PartitionDeleted):
-            why = self._happened(event.partition)
+            why = self._loss_event(event.partition)
             if why:
-                self._buried[event.partition] = why
+                self._deleted_excuses[event.partition] = why
             self._unclean.pop(event.partition, None)
             self._damaged.pop(event.partition, None)
 
@@ -108,7 +118,7 @@ class InForce:
             return f"acks={weak[0]}"
         if key not in self._world.records:
             return "the partition is deleted"
-        why = self._buried.get(key, "") or self._happened(key)
+        why = self._deleted_excuses.get(key, "") or self._loss_event(key)
         if why and written and not self._all_covered(client, key):
             why = ""
         why = why or self._unreadable(client, key)
@@ -117,7 +127,7 @@ class InForce:
             return why
         return self.may_end_another()
 
-    def _happened(self, key: str) -> str:
+    def _loss_event(self, key: str) -> str:
         """Return the event that excuses the loss of acks=all records of a partition; empty for none."""
         if self._excuses.covered(key) < 0:
             return ""
@@ -192,13 +202,13 @@ class InForce:
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (tuple(self._unclean), tuple(self._damaged), tuple(self._deleted), tuple(self._buried.items()))
+        return (tuple(self._unclean), tuple(self._damaged), tuple(self._deleted), tuple(self._deleted_excuses.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         *names, buried = saved
         self._unclean, self._damaged, self._deleted = map(dict.fromkeys, names)
-        self._buried = dict(buried)
+        self._deleted_excuses = dict(buried)
 
 
 # Every anomaly by name: its rule in one sentence, and when it is allowed.
@@ -281,7 +291,7 @@ def _reordered(case: AnomalyCase, now: InForce) -> str:
     return now.may_reorder(case.who) or now.may_lose(case.who, case.key)
 
 
-def _circle(case: AnomalyCase, _now: InForce) -> str:
+def _cycle_excuse(case: AnomalyCase, _now: InForce) -> str:
     if not case.manner:
         return "writes are not isolated, and the cycle contains writes"
     return "" if COMMITTED in case.manner else "a reader is read_uncommitted"
@@ -327,7 +337,7 @@ _TABLE: Final = (
     Anomaly(cycles.WRITES, "a cycle of transactions that wrote after each other", "always: writes are not isolated",
          _always("writes are not isolated")),
     Anomaly(cycles.READS, "a cycle of transactions that wrote after or read each other, with at least one read",
-         "the cycle contains writes; a cycle of reads only under `read_uncommitted`", _circle),
+         "the cycle contains writes; a cycle of reads only under `read_uncommitted`", _cycle_excuse),
     Anomaly(rules.PHANTOM, "a poll returned a record that no client has sent", "never", _never),
     Anomaly(rules.CONSUME_DUP, "a process of a group received a record more than once",
          "always: delivery is at least once", _always("delivery is at least once")),

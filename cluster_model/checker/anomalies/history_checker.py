@@ -224,7 +224,7 @@ class Anomalies:
 
     def close(self, now: int) -> None:
         """End the history and decide all anomalies."""
-        tally = self._so_far(now)
+        tally = self._current(now)
         for facts in self.facts.keys.values():
             rules.find_lost_writes(facts, tally, now)
             rules.find_unseen_writes(facts, tally, now)
@@ -236,9 +236,9 @@ class Anomalies:
 
     def cases(self, now: int) -> tuple[AnomalyCase, ...]:
         """Return the anomalies; before the end only those that do not depend on later reads."""
-        return self._closed if self._closed is not None else tuple(self._so_far(now).cases())
+        return self._closed if self._closed is not None else tuple(self._current(now).cases())
 
-    def _so_far(self, now: int) -> AnomalyCounter:
+    def _current(self, now: int) -> AnomalyCounter:
         self.facts.settle()
         tally = AnomalyCounter()
         tally.add(self.tally)
@@ -296,8 +296,18 @@ class HistoryBuilder:
     """Translator of trace events into operations for :class:`Anomalies`."""
 
     __slots__ = (
-        "_at", "_copiers", "_lives", "_manner_of", "_newest_stint", "_number", "_open", "_processes", "_readers",
-        "_reads", "_started", "anomalies",
+        "_copiers",
+        "_incarnations",
+        "_manner_of",
+        "_newest_stint",
+        "_number",
+        "_open",
+        "_poll_times",
+        "_processes",
+        "_readers",
+        "_reads",
+        "_started",
+        "anomalies",
     )  # fmt: skip
 
     def __init__(
@@ -315,12 +325,12 @@ class HistoryBuilder:
         self._manner_of = manner_of
         self._copiers = copiers
         self._newest_stint = newest_stint
-        self._lives: dict[str, int] = {}
+        self._incarnations: dict[str, int] = {}
         self._processes: dict[str, str] = {}
         """Client → the name of its current process, created on first use."""
         self._readers: dict[str, Reader] = {}
         """Client → its current process and manner."""
-        self._at: dict[str, int] = {}
+        self._poll_times: dict[str, int] = {}
         """Client → virtual time of its current poll."""
         self._reads: dict[str, list[ReadOperation]] = {}
         """Client that writes what it reads → reads of its current poll."""
@@ -333,7 +343,7 @@ class HistoryBuilder:
         """Return the name of a client's current process."""
         name = self._processes.get(client)
         if name is None:
-            name = self._processes[client] = f"{client}#{self._lives.get(client, 0)}"
+            name = self._processes[client] = f"{client}#{self._incarnations.get(client, 0)}"
         return name
 
     # -- producers
@@ -386,12 +396,12 @@ class HistoryBuilder:
             txn.sends.append(send)
         self.anomalies.ended(outcome, self.process(client), send, -1 if txn is None else txn.number)
 
-    def _begun(self, event: TransactionBegun) -> None:
+    def _transaction_begun(self, event: TransactionBegun) -> None:
         self._number += 1
         reads = tuple(self._reads.pop(event.client.removesuffix(OUTPUT), ()))
         self._open[event.client] = _OpenTransaction(self._number, event.at_us, reads)
 
-    def _over(self, client: str, outcome: str, now: int) -> None:
+    def _transaction_ended(self, client: str, outcome: str, now: int) -> None:
         txn = self._open.pop(client, None)
         if txn is None or not (txn.sends or txn.reads):
             return
@@ -409,9 +419,9 @@ class HistoryBuilder:
             reader = self._readers[client] = (self.process(client), self._manner_of(client, event.group_id))
         stint, start, end = event.stint, event.log_offset, event.end_offset
         # Each response to a real client is a poll of its own: several of its processes may share one name.
-        fresh = self._at.get(client) != now or reader[1].startswith(WIRE)
+        fresh = self._poll_times.get(client) != now or reader[1].startswith(WIRE)
         if fresh:
-            self._at[client] = now
+            self._poll_times[client] = now
             self.anomalies.polls.begin(reader[0])
         if self._copiers and client in self._copiers:
             if fresh:
@@ -424,7 +434,7 @@ class HistoryBuilder:
         """Record that an application left records unprocessed; if it is alive, it reads them again."""
         process = self.process(event.client)
         end = event.log_offset + event.count
-        self._at.pop(event.client, None)
+        self._poll_times.pop(event.client, None)
         self.anomalies.polls.sought(process, event.partition)
         self.anomalies.consumed.given_back(process, event.partition, event.log_offset, end)
 
@@ -441,42 +451,42 @@ class HistoryBuilder:
         elif isinstance(event, RecordsUnknown):
             self.unknown(event)
         elif isinstance(event, TransactionBegun):
-            self._begun(event)
+            self._transaction_begun(event)
         elif isinstance(event, TransactionCommitted):
-            self._over(event.client, OK, event.at_us)
+            self._transaction_ended(event.client, OK, event.at_us)
         elif isinstance(event, TransactionUnknown):
-            self._over(event.client, INFO, event.at_us)
+            self._transaction_ended(event.client, INFO, event.at_us)
         elif isinstance(event, TransactionAborted):
-            self._over(event.client, FAIL, event.at_us)
+            self._transaction_ended(event.client, FAIL, event.at_us)
         elif isinstance(event, NodeUp):
-            self._up(event)
+            self._restarted(event)
         elif isinstance(event, PartitionDeleted):
             self.anomalies.deleted(event.partition, event.at_us)
             self._started[event.partition] = self._newest_stint(event.partition)
         elif isinstance(event, PartitionsAssigned | PartitionsRevoked | PartitionsLost):
-            self._moved(event)
+            self._rebalanced(event)
 
-    def _up(self, event: NodeUp) -> None:
+    def _restarted(self, event: NodeUp) -> None:
         """Record that a client's process has restarted."""
         if event.broker < 0:
             client = event.node
             self.anomalies.over(self.process(client))
-            self._lives[client] = self._lives.get(client, 0) + 1
+            self._incarnations[client] = self._incarnations.get(client, 0) + 1
             self._processes.clear()
             self._open.pop(client, None)
             self._readers.pop(client, None)
-            self._at.pop(client, None)
+            self._poll_times.pop(client, None)
             self._reads.pop(client, None)
             if client in self._copiers:
                 output = f"{client}{OUTPUT}"
-                self._lives[output] = self._lives.get(output, 0) + 1
+                self._incarnations[output] = self._incarnations.get(output, 0) + 1
                 self._open.pop(output, None)
 
-    def _moved(self, event: PartitionsAssigned | PartitionsRevoked | PartitionsLost) -> None:
+    def _rebalanced(self, event: PartitionsAssigned | PartitionsRevoked | PartitionsLost) -> None:
         """Record that a rebalance changed a member's partitions, which starts a new poll."""
-        self._at.pop(event.client, None)
-        words, _, names = event.detail.rpartition(": ")
-        generation = int(words.rpartition(" ")[2]) if words else -1
+        self._poll_times.pop(event.client, None)
+        prefix, _, names = event.detail.rpartition(": ")
+        generation = int(prefix.rpartition(" ")[2]) if prefix else -1
         groups, process = self.anomalies.groups, self.process(event.client)
         for key in names.split(", "):
             if not isinstance(event, PartitionsAssigned):
@@ -490,7 +500,8 @@ class HistoryBuilder:
             (client, each.number, each.began_us, each.reads, tuple(each.sends)) for client, each in self._open.items()
         ]
         return (
-            self.anomalies.save(), tuple(self._lives.items()), tuple(self._readers.items()), tuple(self._at.items()),
+            self.anomalies.save(), tuple(self._incarnations.items()), tuple(self._readers.items()),
+            tuple(self._poll_times.items()),
             tuple([(client, tuple(reads)) for client, reads in self._reads.items()]), tuple(transactions),
             self._number, tuple(self._started.items()),
         )  # fmt: skip
@@ -500,7 +511,12 @@ class HistoryBuilder:
         anomalies, lives, readers, at, reads, transactions, self._number, started = saved
         self.anomalies.load(anomalies)
         self._processes = {}
-        self._lives, self._readers, self._at, self._started = dict(lives), dict(readers), dict(at), dict(started)
+        self._incarnations, self._readers, self._poll_times, self._started = (
+            dict(lives),
+            dict(readers),
+            dict(at),
+            dict(started),
+        )
         self._reads = {client: list(each) for client, each in reads}
         self._open = {}
         for client, number, began_us, txn_reads, sends in transactions:

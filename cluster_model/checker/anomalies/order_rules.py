@@ -53,7 +53,7 @@ class Gaps:
     def took(self, step: OffsetJump, now: int) -> None:
         """Record a jump, and count it at once if it is known to skip values."""
         if COMMITTED not in step.manner and self._skipped(step):
-            self._tell(self.tally, step, 1, now)
+            self._report(self.tally, step, 1, now)
         elif not self._over_markers(step):
             count, first = self._waiting.get(step, (0, now))
             self._waiting[step] = (count + 1, first)
@@ -80,16 +80,16 @@ class Gaps:
                 wanted += count - sum(last - first for first, last in gone)
         return wanted
 
-    def _tell(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
+    def _report(self, tally: AnomalyCounter, step: OffsetJump, count: int, now: int) -> None:
         skipped = self._skipped(step)
-        words = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
-        tally.note(step.name, step.who, step.key, Example(now, step.source, step.target, words), count, step.manner)
+        text = f"{step.who} went from offset {step.source} to {step.target} of {step.key}, skipping {skipped} records"
+        tally.note(step.name, step.who, step.key, Example(now, step.source, step.target, text), count, step.manner)
 
     def decide(self, tally: AnomalyCounter) -> None:
         """Count the undecided jumps that are now known to skip values."""
         for step, (count, first) in self._waiting.items():
             if self._skipped(step):
-                self._tell(tally, step, count, first)
+                self._report(tally, step, count, first)
 
     def forget(self, key: str) -> None:
         """Drop the undecided jumps of a deleted key."""
@@ -129,18 +129,18 @@ INTERNAL_POLL_SKIP: Final = f"int-{POLL_SKIP}"
 class PollOrder:
     """Last offset that each process received of each key, over all operations and in the current one."""
 
-    __slots__ = ("_gaps", "_inside", "_last", "_tally")
+    __slots__ = ("_current", "_gaps", "_last", "_tally")
 
     def __init__(self, gaps: Gaps, tally: AnomalyCounter) -> None:
         self._gaps = gaps
         self._tally = tally
         self._last: dict[str, dict[str, Range]] = {}
         """Process → key → (last offset, its strand)."""
-        self._inside: dict[str, dict[str, Range]] = {}
+        self._current: dict[str, dict[str, Range]] = {}
 
     def begin(self, process: str) -> None:
         """Start a new operation of a process."""
-        inside = self._inside.get(process)
+        inside = self._current.get(process)
         if inside:
             inside.clear()
 
@@ -155,9 +155,9 @@ class PollOrder:
         process = who[0]
         last = self._last.get(process)
         if last is None:
-            last, inside = self._last[process], self._inside[process] = {}, {}
+            last, inside = self._last[process], self._current[process] = {}, {}
         else:
-            inside = self._inside[process]
+            inside = self._current[process]
         before = inside.get(key)
         if before is not None:
             if start != before[0] + 1 and not moved:
@@ -182,8 +182,8 @@ class PollOrder:
         if after > before:
             self._gaps.took(OffsetJump(skip, name, key, manner, before, after, (min(old, new), new)), now)
             return
-        words = f"{name} received offset {after} of {key} after offset {before}"
-        self._tally.note(back, name, key, Example(now, after, before + 1, words), 1, manner)
+        text = f"{name} received offset {after} of {key} after offset {before}"
+        self._tally.note(back, name, key, Example(now, after, before + 1, text), 1, manner)
 
     def keep(self, process: str, keys: tuple[str, ...]) -> None:
         """Forget all keys but those of a successful assign or subscribe."""
@@ -194,16 +194,16 @@ class PollOrder:
     def sought(self, process: str, key: str) -> None:
         """Forget a key's position, since the application sought another one."""
         self._last.get(process, {}).pop(key, None)
-        self._inside.get(process, {}).pop(key, None)
+        self._current.get(process, {}).pop(key, None)
 
     def over(self, process: str) -> None:
         """Drop the state of a process that ended."""
         self._last.pop(process, None)
-        self._inside.pop(process, None)
+        self._current.pop(process, None)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        for last in (*self._last.values(), *self._inside.values()):
+        for last in (*self._last.values(), *self._current.values()):
             last.pop(key, None)
 
     @property
@@ -215,14 +215,14 @@ class PollOrder:
         """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
             tuple([(process, tuple(last.items())) for process, last in known.items()])
-            for known in (self._last, self._inside)
+            for known in (self._last, self._current)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         last, inside = saved
         self._last = {process: dict(each) for process, each in last}
-        self._inside = {process: dict(each) for process, each in inside}
+        self._current = {process: dict(each) for process, each in inside}
 
 
 def client_of(process: str) -> str:
@@ -260,7 +260,7 @@ class ValueRun:
         return (self.start, self.end, self.first, self.last, self.operation)
 
 
-class _Untold(NamedTuple):
+class _UnknownSend(NamedTuple):
     """A send with unknown outcome."""
 
     process: str
@@ -271,13 +271,13 @@ class _Untold(NamedTuple):
 class SendOrder:
     """Sent values with known offsets, by process and key, in as few runs as there are gaps among them."""
 
-    __slots__ = ("_chains", "_facts", "_gaps", "_untold")
+    __slots__ = ("_chains", "_facts", "_gaps", "_unknown")
 
     def __init__(self, facts: KeyIndex, gaps: Gaps) -> None:
         self._facts = facts
         self._gaps = gaps
         self._chains: dict[_Chain, list[ValueRun]] = {}
-        self._untold: list[_Untold] = []
+        self._unknown: list[_UnknownSend] = []
 
     def placed(self, process: str, key: str, sequence: int, count: int, offset: int, operation: int, now: int) -> None:
         """Record values whose sender was told that they are at ``offset``."""
@@ -319,19 +319,19 @@ class SendOrder:
             if inside and other.first > one.last + 1:
                 gaps.took(OffsetJump(INTERNAL_SEND_SKIP, client, key, "", one.last, other.first), now)
             return
-        words = f"record {other.start} of {client} is at offset {other.first}, but the one before it at {one.last}"
-        example = Example(now, other.first, one.last + 1, words)
+        text = f"record {other.start} of {client} is at offset {other.first}, but the one before it at {one.last}"
+        example = Example(now, other.first, one.last + 1, text)
         gaps.tally.note(INTERNAL_NONMONOTONIC_SEND if inside else NONMONOTONIC_SEND, client, key, example)
 
     def untold(self, process: str, send: Send, operation: int) -> None:
         """Record a send with unknown outcome."""
-        self._untold.append(_Untold(process, send, operation))
+        self._unknown.append(_UnknownSend(process, send, operation))
 
     def find(self, tally: AnomalyCounter, now: int) -> None:
         """Check, at the end, sends with unknown outcome, and neighbours of failed sends."""
         gaps = Gaps(self._facts, tally)
         chains = {where: list(chain) for where, chain in self._chains.items()}
-        for each in self._untold:
+        for each in self._unknown:
             chain = chains.setdefault((each.process, each.send.key), [])
             for piece in self._found(each):
                 self._insert(chain, (each.process, each.send.key), piece, gaps, now)
@@ -344,7 +344,7 @@ class SendOrder:
                     self._compare(where, one, other, gaps, now)
         gaps.decide(tally)
 
-    def _found(self, each: _Untold) -> list[ValueRun]:
+    def _found(self, each: _UnknownSend) -> list[ValueRun]:
         """Return where the values of a send with unknown outcome were observed."""
         send = each.send
         facts = self._facts.key(send.key)
@@ -360,23 +360,23 @@ class SendOrder:
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
         self._chains = {where: chain for where, chain in self._chains.items() if where[1] != key}
-        self._untold = [each for each in self._untold if each.send.key != key]
+        self._unknown = [each for each in self._unknown if each.send.key != key]
 
     @property
     def entries(self) -> int:
         """Number of runs and undecided sends kept."""
-        return sum(map(len, self._chains.values())) + len(self._untold)
+        return sum(map(len, self._chains.values())) + len(self._unknown)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         chains = [(where, tuple([piece.save() for piece in chain])) for where, chain in self._chains.items()]
-        return (tuple(chains), tuple(self._untold))
+        return (tuple(chains), tuple(self._unknown))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         chains, untold = saved
         self._chains = {where: [ValueRun(*piece) for piece in chain] for where, chain in chains}
-        self._untold = list(untold)
+        self._unknown = list(untold)
 
 
 # realtime-lag: how long before a poll more was known to exist than it returned.
@@ -397,12 +397,12 @@ _Worst = dict[tuple[str, str], tuple[int, int, int, int]]
 class Lags:
     """Times at which offsets became known, by key; lagging polls and the worst lag, by client and key."""
 
-    __slots__ = ("_at_hand", "_ends", "_times", "_worst")
+    __slots__ = ("_ends", "_newest", "_times", "_worst")
 
     def __init__(self) -> None:
         self._ends: dict[str, list[int]] = {}
         self._times: dict[str, list[int]] = {}
-        self._at_hand: dict[tuple[str, str], tuple[int, int]] = {}
+        self._newest: dict[tuple[str, str], tuple[int, int]] = {}
         """(process, key) → (time of the call, last offset) of its newest poll."""
         self._worst: _Worst = {}
 
@@ -426,12 +426,12 @@ class Lags:
     def polled(self, process: str, key: str, last: int, invoked_us: int) -> None:
         """Record that a poll called at ``invoked_us`` has returned up to offset ``last`` so far."""
         who = (process, key)
-        before = self._at_hand.get(who)
+        before = self._newest.get(who)
         if before is not None and before[0] != invoked_us:
-            self._enter(self._worst, who, before)
-        self._at_hand[who] = (invoked_us, last)
+            self._count(self._worst, who, before)
+        self._newest[who] = (invoked_us, last)
 
-    def _enter(self, worst: "_Worst", who: tuple[str, str], poll: tuple[int, int]) -> None:
+    def _count(self, worst: "_Worst", who: tuple[str, str], poll: tuple[int, int]) -> None:
         """Count a finished poll if it lagged behind what was known when it was called."""
         invoked_us, last = poll
         key = who[1]
@@ -449,15 +449,15 @@ class Lags:
     def find(self, tally: AnomalyCounter) -> None:
         """Count lagging polls, by client and key."""
         worst = dict(self._worst)
-        for who, poll in self._at_hand.items():
-            self._enter(worst, who, poll)
+        for who, poll in self._newest.items():
+            self._count(worst, who, poll)
         for (client, key), (count, most, at, offset) in worst.items():
-            words = f"{client} received up to offset {offset} of {key}, {most} us after the next one was known to exist"
-            tally.note(REALTIME_LAG, client, key, Example(at, offset, offset + 1, words), count)
+            text = f"{client} received up to offset {offset} of {key}, {most} us after the next one was known to exist"
+            tally.note(REALTIME_LAG, client, key, Example(at, offset, offset + 1, text), count)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        self._at_hand = {who: poll for who, poll in self._at_hand.items() if who[1] != key}
+        self._newest = {who: poll for who, poll in self._newest.items() if who[1] != key}
         self._ends.pop(key, None)
         self._times.pop(key, None)
 
@@ -469,12 +469,12 @@ class Lags:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         times = [(key, tuple(ends), tuple(self._times[key])) for key, ends in self._ends.items()]
-        return (tuple(times), tuple(self._worst.items()), tuple(self._at_hand.items()))
+        return (tuple(times), tuple(self._worst.items()), tuple(self._newest.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         times, worst, at_hand = saved
-        self._at_hand = dict(at_hand)
+        self._newest = dict(at_hand)
         self._ends = {key: list(ends) for key, ends, _times in times}
         self._times = {key: list(each) for key, _ends, each in times}
         self._worst = dict(worst)
@@ -488,7 +488,7 @@ class Lags:
 REALTIME_ORDER: Final = "realtime-order"
 
 
-class _Way:
+class _PendingSends:
     """Pending sends of one client to a key."""
 
     __slots__ = ("ended", "waiting")
@@ -502,82 +502,84 @@ class _Way:
 class RealtimeOrder:
     """Highest acknowledged offset by key, and its value at each pending send, by client and key."""
 
-    __slots__ = ("_high", "_tally", "_ways")
+    __slots__ = ("_high", "_pending", "_tally")
 
     def __init__(self, tally: AnomalyCounter) -> None:
         self._tally = tally
         self._high: dict[str, int] = {}
-        self._ways: dict[tuple[str, str], _Way] = {}
+        self._pending: dict[tuple[str, str], _PendingSends] = {}
         """(client, key) → pending sends."""
 
     def sent(self, client: str, key: str, sequence: int) -> None:
         """Record that values from ``sequence`` on are sent."""
         high = self._high.get(key, -1)
-        way = self._ways.get((client, key))
-        if way is None:
-            way = self._ways[client, key] = _Way()
-        waiting = way.waiting
+        pending = self._pending.get((client, key))
+        if pending is None:
+            pending = self._pending[client, key] = _PendingSends()
+        waiting = pending.waiting
         if not waiting or waiting[-1][1] != high:
             waiting.append((sequence, high))
 
     def acknowledged(self, client: str, key: str, sequence: int, count: int, offset: int, now: int) -> None:
         """Record that values were acknowledged at ``offset``, and check their order."""
         high, who = self._high.get(key, -1), (client, key)
-        if offset <= high and who in self._ways:
-            self._late(who, sequence, count, offset, now)
+        if offset <= high and who in self._pending:
+            self._check_late(who, sequence, count, offset, now)
         if offset + count - 1 > high:
             self._high[key] = offset + count - 1
         self._end(who, sequence, sequence + count)
 
-    def _late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
+    def _check_late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
         """Check whether the higher acknowledged offset was already acknowledged when these values were sent."""
-        starts = [(max(first, sequence), high) for first, high in self._ways[who].waiting]
+        starts = [(max(first, sequence), high) for first, high in self._pending[who].waiting]
         for index, (first, high) in enumerate(starts):
             end = starts[index + 1][0] if index + 1 < len(starts) else sequence + count
             late = min(end, sequence + count, sequence + high + 1 - offset) - first
             if late > 0:
                 client, key = who
                 at = offset + first - sequence
-                words = f"record {first} of {client} is at offset {at}, but {high} was acknowledged before it was sent"
-                self._tally.note(REALTIME_ORDER, client, key, Example(now, at, high + 1, words), late)
+                text = f"record {first} of {client} is at offset {at}, but {high} was acknowledged before it was sent"
+                self._tally.note(REALTIME_ORDER, client, key, Example(now, at, high + 1, text), late)
 
     def ended(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""
         self._end((client, key), sequence, sequence + count)
 
     def _end(self, who: tuple[str, str], start: int, end: int) -> None:
-        way = self._ways.get(who)
-        if way is None:
-            way = self._ways[who] = _Way()
-        ends, waiting = way.ended.ends, way.waiting
+        pending = self._pending.get(who)
+        if pending is None:
+            pending = self._pending[who] = _PendingSends()
+        ends, waiting = pending.ended.ends, pending.waiting
         if ends and ends[-1] == start:
             ends[-1] = end
         else:
-            way.ended.add(start, end)
+            pending.ended.add(start, end)
         while len(waiting) > 1 and waiting[1][0] <= ends[0]:
             waiting.popleft()
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
         self._high.pop(key, None)
-        self._ways = {who: way for who, way in self._ways.items() if who[1] != key}
+        self._pending = {who: pending for who, pending in self._pending.items() if who[1] != key}
 
     @property
     def entries(self) -> int:
         """Number of pending sends kept."""
-        return sum(len(way.waiting) for way in self._ways.values())
+        return sum(len(pending.waiting) for pending in self._pending.values())
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        ways = tuple([(who, tuple(way.waiting), way.ended.save()) for who, way in self._ways.items()])
-        return (tuple(self._high.items()), ways)
+        pendings = tuple(
+            [(who, tuple(pending.waiting), pending.ended.save()) for who, pending in self._pending.items()]
+        )
+        return (tuple(self._high.items()), pendings)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        high, ways = saved
+        high, pendings = saved
         self._high = dict(high)
-        self._ways = {}
-        for who, waiting, ended in ways:
-            way = self._ways[who] = _Way()
-            way.waiting.extend(waiting)
-            way.ended = RangeSet.loaded(ended)
+        self._pending = {}
+        for who, waiting, ended in pendings:
+            pending = self._pending[who] = _PendingSends()
+            pending.waiting.extend(waiting)
+            pending.ended = RangeSet.loaded(ended)

@@ -59,7 +59,7 @@ class Consumed:
                 for strand, spans in again.items():
                     for low, high in spans.ranges():
                         for run in self._facts.key(key).payload(key, strand, low, high):
-                            self._tell(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
+                            self._report(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
 
     def _by_value(self, who: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
         """Count each value once, even if it is at several offsets."""
@@ -80,14 +80,14 @@ class Consumed:
                     found.setdefault(value, ValueExtent(*value, 1, place.strand, place.offset + index))
                 known[value] = None
         for place in found.values():
-            self._tell(tally, (process, key), place, now)
+            self._report(tally, (process, key), place, now)
 
-    def _tell(self, tally: AnomalyCounter, who: _Who, place: ValueExtent, now: int) -> None:
+    def _report(self, tally: AnomalyCounter, who: _Who, place: ValueExtent, now: int) -> None:
         process, key = who
         name = client_of(process)
         end = place.sequence + place.size
-        words = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
-        example = Example(now, place.offset, place.offset + place.size, words)
+        text = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
+        example = Example(now, place.offset, place.offset + place.size, text)
         tally.note(CONSUME_DUP, name, key, example, place.size)
 
     def forget(self, key: str) -> None:
@@ -136,8 +136,8 @@ def find_aborted_reads(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None
         known = committed.get(client)
         for manner, parts in ((COMMITTED, known.ranges() if known else []), ("", spans.minus(known))):
             for start, end in parts:
-                words = f"records {start} to {end - 1} of {client} were read although their send failed or was aborted"
-                tally.note(ABORTED_READ, client, facts.key, Example(now, -1, -1, words), end - start, manner)
+                text = f"records {start} to {end - 1} of {client} were read although their send failed or was aborted"
+                tally.note(ABORTED_READ, client, facts.key, Example(now, -1, -1, text), end - start, manner)
 
 
 # duplicate: one value is at two offsets of a key's log.
@@ -158,8 +158,8 @@ def offsets_of_doubles(facts: KeyFacts) -> dict[tuple[str, int], list[int]]:
 def find_duplicates(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count values at several offsets, by the client that sent them."""
     for (client, sequence), offsets in offsets_of_doubles(facts).items():
-        words = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
-        tally.note(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, words))
+        text = f"record {sequence} of {client} is at offsets {', '.join(map(str, offsets))}"
+        tally.note(DUPLICATE, client, facts.key, Example(now, offsets[0], offsets[-1] + 1, text))
 
 
 # commit-regression and two-owners: contradictions in the commits and assignments of a group's members.
@@ -185,15 +185,15 @@ class GroupChecks:
         before = self._committed.get((group, key), -1)
         self._committed[group, key] = offset
         if offset < before:
-            words = f"{client} committed offset {offset} of {key} for {group} after offset {before}"
-            self._tally.note(COMMIT_REGRESSION, client, key, Example(now, offset, before, words))
+            text = f"{client} committed offset {offset} of {key} for {group} after offset {before}"
+            self._tally.note(COMMIT_REGRESSION, client, key, Example(now, offset, before, text))
 
     def owns(self, group: str, process: str, key: str, generation: int, now: int) -> None:
         """Check the assignment of a key to a member in a generation of its group."""
         known, owner = self._owners.get((group, key), (-1, ""))
         if known == generation and owner not in ("", process):
-            words = f"{process} and {owner} both own {key} in generation {generation} of {group}"
-            self._tally.note(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, words))
+            text = f"{process} and {owner} both own {key} in generation {generation} of {group}"
+            self._tally.note(TWO_OWNERS, process.partition("#")[0], key, Example(now, -1, -1, text))
         elif generation >= known:
             self._owners[group, key] = (generation, process)
 
@@ -247,8 +247,8 @@ def find_inconsistent_offsets(facts: KeyFacts, tally: AnomalyCounter, now: int) 
                         differ.setdefault(offset, (first, (*value, strand)))
         for offset in sorted(differ):
             (client, sequence, _strand), (other, another, _other) = differ[offset]
-            words = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
-            tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, words))
+            text = f"offset {offset} held record {sequence} of {client} and record {another} of {other}"
+            tally.note(INCONSISTENT_OFFSETS, client, facts.key, Example(now, offset, offset + 1, text))
 
 
 def _values(facts: KeyFacts, strand: int, part: Range) -> list[tuple[int, tuple[str, int]]]:
@@ -287,11 +287,11 @@ def find_lost_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
                         continue
                     offsets = doubles.get(value, [at])
                     if offsets[-1] <= bound and at == offsets[-1] and strand == _last_strand(facts, value, at, strand):
-                        words = (
+                        text = (
                             f"record {sequence + index} of {client}, written at offset {at}, was never read, although "
                             f"offset {bound} was"
                         )
-                        tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, words))
+                        tally.note(LOST_WRITE, client, facts.key, Example(now, at, at + 1, text))
 
 
 def _is_lost(facts: KeyFacts, value: tuple[str, int]) -> bool:
@@ -357,8 +357,8 @@ def find_phantoms(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None:
     """Count phantom values, by the client that they name as their sender."""
     for client, read in facts.log_values.items():
         for start, end in read.minus(facts.sent.get(client)):
-            words = f"records {start} to {end - 1} of {client} were read, but it has sent none of these"
-            tally.note(PHANTOM, client, facts.key, Example(now, -1, -1, words), end - start)
+            text = f"records {start} to {end - 1} of {client} were read, but it has sent none of these"
+            tally.note(PHANTOM, client, facts.key, Example(now, -1, -1, text), end - start)
 
 
 # precommitted-read: one operation both sends a value and reads it, before its send can have been committed.
@@ -381,8 +381,8 @@ def find_precommitted_reads(op: Op, payload: Payload, manner: str, tally: Anomal
                     if (send.key, send.client) == (key, client) and low < high:
                         found.setdefault(client, RangeSet()).add(low, high)
         for spans in found.values():
-            words = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
-            example = Example(op.time_us, -1, -1, words)
+            text = f"{client_of(op.process)} sent {spans.size} records to {key} and read them in one operation"
+            example = Example(op.time_us, -1, -1, text)
             tally.note(PRECOMMITTED_READ, client_of(op.process), key, example, spans.size, manner)
 
 
@@ -410,5 +410,5 @@ def find_unseen_writes(facts: KeyFacts, tally: AnomalyCounter, now: int) -> None
     """Count unread values, by the client that sent them."""
     for client, spans in unread(facts).items():
         for start, end in spans.ranges():
-            words = f"records {start} to {end - 1} of {client} were acknowledged but returned by no poll"
-            tally.note(UNSEEN, client, facts.key, Example(now, -1, -1, words), end - start)
+            text = f"records {start} to {end - 1} of {client} were acknowledged but returned by no poll"
+            tally.note(UNSEEN, client, facts.key, Example(now, -1, -1, text), end - start)

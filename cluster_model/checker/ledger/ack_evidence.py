@@ -87,7 +87,7 @@ def _loaded(saved: tuple[Any, ...]) -> dict[int, RangeSet]:
 class Exposed:
     """Recorder of exposed offsets in :class:`AckedRecords`, each offset of a leadership once."""
 
-    __slots__ = ("_acked", "_stands", "_vouch", "_world")
+    __slots__ = ("_acked", "_recorded_hw", "_vouch", "_world")
 
     def __init__(
         self, world: World, acked: dict[str, AckedRecords], vouch: Callable[[str, int, int, int], None]
@@ -96,17 +96,17 @@ class Exposed:
         self._world = world
         self._acked = acked
         self._vouch = vouch
-        self._stands: dict[tuple[str, int], int] = {}
+        self._recorded_hw: dict[tuple[str, int], int] = {}
         """(partition, presumed leader) → the high watermark up to which its log has been recorded."""
 
     def hw_advanced(self, event: HwAdvanced) -> None:
         """Handle a high watermark advance of a leader."""
         key = (event.partition, event.broker)
-        before = self._stands.get(key)
+        before = self._recorded_hw.get(key)
         if before is None:
-            self._enter(event.partition, event.broker, event.hw)
+            self._record(event.partition, event.broker, event.hw)
             return
-        self._stands[key] = event.hw
+        self._recorded_hw[key] = event.hw
         if event.hw <= before:
             return  # It must not decrease; exposed records stay exposed.
         log = self._world.replicas[event.partition][event.broker].log
@@ -121,21 +121,21 @@ class Exposed:
 
     def became_leader(self, event: BecameLeader) -> None:
         """Handle a new or resumed leadership: records below its high watermark are exposed."""
-        self._enter(event.partition, event.broker, event.hw)
+        self._record(event.partition, event.broker, event.hw)
 
     def changed(self, event: Truncated | ReplicaDeleted) -> None:
         """Handle a truncated or deleted log: if its broker leads, it is recorded again from its start."""
-        self._stands.pop((event.partition, event.broker), None)
+        self._recorded_hw.pop((event.partition, event.broker), None)
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        self._stands = {key: hw for key, hw in self._stands.items() if key[0] != partition}
+        self._recorded_hw = {key: hw for key, hw in self._recorded_hw.items() if key[0] != partition}
 
-    def _enter(self, partition: str, broker: int, hw: int) -> None:
+    def _record(self, partition: str, broker: int, hw: int) -> None:
         if partition not in self._acked or self._world.is_stale(partition, broker):
             return
         log = self._world.replicas[partition][broker].log
-        self._stands[partition, broker] = hw
+        self._recorded_hw[partition, broker] = hw
         self._commit(partition, log, log.log_start, hw)
 
     def _commit(self, partition: str, log: ReplicaLog, start: int, end: int) -> None:
@@ -145,11 +145,11 @@ class Exposed:
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return tuple(self._stands.items())
+        return tuple(self._recorded_hw.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        self._stands = dict(saved)
+        self._recorded_hw = dict(saved)
 
 
 # The ISR at each acknowledgement: one entry as long as the ISR stays the same, for any number of records. It is the ISR
@@ -208,29 +208,29 @@ class Vouched:
 
     def _close(self, partition: str, run: "_IsrSpan") -> None:
         del self._open[partition]
-        self._enter((partition, run.stint), run.start, run.end, run.isr)
+        self._record((partition, run.stint), run.start, run.end, run.isr)
 
     def _settle(self) -> None:
         for partition, run in tuple(self._open.items()):
             self._close(partition, run)
 
-    def _enter(self, key: tuple[str, int], start: int, end: int, isr: tuple[int, ...]) -> None:
+    def _record(self, key: tuple[str, int], start: int, end: int, isr: tuple[int, ...]) -> None:
         known = self._entries.get(key, ())
         if known:
-            first, last, stood = known[-1]
-            if last == start and stood == isr:
+            first, last, last_isr = known[-1]
+            if last == start and last_isr == isr:
                 self._entries[key] = ((first, end, isr),) if len(known) == 1 else (*known[:-1], (first, end, isr))
                 return
         entries = list(known)
-        place = len(entries)
-        while place and entries[place - 1][0] > start:  # Acknowledgements overtake each other, but not by far.
-            place -= 1
-        if place < len(entries) and (entries[place][0], entries[place][2]) == (end, isr):
-            end = entries.pop(place)[1]
-        if place and entries[place - 1][1:] == (start, isr):
-            place -= 1
-            start = entries.pop(place)[0]
-        entries.insert(place, (start, end, isr))
+        index = len(entries)
+        while index and entries[index - 1][0] > start:  # Acknowledgements overtake each other, but not by far.
+            index -= 1
+        if index < len(entries) and (entries[index][0], entries[index][2]) == (end, isr):
+            end = entries.pop(index)[1]
+        if index and entries[index - 1][1:] == (start, isr):
+            index -= 1
+            start = entries.pop(index)[0]
+        entries.insert(index, (start, end, isr))
         self._entries[key] = tuple(entries)
 
     def isr_at(self, partition: str, stint: int, offset: int) -> tuple[int, ...]:

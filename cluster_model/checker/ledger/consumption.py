@@ -59,18 +59,28 @@ class UnprocessedRecords(NamedTuple):
 class ReaderEvents:
     """Offset resets, commits and abandoned records, by group and partition."""
 
-    __slots__ = ("_commits", "_created", "_deeds", "_expired", "_handed", "_jumps", "_left", "_world", "changes")
+    __slots__ = (
+        "_commits",
+        "_created",
+        "_deeds",
+        "_delivered",
+        "_expired",
+        "_jumps",
+        "_unprocessed",
+        "_world",
+        "changes",
+    )
 
-    def __init__(self, world: World, deeds: Deeds) -> None:
+    def __init__(self, world: World, faults: Deeds) -> None:
         self._world = world
-        self._deeds = deeds
+        self._deeds = faults
         self._created: dict[str, int] = {}
         self._jumps: dict[_Key, tuple[Jump, ...]] = {}
-        self._left: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
+        self._unprocessed: dict[_Key, tuple[UnprocessedRecords, ...]] = {}
         self._commits: dict[_Key, OffsetsCommitted] = {}
         self._expired: dict[_Key, OffsetsExpired] = {}
         """Expired committed offsets, until the next commit."""
-        self._handed: dict[_Key, dict[int, RangeSet]] = {}
+        self._delivered: dict[_Key, dict[int, RangeSet]] = {}
         """(group, partition) → log branch → offsets of the records received."""
         self.changes = 0
         """Counter that grows with every delivery and every abandoned record; it is not rewound."""
@@ -95,9 +105,9 @@ class ReaderEvents:
         """Record that an application received records."""
         self.changes += 1
         key = (event.group_id, event.partition)
-        stints = self._handed.get(key)
+        stints = self._delivered.get(key)
         if stints is None:
-            stints = self._handed[key] = {}
+            stints = self._delivered[key] = {}
         handed = stints.get(event.stint)
         if handed is None:
             handed = stints[event.stint] = RangeSet()
@@ -117,7 +127,7 @@ class ReaderEvents:
         key = (event.group_id, event.partition)
         created, start, expired, uncommitted = -1, event.end_offset, None, False
         if event.end_offset < 0:
-            expired, handed = self._expired.get(key), self._handed.get(key)
+            expired, handed = self._expired.get(key), self._delivered.get(key)
             uncommitted = expired is None and handed is not None and key not in self._commits
             if expired is not None:
                 start = expired.log_offset
@@ -139,12 +149,12 @@ class ReaderEvents:
         key = (event.group_id, event.partition)
         commit = self._commits.get(key)
         committed, how, when = (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
-        deeds = about(self._deeds.standing(), event.client, event.at_us)
+        faults = about(self._deeds.standing(), event.client, event.at_us)
         fresh = UnprocessedRecords(
             event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed, how, when,
-            deeds[-1] if deeds else None,
+            faults[-1] if faults else None,
         )  # fmt: skip
-        known = self._left.get(key, ())
+        known = self._unprocessed.get(key, ())
         if known and known[-1].end == fresh.start and known[-1].at_us == fresh.at_us:
             last = known[-1]
             fresh = UnprocessedRecords(
@@ -152,22 +162,22 @@ class ReaderEvents:
                 last.deed,
             )  # fmt: skip
             known = known[:-1]
-        self._left[key] = (*known, fresh)
+        self._unprocessed[key] = (*known, fresh)
 
     def jumps(self) -> Iterator[tuple[str, str, Jump, list[Range]]]:
         """Yield (group, partition, jump, ranges of it that the group has not received since)."""
         for (group, partition), jumps in self._jumps.items():
-            read = [part for handed in self._handed.get((group, partition), {}).values() for part in handed.ranges()]
-            rest = sorted(read)
+            read = [part for handed in self._delivered.get((group, partition), {}).values() for part in handed.ranges()]
+            read_so_far = sorted(read)
             for jump in jumps:
-                missed = subtract([(jump.start, jump.end)], rest)
+                missed = subtract([(jump.start, jump.end)], read_so_far)
                 if missed:
                     yield group, partition, jump, missed
-                rest = sorted([*rest, (jump.start, jump.end)])
+                read_so_far = sorted([*read_so_far, (jump.start, jump.end)])
 
     def left(self) -> Iterator[tuple[str, str, UnprocessedRecords]]:
         """Yield all abandoned ranges: (group, partition, records)."""
-        for (group, partition), known in self._left.items():
+        for (group, partition), known in self._unprocessed.items():
             for each in known:
                 yield group, partition, each
 
@@ -176,50 +186,50 @@ class ReaderEvents:
 
         (group, partition, log branch, offsets) each, of one group or of all.
         """
-        for (group, partition), stints in self._handed.items():
+        for (group, partition), stints in self._delivered.items():
             if len(stints) < 2 or only not in (None, group):
                 continue
             leader = self._world.true_leader(partition) if partition in self._world.records else None
             if leader is None:
                 continue
             held = [(stint, part) for stint in stints for part in leader.log.held(stint)]
-            current = [self._both(stints[stint].ranges(), part) for stint, part in held]
+            current = [self._intersection(stints[stint].ranges(), part) for stint, part in held]
             newest = max((high for ranges in current for _low, high in ranges), default=0)
-            others = {stint: handed.ranges() for stint, handed in stints.items()}
+            by_branch = {stint: handed.ranges() for stint, handed in stints.items()}
             for start, stint in leader.log.extents:
                 end = next((high for low, high in leader.log.held(stint) if low <= start < high), start)
-                stale = sorted(part for other, ranges in others.items() if other != stint for part in ranges)
-                seen = others.get(stint, [])
-                for low, high in self._both(stale, (start, min(end, newest))):
+                stale = sorted(part for other, ranges in by_branch.items() if other != stint for part in ranges)
+                seen = by_branch.get(stint, [])
+                for low, high in self._intersection(stale, (start, min(end, newest))):
                     for part in subtract([(low, high)], seen):
                         yield group, partition, stint, part
 
     @staticmethod
-    def _both(ranges: list[Range], part: Range) -> list[Range]:
+    def _intersection(ranges: list[Range], part: Range) -> list[Range]:
         return [
             (max(low, part[0]), min(high, part[1])) for low, high in ranges if max(low, part[0]) < min(high, part[1])
         ]
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        for table in (self._jumps, self._left, self._commits, self._handed, self._expired):
+        for table in (self._jumps, self._unprocessed, self._commits, self._delivered, self._expired):
             for key in [key for key in table if key[1] == partition]:
                 del table[key]
         self._created.pop(partition, None)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        handed = [(key, save_all(stints)) for key, stints in self._handed.items()]
-        tables = (self._created, self._jumps, self._left, self._commits, self._expired)
+        handed = [(key, save_all(stints)) for key, stints in self._delivered.items()]
+        tables = (self._created, self._jumps, self._unprocessed, self._commits, self._expired)
         return (tuple(handed), *(tuple(table.items()) for table in tables))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         handed, created, jumps, left, commits, expired = saved
         self._expired = dict(expired)
-        self._created, self._jumps, self._left = dict(created), dict(jumps), dict(left)
+        self._created, self._jumps, self._unprocessed = dict(created), dict(jumps), dict(left)
         self._commits = dict(commits)
-        self._handed = {key: load_all(stints) for key, stints in handed}
+        self._delivered = {key: load_all(stints) for key, stints in handed}
 
 
 # Offsets that each group's applications read once, again, or not at all.
@@ -233,14 +243,14 @@ class ReaderEvents:
 class Readings:
     """Records delivered to applications, by group and partition."""
 
-    __slots__ = ("_abandoned", "_again", "_empty", "_handed", "_read", "_records")
+    __slots__ = ("_abandoned", "_again", "_delivered", "_empty", "_read", "_records")
 
     def __init__(self, empty: Empty = lambda *_part: False) -> None:
         """``empty`` returns whether a range holds only markers."""
         self._empty = empty
         self._read: dict[str, int] = {}
         """Group → number of records delivered, with repetitions."""
-        self._handed: dict[tuple[str, str], RangeSet] = {}
+        self._delivered: dict[tuple[str, str], RangeSet] = {}
         """(group, partition) → offsets delivered, regardless of the record."""
         self._records: dict[tuple[str, str], dict[int, RangeSet]] = {}
         """(group, partition) → log branch → offsets of the records delivered."""
@@ -253,13 +263,13 @@ class Readings:
         group = event.group_id
         self._read[group] = self._read.get(group, 0) + event.count
         key = (group, event.partition)
-        ranges = self._handed.get(key)
+        ranges = self._delivered.get(key)
         if ranges is None:
-            ranges = self._handed[key] = RangeSet()
+            ranges = self._delivered[key] = RangeSet()
             self._records[key] = {}
         start, end = event.log_offset, event.log_offset + event.count
         if self._abandoned and key in self._abandoned:
-            self._take_up(key, start, end)
+            self._redelivered(key, start, end)
         records = self._records[key].get(event.stint)
         if records is None:
             records = self._records[key][event.stint] = RangeSet()
@@ -280,7 +290,7 @@ class Readings:
             event.log_offset, event.log_offset + event.count, lambda low, high: empty(key, stint, low, high)
         )
 
-    def _take_up(self, key: tuple[str, str], start: int, end: int) -> None:
+    def _redelivered(self, key: tuple[str, str], start: int, end: int) -> None:
         """Drop abandoned records that were delivered again."""
         left = [part for low, high in self._abandoned[key] for part in ((low, min(high, start)), (max(low, end), high))]
         self._abandoned[key] = union(left)
@@ -294,10 +304,10 @@ class Readings:
     def deleted(self, partition: str) -> None:
         """Drop the state of a deleted partition; one created again with its name is new."""
         self._abandoned = {key: ranges for key, ranges in self._abandoned.items() if key[1] != partition}
-        for group, name in tuple(self._handed):
+        for group, name in tuple(self._delivered):
             if name == partition:
                 again, passed = self._again.get(group, (0, 0))
-                self._again[group] = (again, passed + self._handed.pop((group, name)).gaps)
+                self._again[group] = (again, passed + self._delivered.pop((group, name)).gaps)
                 del self._records[group, name]
 
     def read(self, group: str) -> int:
@@ -313,7 +323,7 @@ class Readings:
         _again, passed = self._again.get(group, (0, 0))
         gaps = {
             partition: list(zip(ranges.ends[:-1], ranges.starts[1:], strict=True))
-            for (name, partition), ranges in self._handed.items()
+            for (name, partition), ranges in self._delivered.items()
             if name == group
         }
         return passed, gaps
@@ -331,7 +341,7 @@ class Readings:
         return tuple(
             sorted(
                 group
-                for (group, name), ranges in self._handed.items()
+                for (group, name), ranges in self._delivered.items()
                 if name == partition
                 and any(low < end and high > start for low, high in zip(ranges.starts, ranges.ends, strict=True))
             )
@@ -341,11 +351,11 @@ class Readings:
         """Return the whole state, to be restored by :meth:`load`."""
         records = tuple([(key, save_all(stints)) for key, stints in self._records.items()])
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
-        return (tuple(self._read.items()), save_all(self._handed), tuple(self._again.items()), abandoned, records)
+        return (tuple(self._read.items()), save_all(self._delivered), tuple(self._again.items()), abandoned, records)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         read, handed, again, abandoned, records = saved
-        self._handed, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
+        self._delivered, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}
         self._read, self._again = dict(read), dict(again)

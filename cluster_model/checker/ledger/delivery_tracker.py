@@ -129,14 +129,14 @@ class DeliveryTracker:
         elif sequence < 0:
             account.unnumbered[column] += count
         elif account.told.any_within(sequence, end):
-            self._again(column, account, (sequence, end))
+            self._contradict(column, account, (sequence, end))
             return
         else:
             account.told.add(sequence, end)
             account.ranges[column].add(sequence, end)
         account.totals[column] += count
 
-    def _again(self, column: int, account: Account, told: Range) -> None:
+    def _contradict(self, column: int, account: Account, told: Range) -> None:
         fresh = subtract([told], account.told.ranges())
         again = subtract([told], fresh)
         self.contradicted += length(again)
@@ -188,10 +188,18 @@ class DeliveryTracker:
         for client, accounts in sorted(self._accounts.items()):
             for partition, account in sorted(accounts.items()):
                 sent, acked, failed, unknown, aborted = [ranges.ranges() for ranges in account.ranges]
-                a, b, c, d, e = account.unnumbered
+                sent_count, acked_count, failed_count, unknown_count, aborted_count = account.unnumbered
                 found.append(
                     PartitionDeliveries(
-                        client, partition, sent, acked, failed, unknown, aborted, account.pending(), (a, b, c, d, e)
+                        client,
+                        partition,
+                        sent,
+                        acked,
+                        failed,
+                        unknown,
+                        aborted,
+                        account.pending(),
+                        (sent_count, acked_count, failed_count, unknown_count, aborted_count),
                     )
                 )
         return found
@@ -285,8 +293,8 @@ class Transacted:
                 known = self._acked_in(partition, stint)
             else:
                 numbers = self._aborted.get((batch.client, partition))
-                ahead = batch.base - batch.sequence
-                known = [] if numbers is None else [(low + ahead, high + ahead) for low, high in numbers.ranges()]
+                shift = batch.base - batch.sequence
+                known = [] if numbers is None else [(low + shift, high + shift) for low, high in numbers.ranges()]
             for low, high in known:
                 if max(low, start) < min(high, end):
                     yield partition, stint, batch, max(low, start), min(high, end), committed

@@ -70,37 +70,37 @@ class Repeats:
         self._highest[key] = max(highest, end - 1)
         self.changes += 1
         self.written_again(key, event)
-        self._judge(key, event, self._world.replicas[event.partition][event.broker].log)
+        self._classify(key, event, self._world.replicas[event.partition][event.broker].log)
 
-    def _judge(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
+    def _classify(self, key: _ClientPartition, event: Appended, log: ReplicaLog) -> None:
         """Classify each record: a copy of the nearest earlier one of its number, or late if a later one precedes it."""
         stint = log.lineage_at(event.log_offset).id
         highest = -1
         fresh = [(event.sequence, event.sequence + event.count)]
-        ahead = event.log_offset - event.sequence
+        shift_back = event.log_offset - event.sequence
         for lineage, batch, start, end in batches_backwards(log):
             if batch.client != event.client or batch.base >= event.log_offset:
                 continue
             shift = batch.sequence - batch.base
-            there = [(start + shift, end + shift)]
+            present = [(start + shift, end + shift)]
             highest = max(highest, end + shift - 1)
-            left = subtract(fresh, there)
+            left = subtract(fresh, present)
             for low, high in subtract(fresh, left):
-                self._add_copy(key, _Copy(low, lineage.id, low - shift, stint, low + ahead, high - low))
+                self._add_copy(key, _Copy(low, lineage.id, low - shift, stint, low + shift_back, high - low))
             fresh = left
             if not fresh:
                 return
         for low, high in fresh:
             if low < highest:
-                self._add_late(key, _Late(low, stint, low + ahead, min(high, highest) - low))
+                self._add_late(key, _Late(low, stint, low + shift_back, min(high, highest) - low))
 
     def _add_copy(self, key: _ClientPartition, copy: _Copy) -> None:
         copies = self._copies.setdefault(key, [])
         if copies:
             last = copies[-1]
-            behind = last.records
+            count = last.records
             if last[:5] == (
-                copy.sequence - behind, copy.first_stint, copy.first - behind, copy.second_stint, copy.second - behind,
+                copy.sequence - count, copy.first_stint, copy.first - count, copy.second_stint, copy.second - count,
             ):  # fmt: skip
                 copies[-1] = last._replace(records=last.records + copy.records)
                 return
@@ -137,9 +137,9 @@ class Repeats:
         return [
             (copy.sequence + low, copy.sequence + high)
             for copy in self._copies.get((client, partition), ())
-            for one in _standing(log, copy.first_stint, copy.first, copy.records)
-            for other in _standing(log, copy.second_stint, copy.second, copy.records)
-            for low, high in _common(one, other)
+            for one in _held_parts(log, copy.first_stint, copy.first, copy.records)
+            for other in _held_parts(log, copy.second_stint, copy.second, copy.records)
+            for low, high in _intersection(one, other)
         ]
 
     def reordered_in(self, client: str, partition: str) -> list[Range]:
@@ -150,7 +150,7 @@ class Repeats:
         return [
             (late.sequence + low, late.sequence + high)
             for late in self._late.get((client, partition), ())
-            for low, high in _standing(log, late.stint, late.offset, late.records)
+            for low, high in _held_parts(log, late.stint, late.offset, late.records)
         ]
 
     def copies(self) -> Iterator[tuple[str, str, int, tuple[int, int], tuple[int, int], int]]:
@@ -160,9 +160,9 @@ class Repeats:
             if log is None:
                 continue
             for copy in copies:
-                for one in _standing(log, copy.first_stint, copy.first, copy.records):
-                    for other in _standing(log, copy.second_stint, copy.second, copy.records):
-                        for low, high in _common(one, other):
+                for one in _held_parts(log, copy.first_stint, copy.first, copy.records):
+                    for other in _held_parts(log, copy.second_stint, copy.second, copy.records):
+                        for low, high in _intersection(one, other):
                             first = (copy.first_stint, copy.first + low)
                             again = (copy.second_stint, copy.second + low)
                             yield client, partition, copy.sequence + low, first, again, high - low
@@ -174,7 +174,7 @@ class Repeats:
             if log is None:
                 continue
             for late in known:
-                for low, high in _standing(log, late.stint, late.offset, late.records):
+                for low, high in _held_parts(log, late.stint, late.offset, late.records):
                     yield client, partition, late.sequence + low, (late.stint, late.offset + low), high - low
 
     def _leader(self, partition: str) -> ReplicaLog | None:
@@ -202,7 +202,7 @@ class Repeats:
         self._late = {key: list(entries) for key, entries in late}
 
 
-def _standing(log: ReplicaLog, stint: int, start: int, count: int) -> Iterator[Range]:
+def _held_parts(log: ReplicaLog, stint: int, start: int, count: int) -> Iterator[Range]:
     """Yield the ranges of ``count`` records of a log branch that a log still holds, relative to the first."""
     for first, last in log.held(stint):
         low, high = max(first, start), min(last, start + count)
@@ -226,7 +226,7 @@ def batches_backwards(log: ReplicaLog) -> Iterator[tuple[Lineage, Batch, int, in
             return
 
 
-def _common(one: Range, other: Range) -> Iterator[Range]:
+def _intersection(one: Range, other: Range) -> Iterator[Range]:
     low, high = max(one[0], other[0]), min(one[1], other[1])
     if low < high:
         yield low, high
@@ -299,125 +299,130 @@ class Again(NamedTuple):
     def refused_between(self, first_us: int, again_us: int) -> Refusal | None:
         """Return the failure of the attempt that first wrote the records, before a second write; None if unknown."""
         for each in self.refusals:
-            for told_us in each.times:
-                if first_us <= told_us <= again_us:
-                    return Refusal(told_us, each.broker, each.error, each.deed)
+            for failed_us in each.times:
+                if first_us <= failed_us <= again_us:
+                    return Refusal(failed_us, each.broker, each.error, each.deed)
         return None
 
     def last_refusal(self, again_us: int) -> Refusal | None:
         """Return the last failure before records were written again at a time; None if no attempt failed."""
         for each in reversed(self.refusals):
-            for told_us in reversed(each.times):
-                if told_us <= again_us:
-                    return Refusal(told_us, each.broker, each.error, each.deed)
+            for failed_us in reversed(each.times):
+                if failed_us <= again_us:
+                    return Refusal(failed_us, each.broker, each.error, each.deed)
         return None
 
 
 class Attempts:
     """Failed produce attempts, and appends that were late or repeated, by client and partition."""
 
-    __slots__ = ("_again", "_deeds", "_refused")
+    __slots__ = ("_deeds", "_failures", "_late_appends")
 
-    def __init__(self, deeds: Deeds) -> None:
-        self._deeds = deeds
-        self._refused: dict[_ClientPartition, tuple[_Refused, ...]] = {}
-        self._again: dict[_ClientPartition, tuple[Again, ...]] = {}
+    def __init__(self, faults: Deeds) -> None:
+        self._deeds = faults
+        self._failures: dict[_ClientPartition, tuple[_Refused, ...]] = {}
+        self._late_appends: dict[_ClientPartition, tuple[Again, ...]] = {}
 
     def refused(self, event: ProduceRefused) -> None:
         """Record a failed attempt."""
         key = (event.client, event.partition)
         before: tuple[Refusals, ...] = ()
         known = []
-        for each in self._refused.get(key, ()):
+        for each in self._failures.get(key, ()):
             if each.sequence == event.sequence:
                 before = each.runs
             else:
                 known.append(each)
         last = before[-1] if before else None
         if last is not None and (last.error, last.broker) == (event.error, event.broker):
-            runs = (*before[:-1], last._replace(times=_ends((*last.times, event.at_us), TIMES_KEPT)))
+            runs = (*before[:-1], last._replace(times=_first_and_last((*last.times, event.at_us), TIMES_KEPT)))
         else:
-            deed = self._against(event.client, event.broker, event.at_us)
-            runs = _ends((*before, Refusals(event.error, event.broker, (event.at_us,), deed)), RUNS_KEPT)
-        self._refused[key] = (*known[1 - REFUSALS_KEPT :], _Refused(event.sequence, event.sequence + event.count, runs))
+            fault = self._fault_of(event.client, event.broker, event.at_us)
+            runs = _first_and_last((*before, Refusals(event.error, event.broker, (event.at_us,), fault)), RUNS_KEPT)
+        self._failures[key] = (
+            *known[1 - REFUSALS_KEPT :],
+            _Refused(event.sequence, event.sequence + event.count, runs),
+        )
 
     def written_again(self, key: _ClientPartition, event: Appended) -> None:
         """Record an append that does not exceed the highest sequence number of its client."""
         end = event.sequence + event.count
-        refused = [each for each in self._refused.get(key, ()) if each.sequence < end and each.end > event.sequence]
+        refused = [each for each in self._failures.get(key, ()) if each.sequence < end and each.end > event.sequence]
         fresh = Again(
             event.sequence, end, event.at_us, event.at_us, event.broker, refused[-1].runs if refused else ()
         )  # fmt: skip
-        known = self._again.get(key, ())
+        known = self._late_appends.get(key, ())
         last = known[-1] if known else None
-        if last is not None and last.end == fresh.sequence and _alike(last, fresh):
-            refusals = tuple(map(_together, last.refusals, fresh.refusals))
-            self._again[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, refusals=refusals))
+        if last is not None and last.end == fresh.sequence and _mergeable(last, fresh):
+            refusals = tuple(map(_merged, last.refusals, fresh.refusals))
+            self._late_appends[key] = (*known[:-1], last._replace(end=end, last_us=event.at_us, refusals=refusals))
         else:
-            self._again[key] = (*known[1 - REPEATS_KEPT :], fresh)
+            self._late_appends[key] = (*known[1 - REPEATS_KEPT :], fresh)
 
-    def _against(self, client: str, broker: int, at_us: int) -> FaultRecord | None:
+    def _fault_of(self, client: str, broker: int, at_us: int) -> FaultRecord | None:
         """Return the newest fault of the client, else of the broker, that had not ended then."""
         if at_us < 0:
             return None
-        standing = [deed for deed in self._deeds.standing() if deed.at_us <= at_us]
+        begun = [fault for fault in self._deeds.standing() if fault.at_us <= at_us]
         for node in (client, f"broker {broker}"):
-            found = about(tuple(standing), node, at_us - JUST_OVER_US)
+            found = about(tuple(begun), node, at_us - JUST_OVER_US)
             if found:
                 return found[-1]
         return None
 
     def of(self, client: str, partition: str, sequence: int, at_us: int) -> Again | None:
         """Return the late or repeated append of a record at a time, None if there is none."""
-        for each in reversed(self._again.get((client, partition), ())):
+        for each in reversed(self._late_appends.get((client, partition), ())):
             if each.sequence <= sequence < each.end and each.written_us <= at_us <= each.last_us:
                 return each
         return None
 
     def bounds(self, client: str, partition: str) -> list[int]:
         """Return the sequence numbers at which the explanation may change."""
-        return [bound for each in self._again.get((client, partition), ()) for bound in (each.sequence, each.end)]
+        return [
+            bound for each in self._late_appends.get((client, partition), ()) for bound in (each.sequence, each.end)
+        ]
 
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
-        for table in (self._refused, self._again):
+        for table in (self._failures, self._late_appends):
             for key in [key for key in table if key[1] == partition]:
                 del table[key]
 
     @property
     def entries(self) -> int:
         """Number of entries kept."""
-        return sum(len(each) for table in (self._refused, self._again) for each in table.values())
+        return sum(len(each) for table in (self._failures, self._late_appends) for each in table.values())
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        return (tuple(self._refused.items()), tuple(self._again.items()))
+        return (tuple(self._failures.items()), tuple(self._late_appends.items()))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         refused, again = saved
-        self._refused, self._again = dict(refused), dict(again)
+        self._failures, self._late_appends = dict(refused), dict(again)
 
 
-def _ends(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
+def _first_and_last(found: tuple[_Kept, ...], kept: int) -> tuple[_Kept, ...]:
     """Return the first and the last ``kept`` items."""
     return found if len(found) <= 2 * kept else (*found[:kept], *found[-kept:])
 
 
-def _together(one: Refusals, other: Refusals) -> Refusals:
+def _merged(one: Refusals, other: Refusals) -> Refusals:
     """Merge equal errors of two batches, with the times of both."""
     return one._replace(times=tuple(sorted({*one.times, *other.times})))
 
 
-def _alike(one: Again, other: Again) -> bool:
+def _mergeable(one: Again, other: Again) -> bool:
     """Return whether two appends have equal errors and fit in one entry."""
     return (
         one.broker == other.broker
         and len(one.refusals) == len(other.refusals)
         and all(
-            (mine.error, mine.broker, mine.deed) == (theirs.error, theirs.broker, theirs.deed)
-            and len({*mine.times, *theirs.times}) <= 2 * TIMES_KEPT
-            for mine, theirs in zip(one.refusals, other.refusals, strict=True)
+            (first.error, first.broker, first.deed) == (second.error, second.broker, second.deed)
+            and len({*first.times, *second.times}) <= 2 * TIMES_KEPT
+            for first, second in zip(one.refusals, other.refusals, strict=True)
         )
     )
 
@@ -440,14 +445,14 @@ def outran(log: ReplicaLog, epoch: int, again: Batch, offset: int) -> bool:
 
     ``again`` is a batch of its new epoch that contains ``offset``; its ``origin`` is the sequence that was retried.
     """
-    newest = islice(_before(log, again.producer_id, epoch, offset), LOOKED_AT)
+    newest = islice(_batches_before(log, again.producer_id, epoch, offset), LOOKED_AT)
     for later, batch in enumerate(newest):
         if batch.sequence <= again.origin:
             return later >= REMEMBERED and batch.sequence + batch.records > again.origin
     return False
 
 
-def _before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) -> Iterator[Batch]:
+def _batches_before(log: ReplicaLog, producer_id: int, epoch: int, offset: int) -> Iterator[Batch]:
     """Yield a producer's batches of an epoch before an offset, newest first."""
     end = offset
     for start, stint in reversed([extent for extent in log.extents if extent[0] < offset]):

@@ -106,11 +106,11 @@ def sentence(
 
     ``vouched_isr`` is the ISR at the acknowledgement.
     """
-    vouched = _vouched(partition, lineage, run, vouched_isr)
-    return f"{vouched}; {_dropped(history, partition, run, trigger)}"
+    acknowledged = _acknowledged_text(partition, lineage, run, vouched_isr)
+    return f"{acknowledged}; {_drop_text(history, partition, run, trigger)}"
 
 
-def _vouched(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, ...]) -> str:
+def _acknowledged_text(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, ...]) -> str:
     batch = lineage.batch_at(run.start)
     count = run.end - run.start
     where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
@@ -123,7 +123,7 @@ def _vouched(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, 
     )
 
 
-def _dropped(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger) -> str:
+def _drop_text(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger) -> str:
     event = trigger.event
     if isinstance(event, RecordsAcked | Appended):
         election = history.last_election(partition, trigger.moment)
@@ -136,10 +136,10 @@ def _dropped(history: ClusterHistory, partition: str, run: MissingRun, trigger: 
     if isinstance(event, LeaderElected):
         kind = "a clean" if event.clean else "an unclean"
         how = f"became leader in epoch {event.leader_epoch} by {kind} election ({event.by})"
-        return _led(history, partition, run, trigger, event.leader, f"{how} with ISR {sorted(event.isr)}")
+        return _leader_text(history, partition, run, trigger, event.leader, f"{how} with ISR {sorted(event.isr)}")
     if isinstance(event, BecameLeader):
         how = f"resumed leadership in epoch {event.leader_epoch}"
-        return _led(history, partition, run, trigger, event.broker, how)
+        return _leader_text(history, partition, run, trigger, event.broker, how)
     if isinstance(event, BatchDamaged):
         return f"leader {event.broker} holds them in a batch that was corrupted on its disk"
     if isinstance(event, Truncated):
@@ -147,7 +147,9 @@ def _dropped(history: ClusterHistory, partition: str, run: MissingRun, trigger: 
     return "the leader's log does not hold the acknowledged records"
 
 
-def _led(history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str) -> str:
+def _leader_text(
+    history: ClusterHistory, partition: str, run: MissingRun, trigger: LossTrigger, broker: int, how: str
+) -> str:
     cut = history.last_cut(partition, broker, run.stint, (run.start, run.end), trigger.moment)
     if cut is not None:
         return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
@@ -182,14 +184,14 @@ def cut_words(event: Truncated, *, committed: bool) -> str:
 class Deleted:
     """Offsets deleted on purpose, by partition and log branch; and losses that preceded a partition's deletion."""
 
-    __slots__ = ("_buried", "_purged", "topics")
+    __slots__ = ("_lost_before", "_purged", "topics")
 
     def __init__(self) -> None:
         self._purged: dict[tuple[str, int], RangeSet] = {}
         """(partition, log branch) → deleted offsets."""
         self.topics: dict[str, int] = {}
         """Partition → the newest deleted topic id of that name."""
-        self._buried: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
+        self._lost_before: dict[tuple[str, str], tuple[RangeSet, RangeSet]] = {}
         """(client, partition) → sequence numbers lost before the deletion, and the committed ones among them."""
 
     def purge(self, partition: str, stint: int, start: int, end: int, absent: Iterable[Range]) -> None:
@@ -205,7 +207,7 @@ class Deleted:
 
     def bury(self, client: str, partition: str, sequence: int, count: int, *, committed: bool) -> None:
         """Count lost records of a partition that is being deleted."""
-        lost, read = self._buried.setdefault((client, partition), (RangeSet(), RangeSet()))
+        lost, read = self._lost_before.setdefault((client, partition), (RangeSet(), RangeSet()))
         lost.add(sequence, sequence + count)
         if committed:
             read.add(sequence, sequence + count)
@@ -223,19 +225,19 @@ class Deleted:
         """Return the number of lost records of deleted partitions, of one client or of all."""
         return sum(
             length((read if committed else lost).ranges())
-            for (name, _partition), (lost, read) in self._buried.items()
+            for (name, _partition), (lost, read) in self._lost_before.items()
             if client in (None, name)
         )
 
     def buried_in(self, client: str, partition: str, *, committed: bool) -> list[Range]:
         """Return the sequence numbers of one client's lost records in a deleted partition."""
-        found = self._buried.get((client, partition))
+        found = self._lost_before.get((client, partition))
         return [] if found is None else found[committed].ranges()
 
     @property
     def count(self) -> int:
         """Number of ranges kept."""
-        buried = sum(lost.entries + read.entries for lost, read in self._buried.values())
+        buried = sum(lost.entries + read.entries for lost, read in self._lost_before.values())
         return buried + sum(purged.entries for purged in self._purged.values())
 
     def save(self) -> tuple[Any, ...]:
@@ -243,21 +245,21 @@ class Deleted:
         return (
             tuple([(key, purged.save()) for key, purged in self._purged.items()]),
             tuple(self.topics.items()),
-            tuple([(key, lost.save(), read.save()) for key, (lost, read) in self._buried.items()]),
+            tuple([(key, lost.save(), read.save()) for key, (lost, read) in self._lost_before.items()]),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         purged, topics, buried = saved
         self.topics = dict(topics)
-        self._purged, self._buried = {}, {}
+        self._purged, self._lost_before = {}, {}
         for key, state in purged:
             self._purged[key] = RangeSet()
             self._purged[key].load(state)
         for key, lost, read in buried:
-            self._buried[key] = (RangeSet(), RangeSet())
-            self._buried[key][0].load(lost)
-            self._buried[key][1].load(read)
+            self._lost_before[key] = (RangeSet(), RangeSet())
+            self._lost_before[key][0].load(lost)
+            self._lost_before[key][1].load(read)
 
 
 # Log branches whose acknowledged records may be missing: a log lost records of them, or a leader lacked any.
@@ -268,12 +270,12 @@ class Deleted:
 class Doubt:
     """Log branches with possibly missing records, by partition."""
 
-    __slots__ = ("_stints", "_unsure")
+    __slots__ = ("_stints", "_unexamined")
 
     def __init__(self) -> None:
         self._stints: dict[str, dict[int, LossTrigger | None]] = {}
         """Partition → log branch → the newest truncation that took records of it, if any."""
-        self._unsure: dict[str, None] = {}
+        self._unexamined: dict[str, None] = {}
 
     def note(self, partition: str, stints: Iterable[int], trigger: LossTrigger | None = None) -> None:
         """Mark log branches whose records may be missing; ``trigger`` is the truncation that took them, if any."""
@@ -283,15 +285,15 @@ class Doubt:
 
     def leader_cut(self, partition: str) -> None:
         """Mark that the leader's log lost records since it was last examined."""
-        self._unsure[partition] = None
+        self._unexamined[partition] = None
 
     def looked(self, partition: str) -> None:
         """Mark that the leader's log has been examined."""
-        self._unsure.pop(partition, None)
+        self._unexamined.pop(partition, None)
 
     def unsure(self, partition: str) -> bool:
         """Return whether the leader's log lost records since it was last examined."""
-        return partition in self._unsure
+        return partition in self._unexamined
 
     def stints(self, partition: str) -> Iterable[int]:
         """Return the marked log branches of a partition."""
@@ -309,7 +311,7 @@ class Doubt:
     def forget(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
         self._stints.pop(partition, None)
-        self._unsure.pop(partition, None)
+        self._unexamined.pop(partition, None)
 
     @property
     def count(self) -> int:
@@ -320,14 +322,14 @@ class Doubt:
         """Return the whole state, to be restored by :meth:`load`."""
         return (
             tuple([(partition, tuple(stints.items())) for partition, stints in self._stints.items()]),
-            tuple(self._unsure),
+            tuple(self._unexamined),
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         stints, unsure = saved
         self._stints = {partition: dict(table) for partition, table in stints}
-        self._unsure = dict.fromkeys(unsure)
+        self._unexamined = dict.fromkeys(unsure)
 
 
 OUT_OF_RANGE: Final = "out of range"
@@ -342,8 +344,19 @@ class Ledger:
     """Outcomes of records by client and acknowledged records by partition, final after :meth:`close`."""
 
     __slots__ = (
-        "_acked", "_causes", "_closed", "_doubt", "_emit", "_history", "_missing", "_world", "books",
-        "deletions", "exposed", "repeats", "vouched",
+        "_acked",
+        "_causes",
+        "_closed",
+        "_emit",
+        "_history",
+        "_missing",
+        "_suspects",
+        "_world",
+        "books",
+        "deletions",
+        "exposed",
+        "repeats",
+        "vouched",
     )  # fmt: skip
 
     def __init__(self, world: World, history: ClusterHistory, emit: Callable[[Event], None]) -> None:
@@ -353,14 +366,14 @@ class Ledger:
         self._acked = {name: AckedRecords(record.topic_id) for name, record in world.records.items()}
         self._missing: dict[str, tuple[_Interval, ...]] = {}
         """Missing records as of the last change of a leader or of its log."""
-        self._doubt = Doubt()
+        self._suspects = Doubt()
         self._causes: dict[tuple[str, int], list[tuple[int, int, LossTrigger]]] = {}
         """(partition, log branch) → (start, end, trigger) of missing records; empty once they have returned."""
         self.vouched = Vouched()
         self._closed: dict[str, tuple[_Interval, ...]] | None = None
         self.books = DeliveryTracker()
         self.deletions = Deleted()
-        self.exposed = Exposed(world, self._acked, self._vouch_rest)
+        self.exposed = Exposed(world, self._acked, self._note_isr_of_rest)
         self.repeats = Repeats(world)
 
     def created(self, partition: str) -> None:
@@ -373,10 +386,10 @@ class Ledger:
         for stint, run in self._lost_runs(partition):
             count = run.end - run.start
             self.deletions.bury(run.client, partition, run.sequence, count, committed=run.committed)
-            self._say_lost(event.at_us, partition, stint, run)
+            self._emit_lost(event.at_us, partition, stint, run)
         self.deletions.dropped(partition, self._acked.pop(partition).topic_id)
         self._missing.pop(partition, None)
-        self._doubt.forget(partition)
+        self._suspects.forget(partition)
         self._causes = {key: causes for key, causes in self._causes.items() if key[0] != partition}
         self.vouched.forget(partition)
         self.exposed.forget(partition)
@@ -406,7 +419,7 @@ class Ledger:
         """Record the ISR for records of acks=1, which the leader acknowledges when it has appended them."""
         lineage = self._world.replicas[event.partition][event.broker].log.lineage_at(event.log_offset)
         if not self.deletions.is_past(event.partition, lineage):
-            self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
+            self._note_isr(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
 
     def placed(self, event: Appended) -> None:
         """Record that acks=0 records reached a leader's log, which identifies them from now on."""
@@ -415,11 +428,11 @@ class Ledger:
         if self.deletions.is_past(event.partition, lineage):
             return
         self._acked[event.partition].add(lineage.id, event.log_offset, event.log_offset + event.count)
-        self._vouch(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
+        self._note_isr(event.partition, lineage.id, event.log_offset, event.log_offset + event.count)
         leader = self._world.true_leader(event.partition)
         if leader is not None and leader.broker != event.broker:
             end = event.log_offset + event.count
-            self._acknowledged_in_vain(event.partition, lineage.id, (event.log_offset, end), leader, event)
+            self._acked_after_election(event.partition, lineage.id, (event.log_offset, end), leader, event)
 
     def _acknowledged(self, event: RecordsAcked) -> None:
         partition, stint, start = event.partition, event.stint, event.log_offset
@@ -430,17 +443,17 @@ class Ledger:
                 return
         if not self._acked[partition].add(stint, start, end):
             return
-        self._vouch_rest(partition, stint, start, end)
+        self._note_isr_of_rest(partition, stint, start, end)
         leader = self._world.true_leader(partition)
         if leader is not None and (leader.damages or not leader.log.holds(stint, start, end)):
-            self._acknowledged_in_vain(partition, stint, (start, end), leader, event)
+            self._acked_after_election(partition, stint, (start, end), leader, event)
 
-    def _vouch(self, partition: str, stint: int, start: int, end: int) -> None:
+    def _note_isr(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember the ISR at an acknowledgement."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
         self.vouched.note(partition, stint, start, end, isr)
 
-    def _vouch_rest(self, partition: str, stint: int, start: int, end: int) -> None:
+    def _note_isr_of_rest(self, partition: str, stint: int, start: int, end: int) -> None:
         """Remember the ISR for the records of a range for which it is not known yet."""
         isr = self._history.isr_of(partition, self._world.lineages[partition].by_id[stint].epoch)
         self.vouched.note_rest(partition, stint, start, end, isr)
@@ -459,7 +472,7 @@ class Ledger:
             absent = [(low, high) for other, low, high in missing if other == stint]
             self.deletions.purge(event.partition, stint, start, end, absent)
         if event.by == OUT_OF_RANGE:
-            self._doubted(event.partition, event.broker, self._acked[event.partition].by_stint, None)
+            self._mark_suspect(event.partition, event.broker, self._acked[event.partition].by_stint, None)
 
     def log_lost(self, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
         """Handle the loss of records from a replica's log."""
@@ -472,7 +485,7 @@ class Ledger:
             self._purge_taken(replica, event)
         if isinstance(event, Truncated):
             stints = [stint for stint, _start, _end in replica.log.cut]
-        self._doubted(partition, event.broker, stints, LossTrigger(event, self._history.moment))
+        self._mark_suspect(partition, event.broker, stints, LossTrigger(event, self._history.moment))
 
     def _purge_taken(self, replica: Replica, event: Truncated | ReplicaDeleted | BatchDamaged) -> None:
         """Count the removed records as deleted with their topic, unless they were unreadable before."""
@@ -486,16 +499,16 @@ class Ledger:
         """Return whether records that a log loses now are deleted on purpose: the topic's deletion is committed."""
         return self._world.being_deleted(topic_of(partition))
 
-    def _doubted(self, partition: str, broker: int, stints: Iterable[int], trigger: LossTrigger | None) -> None:
-        self._doubt.note(partition, stints, trigger)
+    def _mark_suspect(self, partition: str, broker: int, stints: Iterable[int], trigger: LossTrigger | None) -> None:
+        self._suspects.note(partition, stints, trigger)
         if broker == self._world.records[partition].leader:
-            self._doubt.leader_cut(partition)
+            self._suspects.leader_cut(partition)
 
     def leader_changed(self, partition: str, trigger: TraceEvent) -> None:
         """Recompute the missing records after a change of the leader or its log, and report each once."""
         if partition not in self._acked:
             return
-        self._doubt.looked(partition)
+        self._suspects.looked(partition)
         leader = self._world.true_leader(partition)
         if leader is None or self._goes_with_topic(partition):
             self._missing.pop(partition, None)
@@ -506,12 +519,12 @@ class Ledger:
             missing.extend((stint, start, end) for start, end in gone)
             self._forget_returned(partition, stint, gone)
             if gone:
-                self._doubt.note(partition, (stint,))
+                self._suspects.note(partition, (stint,))
         self._missing[partition] = tuple(missing)
         for stint, start, end in missing:
             self._report_missing(partition, stint, (start, end), trigger)
 
-    def _acknowledged_in_vain(
+    def _acked_after_election(
         self, partition: str, stint: int, acked: Range, leader: Replica, trigger: TraceEvent
     ) -> None:
         """Report acknowledged records that the current leader does not hold, without recomputing the others.
@@ -521,13 +534,13 @@ class Ledger:
         if self._goes_with_topic(partition):
             return
         missing = self._missing.get(partition, ())
-        self._doubt.note(partition, (stint,))
+        self._suspects.note(partition, (stint,))
         for start, end in subtract([acked], self.deletions.with_purged(partition, stint, whole(leader, stint))):
             if missing and missing[-1][0] == stint and missing[-1][2] == start:
                 missing = (*missing[:-1], (stint, missing[-1][1], end))
             else:
                 missing = (*missing, (stint, start, end))
-            self._say_missing(partition, stint, (start, end), trigger)
+            self._emit_missing(partition, stint, (start, end), trigger)
         self._missing[partition] = missing
 
     def _forget_returned(self, partition: str, stint: int, gone: list[Range]) -> None:
@@ -544,16 +557,16 @@ class Ledger:
     def _report_missing(self, partition: str, stint: int, gone: Range, trigger: TraceEvent) -> None:
         known = self._causes.setdefault((partition, stint), [])
         for fresh in subtract([gone], union((start, end) for start, end, _trigger in known)):
-            self._say_missing(partition, stint, fresh, trigger)
+            self._emit_missing(partition, stint, fresh, trigger)
 
-    def _say_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
+    def _emit_missing(self, partition: str, stint: int, fresh: Range, trigger: TraceEvent) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
         committed = self._acked[partition].committed_in(stint)
-        did_it = LossTrigger(trigger, self._history.moment)
-        self._causes.setdefault((partition, stint), []).append((*fresh, did_it))
+        loss_trigger = LossTrigger(trigger, self._history.moment)
+        self._causes.setdefault((partition, stint), []).append((*fresh, loss_trigger))
         for run in runs_of(lineage, *fresh, committed):
             isr = self.vouched.isr_at(partition, stint, run.start)
-            cause = sentence(self._history, partition, lineage, run, isr, did_it)
+            cause = sentence(self._history, partition, lineage, run, isr, loss_trigger)
             self._emit(
                 RecordsMissing(
                     trigger.at_us, partition, run.client, run.sequence, run.end - run.start, run.start,  # type: ignore[attr-defined]
@@ -567,7 +580,7 @@ class Ledger:
         The result is cached since the last leader change, unless the log was truncated since, or the elected leader
         has not yet received its leadership and may still fetch the records from its predecessor.
         """
-        missing, unsure = self._missing.get(partition, ()), self._doubt.unsure(partition)
+        missing, unsure = self._missing.get(partition, ()), self._suspects.unsure(partition)
         if not missing and not unsure:
             return missing
         leader = self._world.true_leader(partition)
@@ -575,7 +588,7 @@ class Ledger:
             return ()
         if not unsure and leader.leadership is not None:
             return missing
-        held = ((stint, whole(leader, stint)) for stint in self._doubt.stints(partition))
+        held = ((stint, whole(leader, stint)) for stint in self._suspects.stints(partition))
         return tuple(self._absent(partition, held))
 
     def _absent(self, partition: str, held: Iterable[tuple[int, list[Range]]]) -> Iterator[_Interval]:
@@ -600,14 +613,14 @@ class Ledger:
         if self._closed is not None:
             return self._closed[partition]
         replicas = self._world.replicas[partition].values()
-        stints = self._doubt.stints(partition)
+        stints = self._suspects.stints(partition)
         held = ((stint, [part for replica in replicas for part in whole(replica, stint)]) for stint in stints)
         return tuple(self._absent(partition, held))
 
     def acked_lost(self, client: str | None = None) -> int:
         """Return the number of lost acknowledged records, of one client or of all."""
-        never_placed = self.books.unplaced(client) if self.closed else []
-        return sum(length(numbers) for *_where, numbers in never_placed) + self._lost(client, committed=False)
+        unplaced = self.books.unplaced(client) if self.closed else []
+        return sum(length(numbers) for *_where, numbers in unplaced) + self._lost(client, committed=False)
 
     def committed_lost(self, client: str | None = None) -> int:
         """Return the number of lost records that consumers could have read."""
@@ -634,7 +647,7 @@ class Ledger:
         """Return the number of missing records, of one client or of all."""
         return sum(
             run.end - run.start
-            for partition in self._doubt.partitions
+            for partition in self._suspects.partitions
             for _stint, run in self._runs(partition, self.missing_in(partition))
             if client in (None, run.client)
         )
@@ -643,8 +656,8 @@ class Ledger:
         """End the session: missing records are lost. Emit :class:`RecordsLost` for every lost range."""
         closed: dict[str, tuple[_Interval, ...]] = {}
         for partition in self._world.records:
-            self._doubt.note(partition, self._acked[partition].by_stint)  # once, regardless of the events received
-            self._doubt.leader_cut(partition)
+            self._suspects.note(partition, self._acked[partition].by_stint)  # once, regardless of the events received
+            self._suspects.leader_cut(partition)
             stints: dict[int, list[Range]] = {}
             for stint, start, end in (*self.lost_in(partition), *self.missing_in(partition)):
                 stints.setdefault(stint, []).append((start, end))
@@ -654,13 +667,13 @@ class Ledger:
         self._closed = closed
         for partition in self._world.records:
             for stint, run in self._lost_runs(partition):
-                self._say_lost(now, partition, stint, run)
+                self._emit_lost(now, partition, stint, run)
         for client, partition, numbers in self.books.unplaced():
             count = length(numbers)
             cause = f"{count} records of {client} for {partition} were sent with acks=0 and reached no leader"
             self._emit(RecordsLost(now, partition, client, -1, count, -1, -1, 0, committed=False, cause=cause))
 
-    def _say_lost(self, now: int, partition: str, stint: int, run: MissingRun) -> None:
+    def _emit_lost(self, now: int, partition: str, stint: int, run: MissingRun) -> None:
         lineage = self._world.lineages[partition].by_id[stint]
         cause = self.cause_of(partition, lineage, run)
         self._emit(
@@ -676,7 +689,7 @@ class Ledger:
         for start, end, trigger in self._causes.get((partition, lineage.id), ()):
             if start <= run.start < end:
                 return sentence(self._history, partition, lineage, run, isr, trigger)
-        cut = self._doubt.cut_of(partition, lineage.id)
+        cut = self._suspects.cut_of(partition, lineage.id)
         if cut is not None:
             return sentence(self._history, partition, lineage, run, isr, cut)
         return "no replica's log holds them any more"
@@ -695,7 +708,7 @@ class Ledger:
         return (
             tuple([(name, acked.topic_id, acked.save()) for name, acked in self._acked.items()]),
             tuple(self._missing.items()),
-            self._doubt.save(),
+            self._suspects.save(),
             tuple((key, tuple(causes)) for key, causes in self._causes.items()),
             self.vouched.save(),
             None if self._closed is None else tuple(self._closed.items()),
@@ -707,15 +720,15 @@ class Ledger:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        acked, missing, doubt, causes, vouched, closed, books, repeats, deletions, exposed = saved
+        acked, missing, doubt, causes, acknowledged, closed, books, repeats, deletions, exposed = saved
         self._acked.clear()
         for name, topic_id, state in acked:
             self._acked[name] = AckedRecords(topic_id)
             self._acked[name].load(state)
         self._missing = dict(missing)
-        self._doubt.load(doubt)
+        self._suspects.load(doubt)
         self._causes = {key: list(entries) for key, entries in causes}
-        self.vouched.load(vouched)
+        self.vouched.load(acknowledged)
         self._closed = None if closed is None else dict(closed)
         self.books.load(books)
         self.repeats.load(repeats)

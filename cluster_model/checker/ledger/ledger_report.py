@@ -63,8 +63,8 @@ def _of_partition(world: World, ledger: Ledger, name: str) -> Iterator[RecordRan
         for place, there in ((LOST, gone), (MISSING, absent), (DELETED, deleted)):
             taken = subtract(rest, subtract(rest, there))
             rest = subtract(rest, taken)
-            yield from _cut(ledger, name, lineage, taken, place)
-        yield from _cut(ledger, name, lineage, rest, HELD)
+            yield from _rows(ledger, name, lineage, taken, place)
+        yield from _rows(ledger, name, lineage, rest, HELD)
 
 
 def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, MissingRun]]:
@@ -83,7 +83,7 @@ def in_doubt(world: World, ledger: Ledger) -> Iterator[tuple[str, str, Lineage, 
                         yield place, name, lineage, run
 
 
-def _cut(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place: str) -> Iterator[RecordRange]:
+def _rows(ledger: Ledger, name: str, lineage: Lineage, ranges: list[Range], place: str) -> Iterator[RecordRange]:
     for start, end in ranges:
         for run in runs_of(lineage, start, end, ledger.books_of(name).committed_in(lineage.id)):
             yield _row(ledger, name, lineage, run, place)
@@ -129,9 +129,9 @@ class Survey:
         found: dict[str, list[Range]] = {}
         if leader is not None:
             for _lineage, batch, start, end in leader.log.batches():
-                ahead = batch.sequence - batch.base
+                shift = batch.sequence - batch.base
                 found.setdefault(batch.client, []).extend(
-                    (low + ahead, high + ahead) for low, high in leader.log.left(start, end)
+                    (low + shift, high + shift) for low, high in leader.log.left(start, end)
                 )
         return {client: union(ranges) for client, ranges in found.items()}
 
@@ -146,14 +146,14 @@ def accounts(world: World, ledger: Ledger) -> tuple[BookView, ...]:
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in acknowledged(world, ledger):
         placed.setdefault((found.client, found.partition), []).append(found)
-    standing: dict[str, dict[str, list[Range]]] = {}
+    held_by_partition: dict[str, dict[str, list[Range]]] = {}
     survey = Survey(world, ledger)
     views = []
-    for told in ledger.books.told():
-        if told.unknown and told.partition not in standing:
-            standing[told.partition] = survey.standing(told.partition)
-        held = standing.get(told.partition, {}).get(told.client, [])
-        views.append(_view(ledger, told, placed.get((told.client, told.partition), []), held))
+    for deliveries in ledger.books.told():
+        if deliveries.unknown and deliveries.partition not in held_by_partition:
+            held_by_partition[deliveries.partition] = survey.standing(deliveries.partition)
+        held = held_by_partition.get(deliveries.partition, {}).get(deliveries.client, [])
+        views.append(_view(ledger, deliveries, placed.get((deliveries.client, deliveries.partition), []), held))
     return tuple(views)
 
 
@@ -164,53 +164,53 @@ def unknown_written(world: World, ledger: Ledger, client: str | None = None) -> 
 
 def _written(world: World, ledger: Ledger, client: str | None, outcome: str) -> int:
     survey = Survey(world, ledger)
-    standing: dict[str, dict[str, list[Range]]] = {}
+    held_by_partition: dict[str, dict[str, list[Range]]] = {}
     count = 0
-    for told in ledger.books.told():
-        numbers: list[Range] = getattr(told, outcome)
-        if numbers and client in (None, told.client):
-            held = standing.get(told.partition)
+    for deliveries in ledger.books.told():
+        numbers: list[Range] = getattr(deliveries, outcome)
+        if numbers and client in (None, deliveries.client):
+            held = held_by_partition.get(deliveries.partition)
             if held is None:
-                held = standing[told.partition] = survey.standing(told.partition)
-            count += length(_both(numbers, held.get(told.client, [])))
+                held = held_by_partition[deliveries.partition] = survey.standing(deliveries.partition)
+            count += length(_intersection(numbers, held.get(deliveries.client, [])))
     return count
 
 
-def _view(ledger: Ledger, told: PartitionDeliveries, placed: list[RecordRange], held: list[Range]) -> BookView:
-    where = (told.client, told.partition)
+def _view(ledger: Ledger, deliveries: PartitionDeliveries, placed: list[RecordRange], held: list[Range]) -> BookView:
+    where = (deliveries.client, deliveries.partition)
     lost = _numbers(each for each in placed if each.place == LOST)
     read = _numbers(each for each in placed if each.place == LOST and each.committed)
     buried = ledger.deletions.buried_in(*where, committed=False)
     blind = ledger.books.blind(*where)
     deleted = _numbers(each for each in placed if each.place == DELETED)
-    gone = subtract(told.acked, union([*_numbers(placed), *buried, *blind]))
+    gone = subtract(deliveries.acked, union([*_numbers(placed), *buried, *blind]))
     duplicates, reordered = ledger.repeats.duplicates_in(*where), ledger.repeats.reordered_in(*where)
     terms: dict[str, list[Range]] = {
-        "sent": told.sent,
-        "acked": told.acked,
-        "failed": told.failed,
-        "unknown": told.unknown,
-        "aborted": told.aborted,
-        "pending": told.pending,
+        "sent": deliveries.sent,
+        "acked": deliveries.acked,
+        "failed": deliveries.failed,
+        "unknown": deliveries.unknown,
+        "aborted": deliveries.aborted,
+        "pending": deliveries.pending,
         "missing": _numbers(each for each in placed if each.place == MISSING),
         "acked_lost": union([*lost, *buried, *(blind if ledger.closed else ())]),
         "committed_lost": union([*read, *ledger.deletions.buried_in(*where, committed=True)]),
         "deleted": union([*deleted, *gone]),
-        "unknown_written": _both(told.unknown, held),
+        "unknown_written": _intersection(deliveries.unknown, held),
         "duplicates": union(duplicates),
         "reordered": union(reordered),
     }
     counts = {term: length(ranges) for term, ranges in terms.items()}
     counts["duplicates"] = length(duplicates)
-    for term, count in zip(("sent", "acked", "failed", "unknown", "aborted"), told.unnumbered, strict=True):
+    for term, count in zip(("sent", "acked", "failed", "unknown", "aborted"), deliveries.unnumbered, strict=True):
         counts[term] += count
     ranges = {term: tuple(found) for term, found in terms.items() if found}
-    return BookView(client=told.client, partition=told.partition, ranges=ranges, **counts)
+    return BookView(client=deliveries.client, partition=deliveries.partition, ranges=ranges, **counts)
 
 
 def _numbers(found: Iterable[RecordRange]) -> list[Range]:
     return union((each.sequence, each.sequence + each.records) for each in found)
 
 
-def _both(one: list[Range], other: list[Range]) -> list[Range]:
+def _intersection(one: list[Range], other: list[Range]) -> list[Range]:
     return subtract(one, subtract(one, other))

@@ -20,7 +20,7 @@ def entries(ledger: Ledger) -> int:
         + sum(each.entries for books in acked for each in (*books.by_stint.values(), *books.committed.values()))
         + sum(len(intervals) for intervals in ledger._missing.values())
         + sum(len(causes) for causes in ledger._causes.values())
-        + ledger._doubt.count
+        + ledger._suspects.count
         + ledger.vouched.count
         + ledger.deletions.count
         + ledger.repeats.count
