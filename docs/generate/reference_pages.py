@@ -33,7 +33,7 @@ from playbooks.text import safe, table_text
 _ANOMALIES_HEAD: Final = """\
 # Anomalies that clients can see
 
-An anomaly is something that a session's own clients could have noticed, from what producers were told and what consumers read. The names are those of
+An anomaly is something that a session's own clients could have noticed, from the responses to its producers and the records that its consumers read. The names are those of
 [Jepsen's checker for Kafka](https://github.com/jepsen-io/jepsen/blob/main/jepsen/src/jepsen/tests/kafka.clj). Many are legal under some settings.
 
 - `floodmark run` prints each illegal anomaly on a line, and sums up the legal ones. The [result](run-result.md) has all of them under `anomalies`.
@@ -50,7 +50,7 @@ _ANOMALIES_TAIL: Final = """
 
 - A *value* is one record, by its client and number; a *key* is one partition. `duplicate`, `lost-write`, `unseen`, `G1a`, `precommitted-read`, `phantom`,
   `realtime-order` and `consume-dup` count values, `inconsistent-offsets` offsets, `G0` and `G1c` cycles of transactions, the others operations.
-- A *process* is one life of a client: after a restart it is another one. A record outside a transaction is an operation by itself. A record counts as read
+- A *process* is one incarnation of a client: after a restart it is another one. A record outside a transaction is an operation by itself. A record counts as read
   when the application has it, even if its transaction fails.
 - The *log* of a partition is what clients saw at each offset, in a poll or an acknowledgement. For `lost-write` the bound is the highest offset at
   which a read value is first; a value is lost if its last offset is at or below the bound, it is committed, and it was never read. An acknowledged
@@ -58,7 +58,7 @@ _ANOMALIES_TAIL: Final = """
 - At the end a new consumer reads every partition from its log start to its high watermark, without aborted records. Records below the log start
   were deleted on purpose, and are not missed.
 - The order of two values is that of their offsets. A value at two offsets counts as a `duplicate` only.
-- Not counted: aborted records that a `read_committed` consumer passes over; a single send as `G0` or `G1c`; an application that goes back because a
+- Not counted: aborted records that a `read_committed` consumer skips; a single send as `G0` or `G1c`; an application that goes back because a
   handler or a transaction failed.
 - `lost-write`, `unseen`, `G0`, `G1c`, `realtime-lag` and some skips depend on later reads, and are counted at the end of the session.
 """
@@ -84,7 +84,7 @@ def _anomaly_row(kind: Anomaly) -> str:
 _CAUSES_HEAD: Final = """# Causes
 
 A *finding* says what went wrong with records: records of one kind and one cause, with the same event chain. A thousand records with one cause are
-one finding, over any number of partitions. It has a sentence (what was acknowledged by which broker, what happened, which broker took over without the
+one finding, over any number of partitions. It has a sentence (what was acknowledged by which broker, what happened, which broker was elected without the
 records, where they were truncated), the offsets, and the event chain. `floodmark run` prints findings, the [result](run-result.md) has them under
 `findings`, and a playbook may assert them: `findings() == 0`, `findings(unclean-election) == 1`.
 
@@ -99,14 +99,14 @@ _FINDING_KINDS: Final = {
     "missing": "Acknowledged and not in the leader's log, but in another replica's; only before the end.",
     "duplicate": "At two offsets of the leader's log.",
     "reordered": "After later records of its producer in the leader's log.",
-    "skipped": "Passed over by a group.",
+    "skipped": "Skipped by a group that received records before and after.",
     "abandoned": "Delivered to an application that ended without processing it, and to no other since.",
     "undone": "Acknowledged, but aborted in the log with another transaction.",
-    "leaked": "Aborted as its producer was told, but committed in the log.",
+    "leaked": "Acknowledged to its producer as aborted, but committed in the log.",
 }
 
 _SETTING: Final = re.compile(r"[a-z.]+=")
-"""A meaning that begins with a configuration of Kafka's is not written large: its name has no capitals."""
+"""A meaning that begins with a Kafka configuration is not capitalized."""
 
 
 def cause_page() -> str:
@@ -186,18 +186,18 @@ without a name they count all invariants. A violation alone does not fail a run.
 def invariant_page() -> str:
     """The page of invariants, in Markdown."""
     rows = [(f"[{each.name}](#{each.name})", each.title, promised_words(each)) for each in PROMISES.values()]
-    parts = [_INVARIANTS_HEAD, table_text(("name", "what it is about", "promised by"), rows, str)]
+    parts = [_INVARIANTS_HEAD, table_text(("name", "title", "guaranteed by"), rows, str)]
     parts += [invariant_section(each) for each in PROMISES.values()]
     return "\n".join(parts)
 
 
 def invariant_section(promise: InvariantDefinition) -> str:
-    """All about one property."""
+    """Return the section of one invariant."""
     rows = [
-        ("Promised by", promised_words(promise)),
+        ("Guaranteed by", promised_words(promise)),
         *((where[0].upper() + where[1:], words) for where, words in special_words(promise)),
         ("Fixed by", ", ".join(mends_words(promise))),
-        ("No violation", promise.exceptions),
+        ("Exceptions", promise.exceptions),
         ("Source", promise.source),
     ]
     lines = [f"## {promise.name}", "", safe(promise.text), ""]

@@ -200,7 +200,7 @@ def deed_words(record: FaultRecord, node: str, step: str) -> str:
     elif record.event_kind == NodePaused.kind:
         text = f"{node} was paused"
     else:
-        return f"{record.fault} was injected into {node}" + (f" ({step})" if step else "")
+        return f"fault {record.fault} was injected into {node}" + (f" ({step})" if step else "")
     notes = (
         [record.fault]
         if record.fault and record.fault.replace("_", " ") not in (record.what, record.what.replace("_", " "))
