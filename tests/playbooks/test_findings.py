@@ -1,6 +1,6 @@
-"""Findings: what went wrong, why, and the chain that led there; told once, of the right kind, and adding up.
+"""Findings: each loss is reported once, with the right kind, cause and event chain, and the counts add up.
 
-The files in ``golden_findings`` are sentences and chains; after a deliberate change look at them, then run
+The files in ``golden_findings`` are sentences and chains; after a deliberate change review them, then run
 ``make goldens``.
 """
 
@@ -50,7 +50,7 @@ GOLDEN = {
     "consumer-crash-handed-off": {("abandoned", "commit-before-processing")},
     "delayed-commit": {("undone", "late-marker")},
 }
-"""Playbook → the findings that it must come to, and none else."""
+"""Playbook → the findings that it must produce, and no others."""
 
 BY_HAND = """floodmark: 1
 name: by-hand
@@ -115,14 +115,14 @@ expect:
   - acked_lost() > 0
 """
 WHOLE = ("partitions-added-latest",)
-"""Told of all its records: counts of four digits."""
+"""A playbook with all its records, so that counts have four digits."""
 SMALL = {
     "small-disks-lost": (BY_HAND.format(kafka="3.9", steps=LOST_DISKS), {("lost", "disk-loss")}),
     "small-leader-alone": (BY_HAND.format(kafka="3.9", steps=ALONE), {("lost", "min-isr-one")}),
     "small-fast-failovers": (BY_HAND.format(kafka="1.1", steps=FAST_FAILOVERS), {("lost", "fast-failover-divergence")}),
     "small-turned-bits": (TURNED_BITS, {("lost", "damaged-batch")}),
 }
-"""Causes that no bundled playbook comes to: a playbook, and its findings."""
+"""Causes that no bundled playbook produces: a playbook and its findings."""
 
 
 class Told:
@@ -152,7 +152,7 @@ class Told:
 
 @cache
 def told_of(name: str) -> Told:
-    """A bundled playbook's, run once: nobody changes it."""
+    """The result of a bundled playbook, run once and not changed."""
     return Told("", name)
 
 

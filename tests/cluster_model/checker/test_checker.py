@@ -1,7 +1,7 @@
-"""The checker, checked: each invariant shouts when the model is broken on purpose, and is silent when it is not.
+"""Mutation tests of the checker: each invariant reports a model broken on purpose, and nothing otherwise.
 
-A mutation here changes one rule of the protocol for the length of a test; the scenario around it is one that the sound
-model passes (every test runs it unbroken first).
+A mutation changes one rule of the protocol for the length of a test; the scenario around it is one that the unmodified
+model passes (every test runs it that way first).
 """
 
 import pytest
@@ -23,7 +23,7 @@ from tests.cluster_model.test_cluster import SECOND, finish, inject, small
 
 
 def failover(kafka: str = "3.9", acks: str = "all") -> Cluster:
-    """A leader that crashes and returns, with records that one follower is slow to get."""
+    """A leader that crashes and restarts, with records that one follower fetches late."""
     cluster = Cluster.build(small(kafka, None, acks, each_us=20_000), 7)
     board = FaultBoard(cluster)
     cluster.run(3 * SECOND)
@@ -157,7 +157,7 @@ def test_markers_out_of_bounds_are_seen() -> None:
 
 
 def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
-    """A follower takes its leader's HW as it is, for one answer."""
+    """A follower applies its leader's HW unchecked, for one response."""
     real = FollowerState.answer
 
     def answer(self: FollowerState, now: int, asked: FetchPartition, data: FetchData) -> FetcherAction:
@@ -179,7 +179,7 @@ def test_a_follower_ahead_of_its_log_is_seen_by_hand_and_before_any_event(monkey
 
 
 def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is well again with the next answer, before its leader's HW moves."""
+    """The next response corrects it, before its leader's HW moves."""
     ahead_of_its_log(monkeypatch)
     cluster = Cluster.build(small("3.9"), 0)
     cluster.run(1 * SECOND)
@@ -187,7 +187,7 @@ def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyP
 
 
 def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The old rule in a new cluster: a follower that truncates to its HW only."""
+    """The old rule in a new version: a follower that truncates to its HW only."""
 
     def by_high_watermark(self: FollowerState, now: int, *, changed_leader: bool) -> None:
         if changed_leader:
@@ -215,7 +215,7 @@ def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
         cluster.run(30 * SECOND, 1)
         fresh = cluster.drain()
         events = [*events, *fresh]
-    inject(board, "crash", f"leader({P})", 20)  # with a record under way
+    inject(board, "crash", f"leader({P})", 20)  # with a record in flight
     cluster.run(30 * SECOND)
     finish(cluster, board, 5)
 
@@ -248,7 +248,7 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
 
 
 def test_a_missing_record_may_come_back() -> None:
-    """An unclean leader lacks records that the old one still has; led by the old one again, nothing is missing."""
+    """An uncleanly elected leader lacks records of the old one; after the old one is elected again none is missing."""
     hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
     hands.tell(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])
@@ -281,7 +281,7 @@ def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
 
 @pytest.mark.slow
 def test_leadership_and_followers_agree_about_committed_records() -> None:
-    """Strong ISR: whatever is below a leader's HW is on every member of the committed ISR, at every moment."""
+    """StrongIsr: all records below a leader's HW are on every member of the committed ISR, at any time."""
     cluster = Cluster.build(small("3.9", None, "1", each_us=25_000), 3)
     board = FaultBoard(cluster)
     checked = 0

@@ -1,6 +1,6 @@
-"""The control plane's invariants, checked: each shouts when the model is broken on purpose, and not before.
+"""Mutation tests of the control plane's invariants: each reports a model broken on purpose, and nothing before.
 
-Every mutation changes one rule for the length of a test, in a scenario that the sound model passes first.
+Every mutation changes one rule for the length of a test, in a scenario that the unmodified model passes first.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ EPOCHS = "epoch-monotonicity"
 
 
 def build(kafka: str = "3.9", mode: str = "kraft", brokers: int = 3, **config: Any) -> Cluster:
-    """One partition on all brokers, the first leads; acks=1 goes on whatever the ISR is."""
+    """One partition on all brokers, led by the first; acks=1 succeeds with any ISR."""
     ids = tuple(range(1, brokers + 1))
     named = {key.replace("_", "."): value for key, value in config.items()}
     topic = TopicSpec("orders", 1, brokers, (ids,), {"unclean.leader.election.enable": False, **named})
@@ -102,7 +102,7 @@ def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
     later(cluster, 12)
     assert cluster.world.records[P].state.elr == (3,)
     if not sound:
-        cluster.world.replicas[P][1].min_isr = 1  # The HW must stand still below the minimum (KIP-966).
+        cluster.world.replicas[P][1].min_isr = 1  # The HW must not advance below min.insync.replicas (KIP-966).
     later(cluster, 3)
     cluster.crash(2)
     later(cluster, 12)
@@ -113,7 +113,7 @@ def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
     assert details == snapshot
 
 
-# -- who counts --------------------------------------------------------------------------------------------------------
+# -- ISR members -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -158,7 +158,7 @@ def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPat
         return KafkaError.NONE if error is KafkaError.INELIGIBLE_REPLICA else error
 
     def cut_off() -> Cluster:
-        """Broker 3 fetches from its leader as ever, but the controllers do not hear it."""
+        """Broker 3 fetches from its leader but is cut off from the controllers."""
         cluster = build()
         later(cluster, 3)
         for controller in cluster.plane.controllers():
@@ -206,7 +206,7 @@ def test_a_broker_that_obeys_a_controller_of_the_past_is_seen(monkeypatch: pytes
 
 
 def test_a_restarted_broker_may_hear_of_any_controller() -> None:
-    """It remembers none, and is told by whoever is the controller then."""
+    """It remembers no controller epoch and accepts that of the current controller."""
     cluster = build("3.9", "zookeeper")
     later(cluster, 3)
     cluster.crash(1)

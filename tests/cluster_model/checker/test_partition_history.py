@@ -1,4 +1,4 @@
-"""What is kept of a partition's elections and ISRs, told event by event."""
+"""History of a partition's elections and ISRs, event by event."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -18,7 +18,7 @@ P = "orders-0"
 
 
 def created(epoch: int = 0, isr: tuple[int, ...] = (1, 2, 3)) -> ClusterHistory:
-    """Of a partition whose record the controller has dropped, while its deletion is yet to be told."""
+    """The last leader of a partition that the controller has dropped, before its deletion event."""
     world = SimpleNamespace(records={}, replicas={P: {}}, true_leader=lambda _partition: None)
     found = ClusterHistory(cast("Any", world))
     found.observe(PartitionCreated(0, P, 1, epoch, 0, isr, ""))

@@ -1,4 +1,4 @@
-"""Anomalies found in ranges, each operation taken in once, are those that the definitions find over all values."""
+"""The range-based anomaly checker finds the same anomalies as the definitions applied to all values."""
 
 from collections import Counter
 from random import Random
@@ -19,7 +19,7 @@ READERS = {"r/0": "assign", "r/1": "subscribe", "r/2": "subscribe committed"}
 
 
 def strands_of(draw: Random, key: str) -> Strands:
-    """Up to three strands: each begins as the one before, and goes on as it likes."""
+    """Up to three strands: each starts with a prefix of the one before and continues at random."""
     found: Strands = {}
     following = dict.fromkeys(WRITERS, 0)
     values: list[Value | None] = []
@@ -44,7 +44,7 @@ def strands_of(draw: Random, key: str) -> Strands:
 
 
 def told(draw: Random, strands: Strands, key: str, client: str, low: int, high: int) -> list[Send]:
-    """Sends of values, with the places where they stand, or without."""
+    """Sends of values, with or without their offsets."""
     sends: list[Send] = []
     for number in range(low, high):
         places = [
@@ -63,7 +63,7 @@ def told(draw: Random, strands: Strands, key: str, client: str, low: int, high: 
 
 
 def written(draw: Random, strands: Strands) -> list[tuple[str, list[Op]]]:
-    """What each writer did, in order."""
+    """Operations of each writer, in order."""
     found = []
     for client in WRITERS:
         following = dict.fromkeys(KEYS, 0)
@@ -145,7 +145,7 @@ def counted(anomalies: Anomalies) -> Counter[tuple[str, str, str, str]]:
 
 
 def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, str, str, str]]:
-    """Of a circle of reads alone it is told how those read that are in the shortest one."""
+    """A cycle of reads only reports the manner of the transactions in the shortest one."""
     merged: Counter[tuple[str, str, str, str]] = Counter()
     for (name, who, key, manner), count in found.items():
         merged[name, who, key, manner.split()[0] if name == "G1c" and manner else manner] += count

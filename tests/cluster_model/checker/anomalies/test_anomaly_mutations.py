@@ -1,4 +1,4 @@
-"""A clean history, corrupted in one way each: what should catch it does, and nothing else."""
+"""A clean history corrupted in one way per case: exactly the expected anomaly is found."""
 
 from collections.abc import Callable
 
@@ -14,7 +14,7 @@ PLAIN, CAREFUL = "assign", "subscribe committed"
 
 
 class Made:
-    """A history that can be changed before it is told: by name each operation, with how its process reads."""
+    """A history that can be changed before it is checked: operation name → operation and manner of its process."""
 
     def __init__(self) -> None:
         self.strands: Strands = {(K, 0): {}, (OTHER, 0): {}}
@@ -180,7 +180,7 @@ def a_transaction_reads_its_own(made: Made) -> None:
 
 
 def transactions(made: Made, one: tuple[int, int], other: tuple[int, int]) -> tuple[Op, Op]:
-    """Two that overlap, with a value in each of two keys."""
+    """Two overlapping transactions, with a value in each of two keys."""
     for client, (at, there) in (("x", one), ("y", other)):
         made.write(client, 0, 1, at)
         made.write(client, 0, 1, there, OTHER)
@@ -250,7 +250,7 @@ MUTATIONS: dict[Callable[[Made], None], set[str]] = {
     transactions_read_each_other: {"G1c"},
     one_reads_the_one_behind_it: {"G1c"},
     a_transaction_is_half_there: {"lost-write"},
-    # None of these is any harm.
+    # None of these causes an anomaly.
     a_rebalance_moves_the_key: set(),
     a_restarted_reader_begins_anew: set(),
     a_step_over_a_marker: set(),
@@ -270,7 +270,7 @@ def test_a_corrupted_history_is_caught_by_what_should_catch_it(mutation: Callabl
     assert made.found() - LAG == MUTATIONS[mutation]
 
 
-# -- what is told by parts
+# -- operations recorded part by part
 
 
 def heard(tell: Callable[[Anomalies], None]) -> dict[str, int]:
@@ -336,7 +336,7 @@ def test_a_poll_lags_behind_what_was_known() -> None:
 
 @pytest.mark.slow
 def test_a_long_clean_run_is_remembered_in_a_few_ranges() -> None:
-    """Two writers take turns, three processes read everything, and behind every batch comes a transaction's marker."""
+    """Two writers take turns, three processes read everything, and a transaction marker follows every batch."""
 
     def is_marker(offset: int) -> bool:
         return offset % 11 == 10

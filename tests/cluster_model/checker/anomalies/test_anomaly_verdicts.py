@@ -1,4 +1,4 @@
-"""What excuses a lost write: for each reason what just does, and what just does not."""
+"""Reasons that allow a lost write: for each, a case that just qualifies and one that just does not."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ SHOP = "shop"
 
 
 class Case:
-    """A partition whose leader A has written in epoch 0 what nobody has read, and what is said of its loss."""
+    """A partition whose leader A wrote unread records in epoch 0, and the report of their loss."""
 
     def __init__(
         self, kafka: str = "3.9", *, acks: int = -1, transactional: bool = False, undone: int = 0,
@@ -64,11 +64,11 @@ class Case:
 
 
 def nothing(_case: Case) -> None:
-    """Whatever is allowed, nothing has happened."""
+    """Settings allow losses, but no event has caused one."""
 
 
 def no_power_elsewhere(case: Case) -> None:
-    """Two brokers lose power and are back, and none has a replica of the partition."""
+    """Two brokers without a replica of the partition lose power and return."""
     for broker in (B, C):
         case.now.observe(NodeDown(1, f"broker-{broker + 5}", broker + 5, "power_loss"))
 
@@ -91,7 +91,7 @@ def damaged(case: Case) -> None:
 
 
 def damaged_before(case: Case) -> None:
-    """A's disk was damaged; then B led, and it is what B wrote that is lost."""
+    """A's disk was damaged; then B became leader, and records written by B are lost."""
     damaged(case)
     case.hands.lead(A, tell=(A, B, C))
     case.hands.append(A, "c", acks="all")
@@ -126,7 +126,7 @@ PAIRS: dict[str, tuple[Callable[[], Case], Act, bool]] = {
     "a transaction that is undone": (lambda: Case(transactional=True, undone=2), nothing, True),
     "no transaction, and others are undone": (lambda: Case(undone=2), nothing, False),
 }  # fmt: skip
-"""A cluster, what is done to it, and whether a loss is legal then."""
+"""A cluster, the events applied to it, and whether a loss is allowed then."""
 
 
 @pytest.mark.parametrize("name", PAIRS)

@@ -1,4 +1,4 @@
-"""Where a safety property looks first, last and not at all: each case is one that is easily left out."""
+"""Edge cases of invariants: the first and last event they check, and events they must ignore."""
 
 from typing import Any
 
@@ -46,12 +46,12 @@ def test_a_reader_above_a_hw_that_never_moved_is_seen(sound: bool, monkeypatch: 
     assert told == ([] if sound else [("stable-reads", 0, 1)])
 
 
-# -- who may be in the ISR ---------------------------------------------------------------------------------------------
+# -- ISR eligibility --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sound", [True, False])
 def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Broker 3 is dead and fenced; then the leader dies, and whoever is elected has it in sync again."""
+    """Broker 3 is down and fenced; then the leader dies, and the ISR of its successor contains broker 3 again."""
     real = Committed.commit
 
     def commit(self: Committed, change: PartitionChange, now: int) -> bool:
@@ -73,7 +73,7 @@ def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkey
     assert (told == set()) if sound else (("isr-eligibility", 3) in told)
 
 
-# -- how often, and how much is kept -----------------------------------------------------------------------------------
+# -- number of reports, and memory -----------------------------------------------------------------------------------
 
 
 def test_who_lags_behind_what_is_called_committed_is_told_once_in_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,7 +142,7 @@ def test_a_success_that_arrives_after_its_leader_was_deposed_is_none_too_early()
 
 
 def test_every_batch_of_a_step_of_the_hw_needs_the_minimum(monkeypatch: Patch) -> None:
-    """The first of two that wait is answered with a success, the last is not."""
+    """Of two delayed requests the first is answered with success, the second is not."""
 
     def told() -> list[tuple[int, int]]:
         made = hands(kafka="3.6", records=1, min_insync_replicas=2)
@@ -162,7 +162,7 @@ def test_every_batch_of_a_step_of_the_hw_needs_the_minimum(monkeypatch: Patch) -
     assert told() == [(1, 2)]
 
 
-# -- who lost its log and is elected -----------------------------------------------------------------------------------
+# -- election of a replica that lost its log ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("elected", [(C,), (B, C)])
@@ -196,7 +196,7 @@ def test_who_is_elected_without_a_log_and_given_up_has_lost_nothing() -> None:
     assert violations(made) == []
 
 
-# -- leaders of the past -----------------------------------------------------------------------------------------------
+# -- deposed leaders ---------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sound", [True, False])
@@ -214,7 +214,7 @@ def test_a_deposed_leader_changes_no_isr_though_nobody_knows_the_new_one(sound: 
 
 
 def damaged_and_lost(broker: int, offset: int) -> list[tuple[int, int]]:
-    """One batch is damaged on one disk; then a success comes too early, and its leader is deposed."""
+    """One batch is damaged on one disk; then a record is acknowledged too early, and its leader is deposed."""
     made = hands(records=1)
     replica = made.cluster.world.replicas[P][broker]
     log_manager.damage(replica, offset, "value", 0)
@@ -247,7 +247,7 @@ def test_what_is_damaged_on_the_leaders_disk_is_excused() -> None:
 
 
 def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch) -> None:
-    """2.1 is known for what follows a lossy crash, and for no early success two epochs later."""
+    """2.1 is known for losses after a lossy crash, but not for an early acknowledgement two epochs later."""
     monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
     made = hands(kafka="2.1", records=1)
     made.do("power_loss", broker=C, keep=0)

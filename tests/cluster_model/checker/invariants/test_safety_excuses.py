@@ -1,4 +1,4 @@
-"""What excuses a loss, and what does not: exactly unclean elections and lossy crashes of whoever held the last copy."""
+"""Excused losses: only unclean elections and lossy crashes of the replicas with the last copy excuse a loss."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
 
 
 def test_a_process_crash_never_excuses_what_acks_all_promised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An early acknowledgement, and then a leader that merely crashes."""
+    """An early acknowledgement, then a crash of the leader's process."""
     monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
     made = hands()
     made.append(A, "c", acks="all")
@@ -121,7 +121,7 @@ def test_state_goes_into_keyframes() -> None:
 
 @pytest.mark.parametrize("version", PROFILE_VERSIONS)
 def test_what_a_version_promises_all_later_ones_do(version: str) -> None:
-    """In its usual mode, and in all circumstances together."""
+    """Checked in the default mode, and in all circumstances together."""
     profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
     for promise in PROMISES.values():
         when = tuple(mend.when for mend in promise.mends)
@@ -136,7 +136,7 @@ LOSSY = [("3.9", "kraft"), ("4.1", "kraft"), ("3.9", "zookeeper"), ("2.1", "zook
 OFTEN = [("0.10.2", "zookeeper"), ("3.9", "zookeeper"), ("4.1", "kraft")][: many(1, 3)]
 """Where so many storms lose something that was acknowledged by all; of the others it takes ten."""
 FIRST = 28
-"""Seed of the first of those storms."""
+"""Seed of the first storm."""
 
 
 def storm(kafka: str, mode: str, seed: int) -> LossyStorm:

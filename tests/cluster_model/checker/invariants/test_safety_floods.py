@@ -1,6 +1,6 @@
-"""A rule that stays broken for minutes, while thousands of records are written and read, is told of in a few lines.
+"""A lasting violation is reported a few times, however many records are written and read meanwhile.
 
-The same fault is told once for a partition, a broker and a leader epoch: each mutation says how often at the most.
+A violation is reported once per partition, broker and leader epoch; each mutation states the maximum.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ Patch = pytest.MonkeyPatch
 P = "orders-0"
 READERS = 2
 EPOCHS = 3
-"""Leader epochs of the scene."""
+"""Number of leader epochs in the scenario."""
 
 
 def two_leaders_fall() -> Cluster:
@@ -68,12 +68,12 @@ def hw_falls_every_few_records(patch: Patch) -> None:
 
 
 FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
-    # Two members in every epoch lack what the leader calls committed; what one leader has lost by that is lost once.
+    # In every epoch two members lack committed records; the records that one leader lost by that are reported once.
     "hw-by-the-leader-alone": (
         broken.having(partition, "high_watermark", lambda leo, _needed: leo),
         {"leader-completeness": 2 * EPOCHS, "weak-isr": 2 * EPOCHS, "acks-all-durability": 1, "stable-reads": 1},
     ),
-    # Every leader answers too early; one of them goes without having told its followers.
+    # Every leader acknowledges too early; one of them is replaced before its followers have fetched.
     "ack-before-commit": (
         broken.having(Leadership, "_settled", lambda _self, _required: KafkaError.NONE),
         {"min-isr": EPOCHS, "acks-all-durability": 1},
@@ -81,18 +81,18 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
     "recovery-point-ahead": (broken.flushed_ahead, {"log-bounds": EPOCHS}),
     "leader-outside-the-isr": (
         broken.commits(lambda state: state._replace(isr=tuple(b for b in state.isr if b != state.leader))),
-        # No leader ever proposed what is committed.
+        # No leader proposed the committed ISR.
         {"leader-in-isr": EPOCHS, "zombie-fencing": EPOCHS},
     ),
     "epoch-falls-every-time": (
         broken.commits(lambda state: state._replace(leader_epoch=state.leader_epoch % 2)), {"epoch-monotonicity": 1},
     ),
-    # A HW that falls within its leadership is below what was exposed.
+    # A HW that decreases within its leadership is below the exposed HW.
     "hw-falls-every-few-records": (
         hw_falls_every_few_records, {"hw-within-leadership": EPOCHS, "true-hw-monotone": EPOCHS},
     ),
     "reader-above-the-hw": (broken.consumers_read_to_the_end, {"stable-reads": READERS * EPOCHS}),
-    # A new leader that begins an empty log has lost all that there was: in one epoch by those of two epochs before it.
+    # A new leader that starts an empty log loses all records: in one epoch those of the two epochs before it.
     "an-empty-leader": (
         broken.starts_too_low, {"stable-reads": 1, "true-hw-monotone": 1, "acks-all-durability": 2},
     ),
@@ -109,7 +109,7 @@ FLOODS: dict[str, tuple[Callable[[Patch], None], dict[str, int]]] = {
 
 
 def told(cluster: Cluster) -> Counter[str]:
-    """Of the topic's partition, and of none."""
+    """Violations of the topic's partition, and those without a partition."""
     found = [each for each in broken.violations(cluster) if each.partition in (P, "")]
     assert not any(each.known for each in found)
     return Counter(each.invariant for each in found)

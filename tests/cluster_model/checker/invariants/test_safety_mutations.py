@@ -1,6 +1,6 @@
-"""Every safety property, checked: one rule is broken on purpose, and the property that should shout does, in its place.
+"""Mutation tests of all invariants: with one rule broken on purpose, the expected invariant reports it where expected.
 
-Each mutation has a scene that the sound model passes without a word: it runs so first.
+Each mutation has a scenario that the unmodified model passes without a violation: it runs that way first.
 """
 
 from collections.abc import Callable
@@ -35,12 +35,12 @@ A, B, C = 1, 2, 3
 
 
 Place = tuple[int, tuple[int, int], int]
-"""(broker, offsets, leader epoch) of a violation; a place without offsets is :data:`NOWHERE`."""
+"""(broker, offsets, leader epoch) of a violation; without offsets they are :data:`NOWHERE`."""
 NOWHERE = (-1, -1)
 
 
 class Mutation(NamedTuple):
-    """A rule that is broken, and all that must be said of it: the property that it breaks first, then what follows."""
+    """A broken rule and all violations expected of it: the invariant violated first, then the others."""
 
     name: str
     scene: Callable[[], Any]
@@ -49,7 +49,7 @@ class Mutation(NamedTuple):
 
 
 def hands(*, kafka: str = "3.9", records: int = 0, **config: Any) -> Hands:
-    """Three brokers that know their roles; so many records everywhere, each told of as committed to all."""
+    """Three brokers with their roles applied; so many records on all of them, each known to all as committed."""
     made = Hands(kafka, config={key.replace("_", "."): value for key, value in config.items()})
     made.tell(A, B, C)
     if records:
@@ -64,7 +64,7 @@ def violations(found: Hands | Cluster) -> list[InvariantViolated]:
 
 
 def commits(change_state: Callable[[PartitionState], PartitionState]) -> Callable[[Patch], None]:
-    """The controller commits another state than it decided on."""
+    """The controller commits a different state from the one it decided on."""
 
     def broken(patch: Patch) -> None:
         real = Committed.commit
@@ -78,15 +78,15 @@ def commits(change_state: Callable[[PartitionState], PartitionState]) -> Callabl
 
 
 def having(where: object, name: str, value: object) -> Callable[[Patch], None]:
-    """Something of the model is something else."""
+    """Replace an attribute of the model."""
     return lambda patch: patch.setattr(where, name, value)
 
 
-# -- scenes ------------------------------------------------------------------------------------------------------------
+# -- scenarios ---------------------------------------------------------------------------------------------------------
 
 
 def shrunk() -> Hands:
-    """A record that nobody has fetched, and a member that leaves."""
+    """A record that no follower has fetched, and a member that leaves the ISR."""
     made = hands(records=1)
     made.append(A, "x")
     made.do("shrink_isr", broker=A, out=[C])
@@ -94,7 +94,7 @@ def shrunk() -> Hands:
 
 
 def half_fetched() -> Hands:
-    """One of two followers has fetched."""
+    """One of two followers has fetched a record."""
     made = hands(records=1)
     made.append(A, "x")
     made.fetch(B, B)
@@ -102,7 +102,7 @@ def half_fetched() -> Hands:
 
 
 def promised_and_elected() -> Hands:
-    """A record sent with acks=all that nobody has fetched, and another leader."""
+    """An acks=all record that no follower has fetched, and a new leader."""
     made = hands(records=1)
     made.append(A, "x", acks="all")
     made.lead(B, tell=(B, C))
@@ -110,7 +110,7 @@ def promised_and_elected() -> Hands:
 
 
 def zombie() -> Hands:
-    """A leader of the past has a tail of its own, and follows then."""
+    """A deposed leader with a tail of its own becomes a follower."""
     made = hands(records=1)
     made.lead(B, tell=(B, C))
     made.append(A, "q")
@@ -122,7 +122,7 @@ def zombie() -> Hands:
 
 
 def failed_over_twice() -> Hands:
-    """Committed, not yet told of to the followers; two leaders crash one after the other."""
+    """A committed record whose HW the followers have not received; two leaders crash one after the other."""
     made = hands(min_insync_replicas=2)
     made.lead(C, tell=(A, B, C))
     made.append(C, "m0", acks="all")
@@ -135,7 +135,7 @@ def failed_over_twice() -> Hands:
 
 
 def led_by_b() -> Hands:
-    """Another leader is elected and has been told."""
+    """Another leader is elected and has started to lead."""
     made = hands(records=2)
     made.lead(B, tell=(B, C))
     made.append(B, "b")
@@ -143,7 +143,7 @@ def led_by_b() -> Hands:
 
 
 def follower_joins() -> Hands:
-    """Out of the ISR, behind, caught up, in again."""
+    """A follower leaves the ISR, lags, catches up and joins again."""
     made = hands(records=1)
     made.do("shrink_isr", broker=A, out=[C])
     made.append(A, "x")
@@ -156,7 +156,7 @@ def follower_joins() -> Hands:
 
 
 def joins_too_early() -> Hands:
-    """As far behind as it is, the join rule says no."""
+    """A lagging follower that the join rule keeps out of the ISR."""
     made = hands(records=1)
     made.do("shrink_isr", broker=A, out=[C])
     made.append(A, "x")
@@ -166,7 +166,7 @@ def joins_too_early() -> Hands:
 
 
 def read_to_the_end() -> Hands:
-    """A consumer reads what it may while a record waits for its followers."""
+    """A consumer reads up to the HW while a record waits for followers."""
     made = hands(records=2)
     made.append(A, "x")
     made.do("consume", broker=A)
@@ -175,7 +175,7 @@ def read_to_the_end() -> Hands:
 
 def alone(kafka: str = "3.9") -> Callable[[], Hands]:
     def scene() -> Hands:
-        """Fewer in sync than the minimum."""
+        """Fewer in-sync replicas than min.insync.replicas."""
         made = hands(kafka=kafka, records=1, min_insync_replicas=2)
         made.append(A, "x", acks="all")
         made.do("shrink_isr", broker=A, out=[B, C])
@@ -185,7 +185,7 @@ def alone(kafka: str = "3.9") -> Callable[[], Hands]:
 
 
 def rebounds() -> Hands:
-    """Leadership goes to a broker and comes back."""
+    """Leadership moves to another broker and back."""
     made = hands(records=2)
     made.lead(B, tell=(A, B, C))
     made.fetch(A, C, A, C)
@@ -194,7 +194,7 @@ def rebounds() -> Hands:
 
 
 def elected_twice() -> Hands:
-    """Nobody is told."""
+    """An election of which no broker is informed."""
     made = hands()
     made.do("elect", leader=B)
     made.do("elect", leader=A)
@@ -202,7 +202,7 @@ def elected_twice() -> Hands:
 
 
 def word_of_the_past() -> Hands:
-    """A leader that has been deposed proposes an ISR."""
+    """A deposed leader proposes an ISR."""
     made = hands()
     made.lead(B, tell=(B, C))
     made.do("shrink_isr", broker=A, out=[C])
@@ -218,7 +218,7 @@ def dies() -> Cluster:
 
 
 def unheard() -> Cluster:
-    """Broker 3 fetches from its leader as ever, but the controllers do not hear it."""
+    """Broker 3 fetches from its leader but is cut off from the controllers."""
     cluster = build()
     later(cluster, 3)
     for controller in cluster.plane.controllers():
@@ -228,7 +228,7 @@ def unheard() -> Cluster:
 
 
 def last_one_back() -> Cluster:
-    """Its log is gone, and it is the last that was eligible."""
+    """The last eligible replica loses its log."""
     cluster = build("4.1", min_insync_replicas=2)
     later(cluster, 5)
     cluster.crash(3)
@@ -243,7 +243,7 @@ def last_one_back() -> Cluster:
 
 
 def restarts_twice() -> Cluster:
-    """A broker crashes and comes back, two times."""
+    """A broker crashes and restarts twice."""
     cluster = build()
     later(cluster, 3)
     for _time in range(2):
@@ -255,7 +255,7 @@ def restarts_twice() -> Cluster:
 
 
 def compacted() -> Cluster:
-    """Cleaners have gone over records of many keys."""
+    """Logs with records of many keys have been compacted."""
     cluster = compacting(keys=2_000, tombstones=0, read=False)
     later(cluster, 20)
     return cluster
@@ -269,7 +269,7 @@ def no_truncation(patch: Patch) -> None:
 
 
 def to_the_high_watermark(patch: Patch) -> None:
-    """The rule up to 0.10.2 in a new cluster."""
+    """Truncation to the HW, as up to 0.10.2, in a new version."""
 
     def start(self: FollowerState, now: int, *, changed_leader: bool) -> None:
         if changed_leader:
@@ -285,7 +285,7 @@ def fastest(patch: Patch) -> None:
 
 
 def starts_too_low(patch: Patch) -> None:
-    """A leader begins an empty log, and tells so at once."""
+    """A leader starts with an empty log and exposes it at once."""
     real = Replica._lead
 
     def lead(self: Replica, state: PartitionState, now: int) -> None:
@@ -298,7 +298,7 @@ def starts_too_low(patch: Patch) -> None:
 
 
 def falls_with_the_next_append(patch: Patch) -> None:
-    """A leader forgets how far it had committed."""
+    """A leader forgets its HW."""
     real, rule = Leadership.maybe_advance_hw, partition.high_watermark
 
     def advance(self: Leadership, now: int) -> bool:
@@ -376,7 +376,7 @@ def lenient_controller(patch: Patch) -> None:
 
 
 def broker_epochs_fall(patch: Patch) -> None:
-    """From the second restart on."""
+    """Applied from the second restart on."""
     real = ClusterControl.register
 
     def register(self: ClusterControl, request: Any, end: int, now: int) -> Any:
@@ -386,7 +386,7 @@ def broker_epochs_fall(patch: Patch) -> None:
 
 
 def drops_its_first_record(patch: Patch) -> None:
-    """A leader's copy of the first record is another's."""
+    """A leader's copy of the first record belongs to another log branch."""
     real = Replica._lead
 
     def lead(self: Replica, state: PartitionState, now: int) -> None:
@@ -409,7 +409,7 @@ def caches_any_epoch(patch: Patch) -> None:
 
 
 def newest_goes(patch: Patch) -> None:
-    """The offset map is one too far."""
+    """The cleaner's offset map is off by one."""
     real = log_cleaner._offset_map
 
     def mapped(*words: Any) -> Any:
@@ -420,32 +420,32 @@ def newest_goes(patch: Patch) -> None:
 
 
 MUTATIONS = [
-    # What nobody else holds is called committed: nor do those whom the leader itself counts on hold it.
+    # Records that no other replica holds count as committed: the members of the leader's own ISR lack them too.
     Mutation("hw-by-the-leader-alone", shrunk, having(partition, "high_watermark", lambda leo, _needed: leo), {
         "leader-completeness": [(B, (0, 1), 0), (C, (0, 1), 0)], "weak-isr": [(B, (0, 1), 0), (C, (0, 1), 0)],
     }),
     Mutation("hw-by-the-fastest", half_fetched, fastest, {
         "leader-completeness": [(C, (1, 2), 0)], "weak-isr": [(C, (1, 2), 0)],
     }),
-    # The leader knows nothing of who joins until it is told: its own ISR is complete.
+    # The leader does not know the joined replica until it receives the new state: its own ISR is complete.
     Mutation("isr-join-too-early", joins_too_early, having(Leadership, "may_join", lambda *_words: True), {
         "leader-completeness": [(C, (1, 2), 0)],
     }),
-    # It is in sync with a record of its own in the place of a committed one, which it lacks therefore.
+    # It is in sync with a record of its own at the offset of a committed one, which it therefore lacks.
     Mutation("forgotten-truncation", zombie, no_truncation, {
         "log-matching": [(A, (1, 2), 1)], "leader-completeness": [(A, (1, 3), 1)], "weak-isr": [(A, (1, 3), 1)],
     }),
-    # Two logs differ from the leader's; the record in question was committed, exposed and acknowledged.
+    # Two logs differ from the leader's; the record was committed, exposed and acknowledged.
     Mutation("another-record-of-the-same-epoch", led_by_b, drops_its_first_record, {
         "log-matching": [(B, (0, 1), 0), (C, (0, 1), 0)], "acks-one-bounded": [(B, (0, 1), 0)],
         "weak-isr": [(B, (0, 2), 0)], "stable-reads": [(B, (0, 2), 0)],
     }),
-    # The answer itself is against the minimum's rule, and what it promised does not outlive its leader.
+    # The acknowledgement itself violates min-isr, and the record does not survive its leader.
     Mutation("ack-before-commit", promised_and_elected,
              having(Leadership, "_settled", lambda _self, _required: KafkaError.NONE), {
         "acks-all-durability": [(B, (1, 2), 0)], "min-isr": [(A, (1, 2), 0)],
     }),
-    # What is cut off was acknowledged, below an exposed HW, and that HW is higher than the new leader's.
+    # The truncated record was acknowledged and below an exposed HW, which is higher than the new leader's.
     Mutation("truncation-to-the-hw", failed_over_twice, to_the_high_watermark, {
         "acks-all-durability": [(A, (0, 1), 1)], "stable-reads": [(A, (0, 1), 1)],
         "true-hw-monotone": [(A, (0, 1), 3)],
@@ -482,12 +482,12 @@ MUTATIONS = [
     Mutation("epoch-cache-past-the-log", led_by_b, caches_any_epoch, {
         "epoch-monotonicity": [(A, (5, 0), 0), (B, (7, 2), 1), (C, (5, 2), 0)],
     }),
-    # Its epoch is the committed one: what falls within a leadership is the true HW too.
+    # Its epoch is the committed one: an HW that decreases within the leadership is also the true HW.
     Mutation("hw-falls", read_to_the_end, falls_with_the_next_append, {
         "hw-within-leadership": [(A, (1, 2), 0)], "true-hw-monotone": [(A, (1, 2), 0)],
     }),
     Mutation("reader-above-the-hw", read_to_the_end, consumers_read_to_the_end, {"stable-reads": [(A, (2, 3), 0)]}),
-    # What it threw away had been exposed, and its predecessor, who does not know yet, counts on it.
+    # The records it dropped had been exposed, and its predecessor, not yet deposed, counts on it as ISR member.
     Mutation("an-empty-leader", rebounds, starts_too_low, {
         "true-hw-monotone": [(A, (0, 2), 2)], "stable-reads": [(A, (0, 2), 0)], "weak-isr": [(A, (0, 2), 1)],
     }),
@@ -511,7 +511,7 @@ MUTATIONS = [
     Mutation("newest-compacted-away", compacted, newest_goes, {
         "compaction-keeps-newest": [(broker, (2, 3), 0) for broker in (A, B, C)],
     }),
-    # It leads without anything: what had been exposed is gone, and its HW begins at its own epoch's start.
+    # It leads with an empty log: exposed records are gone, and its HW starts at the start offset of its epoch.
     Mutation("lost-log-leads", last_one_back, having(ReplicationControl, "forgotten", lambda _self, _broker, _by: []), {
         "unclean-exclusion": [(2, (0, -1), 2)], "stable-reads": [(2, (0, 339), 0)],
         "true-hw-monotone": [(2, (0, 339), 2)],
@@ -520,7 +520,7 @@ MUTATIONS = [
 
 
 def unexpected(found: Hands | Cluster) -> dict[str, list[Place]]:
-    """By property, all that no version is known for, with its place; all of it in the one partition or in none."""
+    """Invariant → locations of violations that are not known; all in the one partition or in none."""
     told: dict[str, list[Place]] = {}
     for each in violations(found):
         if not each.known:

@@ -1,4 +1,4 @@
-"""What a group's applications had in hand when they ended."""
+"""Records that a group's applications had fetched and not processed when they ended."""
 
 from cluster_model.checker.ledger.consumption import Readings
 from cluster_model.protocol.events import RecordsAbandoned, RecordsRead

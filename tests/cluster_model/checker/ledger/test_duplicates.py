@@ -1,4 +1,4 @@
-"""Duplicates and reordering, as the current leader's log has them."""
+"""Duplicated and reordered records, by the current leader's log."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -16,7 +16,7 @@ P = "t-0"
 
 
 class TwoReplicas:
-    """Logs of brokers 1 and 2, and who leads."""
+    """Logs of brokers 1 and 2, and the leader."""
 
     def __init__(self) -> None:
         self.lineages = Lineages()
@@ -167,7 +167,7 @@ def test_going_back_forgets_later_repeats(world: TwoReplicas) -> None:
 def test_a_leader_knows_a_producers_last_five_batches_and_no_more(
     world: TwoReplicas, again: int, later: int, known: bool
 ) -> None:
-    """What is sent once more may begin anywhere in a batch of three records."""
+    """The retried record may be at any position of a batch of three records."""
     log, stint = world.logs[1], world.stints[1]
     for sequence in range(0, 6 + 3 * later, 3):
         log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))

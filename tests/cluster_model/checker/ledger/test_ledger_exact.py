@@ -1,4 +1,4 @@
-"""The ledger against one of one object per record, after every event of random schedules."""
+"""The ledger compared with a model of one object per record, after every event of random schedules."""
 
 from functools import cache
 from random import Random
@@ -25,7 +25,7 @@ FAULT = 9
 
 
 def spec_of(random: Random, kafka: str) -> ClusterSpec:
-    """Three brokers, a topic that is retained and one that is compacted, a producer for each acks level."""
+    """Three brokers, a topic with retention and a compacted one, and a producer for each acks level."""
     number = parse_version(kafka)
     bounded: dict[str, Any] = {"request.timeout.ms": 2_000}
     if number >= (2, 1, 0):
@@ -68,7 +68,7 @@ def _safety(random: Random) -> dict[str, Any]:
 
 
 class Schedule:
-    """Acts that take records, one after the other."""
+    """Actions that remove records, one after the other."""
 
     def __init__(self, kafka: str, seed: int) -> None:
         self.random = Random(f"{kafka} {seed}")
@@ -172,7 +172,7 @@ def test_these_schedules_take_records_in_every_way() -> None:
 
 @pytest.mark.parametrize(("kafka", "term", "count"), [("3.9", "reordered", 4), ("2.8", "duplicates", 5)])
 def test_what_stands_late_or_twice_goes_with_its_topic(kafka: str, term: str, count: int) -> None:
-    """A leader pauses with requests under way: they are written late, or by both leaders."""
+    """A leader is paused with requests in flight: they are written late, or by both leaders."""
     mode, session = ("kraft", "broker") if kafka == "3.9" else ("zookeeper", "zookeeper")
     config = {"acks": "1", "enable.idempotence": False, "request.timeout.ms": 2_000}
     topics, writer = (TopicSpec("t", 1, 3),), ProducerSpec("w", "t", 100 * MS, config=config)

@@ -1,4 +1,4 @@
-"""The ledger tells what is wrong when a log, a broker or a client is: each mutation by the term that should see it."""
+"""Mutation tests of the ledger: each fault in a log, broker or client shows in the expected count."""
 
 from collections.abc import Callable
 
@@ -34,7 +34,7 @@ def log(hands: Hands, broker: int) -> ReplicaLog:
 
 
 def found(hands: Hands) -> dict[str, int]:
-    """What the ledger tells at the end, less what is nought."""
+    """The non-zero counts of the ledger at the end."""
     missing = hands.cluster.query.missing()
     hands.close()
     query = hands.cluster.query
@@ -83,7 +83,7 @@ def high_watermark_lowered(hands: Hands) -> None:
 
 
 def disks_gone(hands: Hands) -> None:
-    """Nobody leads any more, and no log holds anything."""
+    """There is no leader any more, and all logs are empty."""
     for broker in (1, 2, 3):
         hands.do("power_loss", broker=broker, keep=0)
 
@@ -124,7 +124,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
 
 @pytest.mark.parametrize("acks", [0, 1])
 def test_what_a_deposed_leader_takes_is_missing_at_once(acks: int) -> None:
-    """Whether it answers, or a record was promised by being sent."""
+    """With an acknowledgement, or with acks=0, where sending counts as acknowledged."""
     hands = copied()
     hands.lead(2, tell=(2,))
     hands.append(1, "f", "g", acks=acks)
@@ -150,7 +150,7 @@ def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypat
 
 
 def test_what_a_deposed_leader_shows_is_committed() -> None:
-    """Its successor has the records and has heard nothing: consumers may read them from the old one."""
+    """Its successor has the records but has not received its election: consumers may read from the old leader."""
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b", acks="all")
@@ -162,7 +162,7 @@ def test_what_a_deposed_leader_shows_is_committed() -> None:
 
 
 def interrupted() -> Cluster:
-    """A leader that does not answer for longer than a producer waits, and has what it was sent."""
+    """A leader that responds later than the producer's timeout, and has written the records."""
     cluster = Cluster.build(small("3.9", None, "1", each_us=100_000), 7)
     board = FaultBoard(cluster)
     for spec in cluster.producers.values():
@@ -175,7 +175,7 @@ def interrupted() -> Cluster:
 
 
 def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
-    """Numbers of records that a client was told not to be written, and that the leader's log holds."""
+    """Sequence numbers of records reported as failed to a client that the leader's log holds."""
     ledger = cluster.checker.ledger
     standing = Survey(cluster.world, ledger).standing(P)
     return [
@@ -206,7 +206,7 @@ def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.M
     assert failed_and_written(broken)
 
 
-# -- outcomes that are told twice ------------------------------------------------------------------------------------
+# -- outcomes reported twice -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What the checker keeps grows with what is in doubt, not with time."""
+"""Memory of the checker grows with the records in doubt, not with time."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.cluster_model.test_cluster import SECOND, inject, small
 
 
 def entries(ledger: Ledger) -> int:
-    """Ranges, vouchings, causes and repeats."""
+    """Number of ranges, ISRs at acknowledgements, causes and duplicates kept."""
     acked = ledger._acked.values()
     return (
         ledger.books.entries
@@ -110,12 +110,12 @@ def test_a_cut_within_merged_copies_takes_what_it_cuts() -> None:
 
 
 def count_of(repeats: Repeats) -> int:
-    """Entries, the newest number of each client left out."""
+    """Number of entries, without the highest sequence number of each client."""
     return repeats.count - len(repeats._highest)
 
 
 def test_records_behind_a_gap_go_on_from_their_own_end() -> None:
-    """An application may number its records anew: what is between was never handed over."""
+    """An application may skip sequence numbers: the records between were never sent."""
     books = DeliveryTracker()
     for sequence in (0, 10, 15):
         books.sent("p", P, sequence, 5)

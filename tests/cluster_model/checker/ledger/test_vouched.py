@@ -1,4 +1,4 @@
-"""Which ISR stood behind an acknowledgement: one entry while it stays, in whatever order clients are told."""
+"""ISR at each acknowledgement: one entry while it stays the same, in any order of the acknowledgements."""
 
 from itertools import permutations
 
@@ -11,7 +11,7 @@ from tests.cluster_model.hands import Hands, P
 
 
 def told(ledger: Ledger, base: int) -> None:
-    """A client hears that the record at ``base`` is written."""
+    """A client receives the acknowledgement of the record at ``base``."""
     ledger.acked(RecordsAcked(0, "p", P, base, 1, -1, 1, 0, base, 0, 0))
 
 

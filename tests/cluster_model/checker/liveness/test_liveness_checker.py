@@ -1,6 +1,6 @@
-"""Liveness, checked: every property shouts when the model stands still on purpose, and only that one, and not before.
+"""Mutation tests of the liveness properties: with one rule broken, only the expected property becomes overdue.
 
-Each breakage changes one rule for the length of a test, in a scenario that the sound model passes first.
+Each mutation changes one rule for the length of a test, in a scenario that the unmodified model passes first.
 """
 
 from collections import Counter
@@ -38,7 +38,7 @@ def build(
     readers: int = 0,
     **config: Any,
 ) -> Cluster:
-    """One partition on three brokers, the first of them leads; elections are clean."""
+    """One partition on three brokers, led by the first of them; elections are clean."""
     named = {key.replace("_", "."): value for key, value in config.items()}
     topic = TopicSpec("orders", 1, 3, (placed,), {"unclean.leader.election.enable": False})
     producer = ProducerSpec("checkout", "orders", 200_000, config={"acks": acks})
@@ -54,7 +54,7 @@ def later(cluster: Cluster, seconds: int) -> Cluster:
 
 
 def quiet(cluster: Cluster, seconds: int = 150) -> Cluster:
-    """Nothing is written any more, and everything may settle."""
+    """Stop all producers and let the cluster settle."""
     cluster.stop_producers()
     later(cluster, seconds)
     cluster.close()
@@ -62,12 +62,12 @@ def quiet(cluster: Cluster, seconds: int = 150) -> Cluster:
 
 
 def overdue(cluster: Cluster) -> Counter[tuple[str, int]]:
-    """How often each property was told of each broker."""
+    """Number of overdue reports by property and broker."""
     found = [event for event in cluster.drain() if isinstance(event, LivenessOverdue)]
     return Counter((event.property, event.broker) for event in found)
 
 
-# -- scenarios that the sound model comes through ----------------------------------------------------------------------
+# -- scenarios that the unmodified model passes ------------------------------------------------------------------------
 
 
 def controller_dies(kafka: str, mode: str) -> Cluster:
@@ -101,7 +101,7 @@ def readers_wait(kafka: str, mode: str) -> Cluster:
 
 
 def follower_is_fenced(kafka: str, _mode: str) -> Cluster:
-    """Up to 3.5 the leader's epoch rises with a smaller ISR; a follower that has not heard of it is fenced."""
+    """Up to 3.5 a smaller ISR raises the leader epoch; a follower without the new epoch is fenced."""
     cluster = later(build(kafka, "kraft"), 5)
     board = FaultBoard(cluster)
     board.inject(Action("inject", "stale_metadata", "broker(3)"))
@@ -115,7 +115,7 @@ def follower_is_fenced(kafka: str, _mode: str) -> Cluster:
 
 
 def leadership_moves(kafka: str, mode: str) -> Cluster:
-    """The preferred leader dies and comes back, and leads again by the task that looks for such partitions."""
+    """The preferred leader crashes and restarts, and is elected again by the rebalance task."""
     cluster = later(build(kafka, mode, leader_imbalance_check_interval_seconds=20), 5)
     cluster.crash(1)
     later(cluster, 60)
@@ -124,7 +124,7 @@ def leadership_moves(kafka: str, mode: str) -> Cluster:
 
 
 def zombie_writes(kafka: str, mode: str) -> Cluster:
-    """A paused leader goes on writing for producers that have not heard of its successor."""
+    """A leader resumes from a pause and writes for producers that have not learned of its successor."""
     cluster = later(build(kafka, mode), 5)
     cluster.pause(1)
     later(cluster, 30)
@@ -132,7 +132,7 @@ def zombie_writes(kafka: str, mode: str) -> Cluster:
     return quiet(later(cluster, 60))
 
 
-# -- breakages ---------------------------------------------------------------------------------------------------------
+# -- mutations ---------------------------------------------------------------------------------------------------------
 
 
 def no_votes(patch: Patch) -> None:
@@ -235,7 +235,7 @@ BROKEN: list[tuple[str, str, Scenario, Callable[[Patch], None], str]] = [
 
 
 TIMES = {"fetcher-resumes": 2}
-"""How often one broker is told of at the most, where it is not once: a newer leader epoch is another chance."""
+"""Maximum number of reports per broker, if it is not one: a newer leader epoch is a new obligation."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""When an obligation counts: disturbances, slices, keyframes; and what is reported as stuck and not as overdue."""
+"""Deadlines of obligations under disturbances, slices and rewinds; and states reported as stuck, not overdue."""
 
 from typing import Any
 
@@ -37,11 +37,11 @@ def why(cluster: Cluster) -> list[tuple[str, str, str]]:
     return [(each.partition, each.why, each.what_releases) for each in cluster.view().stuck]
 
 
-# -- what is still owed at the end ----------------------------------------------------------------------------------
+# -- pending at the end ---------------------------------------------------------------------------------------------
 
 
 def comes_back(kafka: str, mode: str) -> Cluster:
-    """The leader of some partitions is away for a while, and the session ends long before they are due."""
+    """The leader of some partitions is down for a while, and the session ends long before the deadline."""
     cluster = later(build(kafka, mode, readers=1), 5)
     cluster.crash(1)
     later(cluster, 30)

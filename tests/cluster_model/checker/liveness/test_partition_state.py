@@ -1,4 +1,4 @@
-"""What the liveness properties look at, without a cluster."""
+"""The state that liveness properties examine, without a cluster."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -11,7 +11,7 @@ LEADER, FOLLOWER = 1, 2
 
 
 def is_throttled(*, leader_has: bool, leader_names: str, follower_has: bool, follower_names: str) -> bool:
-    """Brokers that have a quota or none, and the replicas of orders-0 that the topic's two lists name."""
+    """Brokers with or without a quota, and the replicas of orders-0 in the topic's two throttle lists."""
     topic = SimpleNamespace(leader_throttled=leader_names, follower_throttled=follower_names)
     leader, follower = (SimpleNamespace(broker=each, partition="orders-0", topic=topic) for each in (LEADER, FOLLOWER))
     on, off = SimpleNamespace(active=True), SimpleNamespace(active=False)
@@ -25,7 +25,7 @@ def is_throttled(*, leader_has: bool, leader_names: str, follower_has: bool, fol
 @pytest.mark.parametrize(("names", "concerned"), [("*", True), ("0:1,0:2", True), ("0:3", False), ("", False)])
 @pytest.mark.parametrize("has", [True, False])
 def test_a_quota_holds_back_the_replicas_that_its_list_names(*, names: str, concerned: bool, has: bool) -> None:
-    """Of a leader that sends, or of a follower that receives; one of the two is enough (KIP-73)."""
+    """The quota of a sending leader or of a receiving follower; either suffices (KIP-73)."""
     expected = concerned and has
     assert is_throttled(leader_has=has, leader_names=names, follower_has=False, follower_names="") is expected
     assert is_throttled(leader_has=False, leader_names="", follower_has=has, follower_names=names) is expected

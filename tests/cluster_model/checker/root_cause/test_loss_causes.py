@@ -1,4 +1,4 @@
-"""Causes of losses that no correct cluster has, and that no run shows: the evidence is written down here."""
+"""Causes of losses that no run of a correct cluster shows, from evidence constructed here."""
 
 from types import SimpleNamespace
 from typing import Any, cast
@@ -17,7 +17,7 @@ PARTITION = "orders-0"
 
 
 def case(*, committed: bool, isr: tuple[int, ...], acks: int = 1) -> LossCase:
-    """One record of broker 1, which broker 2 never had when it was elected from the ISR."""
+    """One record of broker 1 that broker 2 had never fetched when it was elected from the ISR."""
     lineage = Lineage(0, 1, 3, 0)
     lineage.append(Batch(0, 1, 100, 500, "checkout", -1, 0, acks))
     election = LeaderElected(1_000, PARTITION, 2, 4, 5, (2,), True, "leader failed")
