@@ -192,7 +192,7 @@ def test_the_published_page_is_made_from_the_list_of_causes() -> None:
     assert all(set(cause.kinds) <= set(KINDS) for cause in CAUSES)
 
 
-def test_conditions_count_findings_and_refuse_a_cause_that_there_is_not(snapshot: SnapshotAssertion) -> None:
+def test_conditions_count_findings_and_reject_unknown_causes(snapshot: SnapshotAssertion) -> None:
     text = load(bundled.path_of("kip-101-loss")).source
     asked = text.replace(
         "expect:", "expect:\n  - findings() == 1\n  - findings(hw-truncation) == 1\n  - findings(disk-loss) == 0"
@@ -292,7 +292,7 @@ FAULTS = {"clean": CLEAN, "power": POWER, "unclean": UNCLEAN, "everybody": EVERY
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("fault", "acks", "kafka"), met(EXPECTED, KAFKA))
-def test_findings_are_of_the_right_kind_and_none_is_where_none_belongs(fault: str, acks: str, kafka: str) -> None:
+def test_findings_have_the_expected_kinds(fault: str, acks: str, kafka: str) -> None:
     unclean = "true" if fault == "unclean" else "false"
     text = MATRIX.format(kafka=kafka, min_isr=1, unclean=unclean, acks=acks, steps=FAULTS[fault])
     told = Told(text, "matrix.yaml")
@@ -348,7 +348,7 @@ BREAKAGES: dict[str, Breaking] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BREAKAGES)
-def test_a_broken_chain_is_caught(name: str, snapshot: SnapshotAssertion) -> None:
+def test_a_corrupted_chain_is_detected(name: str, snapshot: SnapshotAssertion) -> None:
     told = told_of("acks-1-lost-tail" if name.startswith(("an ISR", "a cut that")) else "last-replica-standing")
     assert told.wrong == []
     broken = BREAKAGES[name](told.findings[0])
@@ -357,7 +357,7 @@ def test_a_broken_chain_is_caught(name: str, snapshot: SnapshotAssertion) -> Non
     assert wrong == snapshot
 
 
-def test_a_last_isr_that_did_not_stand_behind_the_promise_is_caught(snapshot: SnapshotAssertion) -> None:
+def test_a_wrong_last_isr_is_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("unclean-election-arithmetic")
     words = told.findings[0].chain[0].words
     broken = _changed(told.findings[0], 0, words=words.replace("later [1]", "later [1, 3]"))
@@ -365,7 +365,7 @@ def test_a_last_isr_that_did_not_stand_behind_the_promise_is_caught(snapshot: Sn
     assert (words, told.audit((broken,))) == snapshot
 
 
-def test_two_causes_merged_into_one_or_one_split_into_two_is_caught(snapshot: SnapshotAssertion) -> None:
+def test_merged_or_split_causes_are_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one, other = told.findings
     merged = replace(one, places=(*one.places, *other.places))
@@ -381,7 +381,7 @@ def test_two_causes_merged_into_one_or_one_split_into_two_is_caught(snapshot: Sn
     assert wrong == snapshot
 
 
-def test_one_record_in_two_places_is_caught(snapshot: SnapshotAssertion) -> None:
+def test_one_record_in_two_blocks_is_detected(snapshot: SnapshotAssertion) -> None:
     told = told_of("last-replica-standing")
     one = told.findings[0]
     twice = replace(one, places=(*one.places, *one.places), sentence=one.sentence.replace("2 records", "4 records"))
@@ -401,7 +401,7 @@ def test_the_middle_of_a_long_chain_is_counted(snapshot: SnapshotAssertion) -> N
     assert counted == snapshot
 
 
-def test_what_is_missing_is_a_finding_before_it_is_lost_and_none_when_it_is_back() -> None:
+def test_missing_records_are_a_finding_until_they_return() -> None:
     session = start_session(load(bundled.path_of("kip-101-loss")))
     kinds = []
     while session.advance(max_events=1):
@@ -444,7 +444,7 @@ def _entries(rounds: int) -> tuple[int, int]:
 
 
 @pytest.mark.slow
-def test_what_is_kept_of_many_failovers_follows_what_is_in_doubt_and_not_the_length_of_the_run() -> None:
+def test_memory_after_many_failovers_depends_on_records_in_doubt_only() -> None:
     few, cut_few = _entries(20)
     many, cut_many = _entries(60)
     assert cut_many >= cut_few + 40

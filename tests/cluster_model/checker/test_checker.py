@@ -40,7 +40,7 @@ def broken(cluster: Cluster) -> set[str]:
 
 
 @pytest.mark.slow
-def test_the_sound_model_breaks_nothing() -> None:
+def test_the_unmodified_model_has_no_violations() -> None:
     cluster = failover()
     assert broken(cluster) == set()
     assert cluster.query.acked_lost() == 0
@@ -67,7 +67,7 @@ def test_a_high_watermark_by_the_fastest_follower_loses_acknowledged_records(mon
     assert "acks-all-durability" in broken(failover())
 
 
-def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_that_does_not_truncate_diverges_from_its_leader(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_divergence(_self: EpochCache, epoch: int, leo: int) -> tuple[int, int]:
         return (epoch, leo)
 
@@ -89,7 +89,7 @@ def test_a_follower_that_does_not_truncate_parts_from_its_leader(monkeypatch: py
     assert "log-matching" in zombie().broken()
 
 
-def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_leaders_of_one_epoch_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
     def no_new_epoch(self: Committed, change: PartitionChange, now: int) -> bool:
@@ -112,7 +112,7 @@ def test_two_leaders_of_one_epoch_are_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert "single-leader-per-epoch" in hand_over().broken()
 
 
-def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decreasing_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     hands = Hands("3.9")
     hands.do("elect", leader=2)
     record = hands.cluster.world.record(P)
@@ -121,7 +121,7 @@ def test_an_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hands.broken() == {"epoch-monotonicity"}
 
 
-def test_a_leader_outside_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leader_outside_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
     def outsider(self: Committed, change: PartitionChange, now: int) -> bool:
@@ -137,7 +137,7 @@ def test_a_leader_outside_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> No
     assert hands.broken() == {"leader-in-isr"}
 
 
-def test_a_high_watermark_that_falls_within_a_leadership_is_seen() -> None:
+def test_a_high_watermark_that_decreases_within_a_leadership_is_reported() -> None:
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b")
@@ -147,7 +147,7 @@ def test_a_high_watermark_that_falls_within_a_leadership_is_seen() -> None:
     assert hands.broken() == {"hw-within-leadership", "true-hw-monotone"}
 
 
-def test_markers_out_of_bounds_are_seen() -> None:
+def test_offsets_out_of_bounds_are_reported() -> None:
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a")
@@ -169,7 +169,9 @@ def ahead_of_its_log(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(FollowerState, "answer", answer)
 
 
-def test_a_follower_ahead_of_its_log_is_seen_by_hand_and_before_any_event(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_hw_above_its_log_is_reported_with_manual_steps_before_any_event(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     ahead_of_its_log(monkeypatch)
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
@@ -178,7 +180,7 @@ def test_a_follower_ahead_of_its_log_is_seen_by_hand_and_before_any_event(monkey
     assert hands.broken() == {"log-bounds"}
 
 
-def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_follower_hw_above_its_log_is_reported_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """The next response corrects it, before its leader's HW moves."""
     ahead_of_its_log(monkeypatch)
     cluster = Cluster.build(small("3.9"), 0)
@@ -186,7 +188,9 @@ def test_a_follower_ahead_of_its_log_is_seen_in_time(monkeypatch: pytest.MonkeyP
     assert cluster.checker.invariants.violations["log-bounds"] >= 2
 
 
-def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_followers_with_records_that_the_leader_lacks_are_reported_when_in_sync(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """The old rule in a new version: a follower that truncates to its HW only."""
 
     def by_high_watermark(self: FollowerState, now: int, *, changed_leader: bool) -> None:
@@ -206,7 +210,7 @@ def test_followers_that_keep_what_the_leader_lacks_are_seen_when_they_count(monk
 
 
 @pytest.mark.slow
-def test_acks_0_records_that_reached_nobody_are_lost_in_the_end() -> None:
+def test_acks_0_records_that_reached_no_leader_are_lost_at_the_end() -> None:
     cluster = Cluster.build(small(acks="0", each_us=40_000), 7)
     board = FaultBoard(cluster)
     cluster.run(3 * SECOND)
@@ -247,7 +251,7 @@ def test_every_lost_record_has_one_sentence(snapshot: SnapshotAssertion) -> None
     assert sum(event.count for event in missing) == sum(event.count for event in lost)
 
 
-def test_a_missing_record_may_come_back() -> None:
+def test_a_missing_record_may_return() -> None:
     """An uncleanly elected leader lacks records of the old one; after the old one is elected again none is missing."""
     hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
     hands.tell(1, 2)
@@ -261,7 +265,7 @@ def test_a_missing_record_may_come_back() -> None:
 
 
 @pytest.mark.slow
-def test_healing_by_hand_and_by_time_leave_the_same_books() -> None:
+def test_manual_and_timed_healing_leave_the_same_ledger() -> None:
     by_hand = Cluster.build(small(each_us=40_000), 7)
     board = FaultBoard(by_hand)
     by_hand.run(5 * SECOND)
@@ -326,7 +330,7 @@ def test_a_cause_names_the_isr_that_acknowledged_not_the_one_that_was_there_at_t
     assert cause == snapshot
 
 
-def test_a_cause_does_not_borrow_an_isr_of_later(snapshot: SnapshotAssertion) -> None:
+def test_a_cause_does_not_use_a_later_isr(snapshot: SnapshotAssertion) -> None:
     hands = Hands("3.6", config={"min.insync.replicas": 2})
     hands.tell(1, 2, 3)
     hands.append(1, "a", acks="all")
@@ -341,7 +345,7 @@ def test_a_cause_does_not_borrow_an_isr_of_later(snapshot: SnapshotAssertion) ->
     assert cause == snapshot
 
 
-def test_a_cause_blames_no_truncation_of_other_records_or_of_later(snapshot: SnapshotAssertion) -> None:
+def test_a_cause_names_no_later_or_unrelated_truncation(snapshot: SnapshotAssertion) -> None:
     hands = Hands("3.9", placement=(1, 2))
     hands.tell(1, 2)
     hands.append(1, "a0")
@@ -358,7 +362,7 @@ def test_a_cause_blames_no_truncation_of_other_records_or_of_later(snapshot: Sna
     assert causes[0] == snapshot
 
 
-def test_a_record_that_came_back_and_went_again_has_the_cause_of_its_last_going(snapshot: SnapshotAssertion) -> None:
+def test_a_record_lost_again_has_the_cause_of_its_last_loss(snapshot: SnapshotAssertion) -> None:
     hands = Hands("3.9", placement=(1, 2), config={"unclean.leader.election.enable": True})
     hands.tell(1, 2)
     hands.do("shrink_isr", broker=1, out=[2])

@@ -63,7 +63,7 @@ def told(cluster: Cluster, invariant: str) -> list[str]:
 # -- leader completeness ----------------------------------------------------------------------------------------------
 
 
-def test_a_member_that_lacks_what_its_leader_committed_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_isr_member_that_lacks_committed_records_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def alone(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
 
@@ -91,7 +91,7 @@ def test_old_versions_are_known_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("sound", [True, False])
-def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
+def test_an_eligible_leader_replica_that_lacks_committed_records_is_reported(
     sound: bool, snapshot: SnapshotAssertion
 ) -> None:
     cluster = build("4.1", brokers=4, min_insync_replicas=3)
@@ -118,7 +118,7 @@ def test_an_eligible_leader_replica_that_lacks_what_is_committed_is_seen(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), [("3.9", "kraft"), ("2.8", "zookeeper")])
-def test_a_leader_that_does_not_count_whom_it_proposed_is_seen(
+def test_a_leader_that_ignores_its_proposed_isr_member_is_reported(
     kafka: str, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def comes_back() -> Cluster:
@@ -136,7 +136,7 @@ def test_a_leader_that_does_not_count_whom_it_proposed_is_seen(
     assert MAXIMAL_ISR in broken(comes_back())
 
 
-def test_a_fenced_broker_that_stays_in_the_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fenced_broker_that_stays_in_the_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def dies() -> Cluster:
         cluster = build()
         later(cluster, 3)
@@ -150,7 +150,7 @@ def test_a_fenced_broker_that_stays_in_the_isr_is_seen(monkeypatch: pytest.Monke
 
 
 @pytest.mark.slow
-def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fenced_broker_that_joins_an_isr_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = replication_control_manager.judge_kraft
 
     def lenient(*words: Any, **named: Any) -> KafkaError:
@@ -172,7 +172,7 @@ def test_a_fenced_broker_that_joins_an_isr_is_seen(monkeypatch: pytest.MonkeyPat
     assert broken(cut_off()) == {ELIGIBILITY}
 
 
-def test_a_recovering_leader_with_company_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_recovering_leader_with_another_isr_member_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     real = Committed.commit
 
     def recovering(self: Committed, change: PartitionChange, now: int) -> bool:
@@ -189,7 +189,7 @@ def test_a_recovering_leader_with_company_is_seen(monkeypatch: pytest.MonkeyPatc
 # -- zombies -----------------------------------------------------------------------------------------------------------
 
 
-def test_a_broker_that_obeys_a_controller_of_the_past_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_accepts_an_old_controller_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def late_request() -> Cluster:
         cluster = build("3.9", "zookeeper")
         later(cluster, 3)
@@ -205,7 +205,7 @@ def test_a_broker_that_obeys_a_controller_of_the_past_is_seen(monkeypatch: pytes
     assert broken(late_request()) == {FENCING}
 
 
-def test_a_restarted_broker_may_hear_of_any_controller() -> None:
+def test_a_restarted_broker_may_accept_any_controller_epoch() -> None:
     """It remembers no controller epoch and accepts that of the current controller."""
     cluster = build("3.9", "zookeeper")
     later(cluster, 3)
@@ -218,7 +218,7 @@ def test_a_restarted_broker_may_hear_of_any_controller() -> None:
     assert broken(cluster) == set()
 
 
-def test_an_isr_on_the_word_of_a_leader_of_the_past_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_isr_change_of_a_deposed_leader_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def zombie() -> Hands:
         hands = Hands("3.9")
         hands.tell(1, 2, 3)
@@ -234,7 +234,7 @@ def test_an_isr_on_the_word_of_a_leader_of_the_past_is_seen(monkeypatch: pytest.
 # -- lost logs ---------------------------------------------------------------------------------------------------------
 
 
-def test_a_replica_that_lost_its_log_and_leads_by_its_old_standing_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_leader_that_lost_its_log_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def last_one_back() -> Cluster:
         cluster = build("4.1", min_insync_replicas=2)
         later(cluster, 5)
@@ -259,7 +259,7 @@ def test_a_replica_that_lost_its_log_and_leads_by_its_old_standing_is_seen(monke
 # -- epochs ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_partition_epoch_that_falls_is_seen_with_every_decision() -> None:
+def test_a_decreasing_partition_epoch_is_reported_at_every_decision() -> None:
     hands = Hands("3.9")
     hands.do("elect", leader=2)
     hands.cluster.emit(PartitionOffline(0, P, 2, 0, (1,)))
@@ -267,7 +267,7 @@ def test_a_partition_epoch_that_falls_is_seen_with_every_decision() -> None:
 
 
 @pytest.mark.slow
-def test_a_broker_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decreasing_broker_epoch_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     def restarts(cluster: Cluster) -> Cluster:
         cluster.crash(3)
         later(cluster, 12)
@@ -285,7 +285,7 @@ def test_a_broker_epoch_that_falls_is_seen(monkeypatch: pytest.MonkeyPatch) -> N
     assert broken(restarts(cluster)) == {EPOCHS}
 
 
-def test_controllers_that_share_an_epoch_are_seen_and_one_that_goes_back(snapshot: SnapshotAssertion) -> None:
+def test_controllers_with_a_shared_or_decreasing_epoch_are_reported(snapshot: SnapshotAssertion) -> None:
     cluster = build()
     for epoch, node in [(2, "a"), (3, "b"), (4, "a")]:
         cluster.emit(ControllerChanged(0, node, NOBODY, epoch))
@@ -296,7 +296,7 @@ def test_controllers_that_share_an_epoch_are_seen_and_one_that_goes_back(snapsho
 
 
 @pytest.mark.parametrize("entries", [((0, 0), (0, 1)), ((0, 1), (1, 1)), ((0, 0), (1, 9))])
-def test_an_epoch_cache_that_does_not_rise_or_ends_behind_the_log_is_seen(
+def test_an_epoch_cache_that_does_not_increase_or_ends_after_the_log_is_reported(
     entries: tuple[tuple[int, int], ...],
 ) -> None:
     hands = Hands("3.9")
@@ -307,7 +307,7 @@ def test_an_epoch_cache_that_does_not_rise_or_ends_behind_the_log_is_seen(
     assert hands.broken() == {EPOCHS}
 
 
-def test_batches_whose_epochs_fall_along_a_log_are_seen() -> None:
+def test_decreasing_batch_epochs_along_a_log_are_reported() -> None:
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
     hands.append(1, "a", "b")
@@ -325,7 +325,7 @@ def test_batches_whose_epochs_fall_along_a_log_are_seen() -> None:
 # -- memory ------------------------------------------------------------------------------------------------------------
 
 
-def test_a_rewound_checker_knows_what_it_knew() -> None:
+def test_a_rewound_checker_restores_its_state() -> None:
     cluster = build("4.1", min_insync_replicas=2)
     later(cluster, 5)
     cluster.power_loss(3, keep=0)

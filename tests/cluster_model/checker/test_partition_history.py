@@ -38,7 +38,7 @@ def changed(epoch: int, partition_epoch: int, isr: tuple[int, ...]) -> IsrChange
     return IsrChanged(epoch, P, 1, epoch, partition_epoch, isr, (), "leader")
 
 
-def test_the_last_leader_of_a_partition_that_is_gone_is_still_known(history: ClusterHistory) -> None:
+def test_the_last_leader_of_a_deleted_partition_is_known(history: ClusterHistory) -> None:
     assert history.leader_of(P) == 1
     history.observe(elected(2, 1))
     assert history.leader_of(P) == 2
@@ -50,7 +50,7 @@ def test_the_last_leader_of_a_partition_that_is_gone_is_still_known(history: Clu
     assert history.leader_of(P) == -1
 
 
-def test_a_leader_goes_by_the_newest_isr_of_its_own_epoch_or_the_last_before(history: ClusterHistory) -> None:
+def test_a_leader_uses_the_newest_isr_of_its_epoch_or_the_last_before(history: ClusterHistory) -> None:
     history.observe(elected(1, 2))
     history.observe(changed(2, 3, (1, 2)))
     history.observe(changed(2, 4, (1,)))
@@ -60,7 +60,7 @@ def test_a_leader_goes_by_the_newest_isr_of_its_own_epoch_or_the_last_before(his
     ]  # fmt: skip
 
 
-def test_an_epoch_before_all_that_is_known_goes_by_the_oldest_isr() -> None:
+def test_an_epoch_before_all_known_ones_uses_the_oldest_isr() -> None:
     history = created(4, (1, 2))
     history.observe(changed(6, 1, (1,)))
     assert history.isr_of(P, 3) == (1, 2)

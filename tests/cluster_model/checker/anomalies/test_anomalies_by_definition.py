@@ -154,7 +154,7 @@ def comparable(found: Counter[tuple[str, str, str, str]]) -> Counter[tuple[str, 
 
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=300, deadline=None, phases=(Phase.reuse, Phase.generate))
-def test_ranges_find_what_single_values_do(seed: int) -> None:
+def test_ranges_find_the_same_anomalies_as_single_values(seed: int) -> None:
     history, strands = history_of(Random(seed))
     anomalies = Anomalies(payload_of(strands), begin=lambda key, strand: begins(strands, key, strand))
     for op, manner in history:
@@ -165,7 +165,7 @@ def test_ranges_find_what_single_values_do(seed: int) -> None:
 
 @given(st.integers(0, 1 << 32))
 @settings(max_examples=60, deadline=None, phases=(Phase.reuse, Phase.generate))
-def test_a_history_can_be_put_aside_and_gone_on_with(seed: int) -> None:
+def test_a_history_can_be_saved_and_continued(seed: int) -> None:
     history, strands = history_of(Random(seed))
     at = Random(seed + 1).randint(0, len(history))
     straight, again = (

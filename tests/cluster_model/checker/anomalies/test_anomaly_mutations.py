@@ -259,12 +259,12 @@ MUTATIONS: dict[Callable[[Made], None], set[str]] = {
 LAG = {"realtime-lag"}
 
 
-def test_the_clean_history_has_none() -> None:
+def test_the_clean_history_has_no_anomalies() -> None:
     assert Made().found() - LAG == set()
 
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=lambda each: each.__name__)
-def test_a_corrupted_history_is_caught_by_what_should_catch_it(mutation: Callable[[Made], None]) -> None:
+def test_a_corrupted_history_has_exactly_the_expected_anomaly(mutation: Callable[[Made], None]) -> None:
     made = Made()
     mutation(made)
     assert made.found() - LAG == MUTATIONS[mutation]
@@ -280,7 +280,7 @@ def heard(tell: Callable[[Anomalies], None]) -> dict[str, int]:
     return {case.name: case.found for case in anomalies.cases(100)}
 
 
-def test_a_commit_that_goes_back_is_told() -> None:
+def test_a_decreasing_commit_is_reported() -> None:
     def tell(anomalies: Anomalies, offsets: tuple[int, ...] = (5, 9, 7, 7, 9)) -> None:
         for at, offset in enumerate(offsets):
             anomalies.groups.committed("g", f"g/{at % 2}", K, offset, at)
@@ -289,7 +289,7 @@ def test_a_commit_that_goes_back_is_told() -> None:
     assert heard(lambda anomalies: tell(anomalies, (5, 5, 9))) == {}
 
 
-def test_two_owners_in_one_generation_are_told() -> None:
+def test_two_owners_in_one_generation_are_reported() -> None:
     def tell(anomalies: Anomalies, generation: int = 4, *, gives_up: bool = False) -> None:
         anomalies.groups.owns("g", "g/0#0", K, 4, 1)
         if gives_up:
@@ -301,7 +301,7 @@ def test_two_owners_in_one_generation_are_told() -> None:
     assert heard(lambda anomalies: tell(anomalies, gives_up=True)) == {}
 
 
-def test_what_is_acknowledged_before_what_was_known_is_told() -> None:
+def test_a_record_before_one_acknowledged_earlier_is_reported() -> None:
     def tell(anomalies: Anomalies, offset: int = 3) -> None:
         anomalies.realtime.sent("a", K, 0)
         anomalies.realtime.acknowledged("a", K, 0, 5, 10, 1)
@@ -315,7 +315,7 @@ def test_what_is_acknowledged_before_what_was_known_is_told() -> None:
     assert heard(lambda anomalies: tell(anomalies, 14)) == {"realtime-order": 1}
 
 
-def test_a_send_that_was_under_way_before_may_stand_before() -> None:
+def test_a_send_in_flight_before_may_have_a_lower_offset() -> None:
     def tell(anomalies: Anomalies) -> None:
         anomalies.realtime.sent("b", K, 0)
         anomalies.realtime.sent("a", K, 0)
@@ -335,7 +335,7 @@ def test_a_poll_lags_behind_what_was_known() -> None:
 
 
 @pytest.mark.slow
-def test_a_long_clean_run_is_remembered_in_a_few_ranges() -> None:
+def test_a_long_clean_run_takes_a_few_ranges() -> None:
     """Two writers take turns, three processes read everything, and a transaction marker follows every batch."""
 
     def is_marker(offset: int) -> bool:
@@ -381,7 +381,7 @@ def test_every_kind_has_a_mutation() -> None:
     assert set().union(*MUTATIONS.values()) | by_parts == set(KINDS)
 
 
-def test_names_are_those_that_are_known() -> None:
+def test_names_are_the_documented_ones() -> None:
     jepsen = (
         "inconsistent-offsets duplicate lost-write unseen G1a precommitted-read int-nonmonotonic-poll int-poll-skip "
         "nonmonotonic-poll poll-skip int-nonmonotonic-send int-send-skip nonmonotonic-send G0 G1c phantom consume-dup "

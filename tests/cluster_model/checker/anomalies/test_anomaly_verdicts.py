@@ -130,7 +130,7 @@ PAIRS: dict[str, tuple[Callable[[], Case], Act, bool]] = {
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_a_loss_is_legal_only_where_what_allows_it_has_happened(name: str, snapshot: SnapshotAssertion) -> None:
+def test_a_loss_is_allowed_only_if_its_reason_has_happened(name: str, snapshot: SnapshotAssertion) -> None:
     make, act, legal = PAIRS[name]
     case = make()
     act(case)
@@ -140,14 +140,14 @@ def test_a_loss_is_legal_only_where_what_allows_it_has_happened(name: str, snaps
 
 
 @pytest.mark.parametrize("version", PROFILE_VERSIONS)
-def test_a_loss_is_legal_where_the_version_is_known_for_it(version: str) -> None:
+def test_a_loss_is_allowed_if_the_version_is_known_for_it(version: str) -> None:
     case = Case(version)
     profile = case.hands.cluster.world.profile
     assert bool(case.why()) == (not profile.kip_320)
     assert case.why().startswith("known for ") == (profile.number < (2, 1))
 
 
-def test_what_excused_the_losses_of_a_deleted_partition_excuses_them_for_good(snapshot: SnapshotAssertion) -> None:
+def test_excuses_of_a_deleted_partition_are_kept(snapshot: SnapshotAssertion) -> None:
     case = Case(unclean_leader_election_enable=True)
     case.uncleanly()
     why = case.why()

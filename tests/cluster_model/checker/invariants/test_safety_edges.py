@@ -36,7 +36,7 @@ def unexpected(found: Any) -> list[InvariantViolated]:
 
 
 @pytest.mark.parametrize("sound", [True, False])
-def test_a_reader_above_a_hw_that_never_moved_is_seen(sound: bool, monkeypatch: Patch) -> None:
+def test_a_reader_above_an_hw_that_never_moved_is_reported(sound: bool, monkeypatch: Patch) -> None:
     if not sound:
         consumers_read_to_the_end(monkeypatch)
     made = hands()
@@ -50,7 +50,7 @@ def test_a_reader_above_a_hw_that_never_moved_is_seen(sound: bool, monkeypatch: 
 
 
 @pytest.mark.parametrize("sound", [True, False])
-def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fenced_isr_member_at_an_election_is_reported(sound: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Broker 3 is down and fenced; then the leader dies, and the ISR of its successor contains broker 3 again."""
     real = Committed.commit
 
@@ -76,7 +76,7 @@ def test_a_fenced_member_that_comes_with_an_election_is_seen(sound: bool, monkey
 # -- number of reports, and memory -----------------------------------------------------------------------------------
 
 
-def test_who_lags_behind_what_is_called_committed_is_told_once_in_an_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_member_that_lacks_committed_records_is_reported_once_per_epoch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(partition, "high_watermark", lambda leo, _needed: leo)
     cluster = build()
     later(cluster, 5)
@@ -85,7 +85,7 @@ def test_who_lags_behind_what_is_called_committed_is_told_once_in_an_epoch(monke
     assert len(told) == len(set(told)) == 4
 
 
-def test_what_is_remembered_of_epochs_and_losses_has_an_end() -> None:
+def test_kept_epochs_and_losses_are_bounded() -> None:
     made = hands()
     safety = made.cluster.checker.invariants
     bounded = safety.properties["acks-one-bounded"]
@@ -102,7 +102,7 @@ def test_what_is_remembered_of_epochs_and_losses_has_an_end() -> None:
     assert bounded.lost(P)[-1] == (1_998, 1_999, 999, 1_000)
 
 
-def test_a_controller_of_an_older_epoch_of_its_own_is_seen() -> None:
+def test_a_controller_with_an_older_epoch_of_its_own_is_reported() -> None:
     made = hands()
     safety = made.cluster.checker.invariants
     safety.observe(ControllerChanged(0, "controller 1", 1, 5))
@@ -115,7 +115,7 @@ def test_a_controller_of_an_older_epoch_of_its_own_is_seen() -> None:
 
 
 @pytest.mark.parametrize("kafka", ["0.10.2", "2.8", "3.9", "4.1"])
-def test_a_success_before_its_commit_is_seen_though_nothing_is_lost(kafka: str, monkeypatch: Patch) -> None:
+def test_an_acknowledgement_before_its_commit_is_reported_without_a_loss(kafka: str, monkeypatch: Patch) -> None:
     def told() -> list[tuple[str, int, int, str]]:
         made = hands(kafka=kafka, records=1)
         made.append(A, "x", acks="all")
@@ -128,7 +128,7 @@ def test_a_success_before_its_commit_is_seen_though_nothing_is_lost(kafka: str, 
     assert told() == [("min-isr", 1, 2, "")]
 
 
-def test_a_success_that_arrives_after_its_leader_was_deposed_is_none_too_early() -> None:
+def test_an_acknowledgement_received_after_a_leader_change_is_not_too_early() -> None:
     made = hands(records=1)
     made.append(A, "x", acks="all")
     replica = made.cluster.world.replicas[P][A]
@@ -141,7 +141,7 @@ def test_a_success_that_arrives_after_its_leader_was_deposed_is_none_too_early()
     assert [each for each in violations(made) if each.invariant == "min-isr"] == []
 
 
-def test_every_batch_of_a_step_of_the_hw_needs_the_minimum(monkeypatch: Patch) -> None:
+def test_every_batch_of_an_hw_advance_needs_min_isr(monkeypatch: Patch) -> None:
     """Of two delayed requests the first is answered with success, the second is not."""
 
     def told() -> list[tuple[int, int]]:
@@ -167,7 +167,7 @@ def test_every_batch_of_a_step_of_the_hw_needs_the_minimum(monkeypatch: Patch) -
 
 @pytest.mark.parametrize("elected", [(C,), (B, C)])
 @pytest.mark.parametrize("told", [True, False])
-def test_what_leaders_without_a_log_lack_is_told_when_one_leads_or_at_the_end(
+def test_records_missing_from_a_leader_without_log_are_reported_when_it_leads_or_at_the_end(
     elected: tuple[int, ...], told: bool
 ) -> None:
     made = hands(kafka="2.1")
@@ -185,7 +185,7 @@ def test_what_leaders_without_a_log_lack_is_told_when_one_leads_or_at_the_end(
     assert [(each.offset, each.end_offset) for each in lost] == [(0, 1)]
 
 
-def test_who_is_elected_without_a_log_and_given_up_has_lost_nothing() -> None:
+def test_a_leader_without_log_that_is_fenced_has_lost_nothing() -> None:
     made = hands(kafka="2.1")
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
@@ -200,7 +200,7 @@ def test_who_is_elected_without_a_log_and_given_up_has_lost_nothing() -> None:
 
 
 @pytest.mark.parametrize("sound", [True, False])
-def test_a_deposed_leader_changes_no_isr_though_nobody_knows_the_new_one(sound: bool, monkeypatch: Patch) -> None:
+def test_a_deposed_leader_cannot_change_the_isr_before_its_successor_leads(sound: bool, monkeypatch: Patch) -> None:
     if not sound:
         monkeypatch.setattr(alter_partition, "judge_kraft", lambda *_words, **_named: KafkaError.NONE)
     made = hands()
@@ -234,7 +234,7 @@ def test_damage_to_one_copy_of_one_batch_excuses_the_loss_of_no_other(
     assert damaged_and_lost(broker, 0) == ([] if sound else [(1, 2)])
 
 
-def test_what_is_damaged_on_the_leaders_disk_is_excused() -> None:
+def test_damage_on_the_leaders_disk_is_excused() -> None:
     made = hands(records=0)
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)
@@ -262,7 +262,7 @@ def test_a_lossy_crash_that_has_healed_explains_nothing_later(monkeypatch: Patch
     assert ("acks-all-durability", 2, 3) in told
 
 
-def test_by_hand_who_lost_its_log_leads_and_that_is_known(snapshot: SnapshotAssertion) -> None:
+def test_with_manual_steps_a_leader_without_log_is_known(snapshot: SnapshotAssertion) -> None:
     made = hands()
     made.append(A, "x", acks="all")
     made.fetch(B, C, B, C)

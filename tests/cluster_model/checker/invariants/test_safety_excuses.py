@@ -29,7 +29,7 @@ def hands(kafka: str = "3.9", **config: int | bool) -> Hands:
     return made
 
 
-def test_a_process_crash_never_excuses_what_acks_all_promised(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_crash_never_excuses_a_loss_of_acks_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """An early acknowledgement, then a crash of the leader's process."""
     monkeypatch.setattr(Leadership, "_settled", lambda _self, _required: KafkaError.NONE)
     made = hands()
@@ -43,7 +43,7 @@ def test_a_process_crash_never_excuses_what_acks_all_promised(monkeypatch: pytes
     assert not excuses_of(made.cluster).covers(P, 0)
 
 
-def test_an_unclean_election_excuses_what_was_before_it_and_nothing_after() -> None:
+def test_an_unclean_election_excuses_earlier_records_only() -> None:
     made = hands(unclean_leader_election_enable=True)
     made.do("shrink_isr", broker=A, out=[B, C])
     made.append(A, "c", acks="all")
@@ -65,7 +65,7 @@ def test_a_lossy_crash_excuses_only_with_the_last_member() -> None:
     assert not excuses_of(made.cluster).covers(P, 1)
 
 
-def test_who_loses_power_in_company_and_is_left_alone_is_the_last_member_too() -> None:
+def test_the_last_isr_member_may_have_lost_power_together_with_others() -> None:
     made = hands()
     made.do("power_loss", broker=A, keep=0)
     assert not excuses_of(made.cluster).covers(P, 0)
@@ -82,7 +82,7 @@ def test_with_eligible_leader_replicas_as_many_as_the_minimum_may_be_lost() -> N
     assert excuses_of(made.cluster).covers(P, 0)
 
 
-def test_a_replica_that_lost_records_is_whole_again_at_a_later_leaders_hw() -> None:
+def test_a_replica_that_lost_records_has_caught_up_at_a_later_leaders_hw() -> None:
     made = hands()
     made.do("power_loss", broker=C, keep=0)
     made.do("restart", broker=C)
@@ -94,7 +94,7 @@ def test_a_replica_that_lost_records_is_whole_again_at_a_later_leaders_hw() -> N
     assert not excuses_of(made.cluster).is_wounded(P, C)
 
 
-def test_loss_of_acks_1_is_told_exactly_and_is_no_violation() -> None:
+def test_loss_of_acks_1_is_reported_exactly_and_is_no_violation() -> None:
     made = hands()
     made.append(A, "x")
     made.append(A, "y", "z")
@@ -120,7 +120,7 @@ def test_state_goes_into_keyframes() -> None:
 
 
 @pytest.mark.parametrize("version", PROFILE_VERSIONS)
-def test_what_a_version_promises_all_later_ones_do(version: str) -> None:
+def test_an_invariant_guaranteed_by_a_version_is_guaranteed_by_later_ones(version: str) -> None:
     """Checked in the default mode, and in all circumstances together."""
     profile, place = Profile.of(version), PROFILE_VERSIONS.index(version)
     for promise in PROMISES.values():
@@ -149,13 +149,13 @@ def storm(kafka: str, mode: str, seed: int) -> LossyStorm:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY)
-def test_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
+def test_lossy_storms_cause_only_known_violations(kafka: str, mode: str) -> None:
     assert storm(kafka, mode, 1).cluster.checker.invariants.unexpected == {}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("kafka", "mode"), LOSSY if EVENING else OFTEN)
-def test_many_lossy_storms_break_nothing_that_is_not_known(kafka: str, mode: str) -> None:
+def test_many_lossy_storms_cause_only_known_violations(kafka: str, mode: str) -> None:
     lost = 0
     for seed in range(FIRST, FIRST + many(4, 10)):
         found = storm(kafka, mode, seed)

@@ -14,7 +14,7 @@ def abandoned(readings: Readings, start: int, count: int, partition: str = P, gr
     readings.left_behind(RecordsAbandoned(2, f"{group}/0", group, partition, start, count, "crash"))
 
 
-def test_abandoned_records_count_once_until_they_are_handed_out_again() -> None:
+def test_abandoned_records_count_once_until_they_are_delivered_again() -> None:
     readings = Readings()
     handed(readings, 0, 100)
     abandoned(readings, 40, 60)

@@ -34,7 +34,7 @@ def test_acknowledgements_in_order_are_one_range() -> None:
 
 @pytest.mark.slow
 @given(ADDS, ADDS)
-def test_going_back_forgets_later_ranges(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
+def test_a_rewind_forgets_later_ranges(before: list[tuple[int, int]], after: list[tuple[int, int]]) -> None:
     ranges = RangeSet()
     for start, count in before:
         ranges.add(start, start + count)
@@ -45,7 +45,7 @@ def test_going_back_forgets_later_ranges(before: list[tuple[int, int]], after: l
     assert (ranges.ranges(), ranges.save()) == (kept, saved)
 
 
-def test_stints_are_kept_apart() -> None:
+def test_log_branches_are_kept_apart() -> None:
     acked = AckedRecords(0)
     assert acked.add(1, 10, 20)
     assert acked.add(2, 10, 20)
@@ -61,7 +61,7 @@ def test_commitment_only_grows() -> None:
     assert acked.committed_in(4) == []
 
 
-def test_commitment_leaves_out_what_no_leader_showed() -> None:
+def test_records_that_no_leader_exposed_are_not_committed() -> None:
     acked = AckedRecords(0)
     acked.commit(3, 0, 5)
     acked.commit(3, 8, 9)
@@ -69,7 +69,7 @@ def test_commitment_leaves_out_what_no_leader_showed() -> None:
 
 
 @given(ADDS, st.integers(0, 30), st.integers(1, 12))
-def test_ranges_are_taken_out_and_looked_for(adds: list[tuple[int, int]], start: int, count: int) -> None:
+def test_ranges_can_be_removed_and_searched(adds: list[tuple[int, int]], start: int, count: int) -> None:
     ranges, plain = RangeSet(), set[int]()
     for low, more in adds:
         ranges.add(low, low + more)
@@ -82,7 +82,7 @@ def test_ranges_are_taken_out_and_looked_for(adds: list[tuple[int, int]], start:
     assert ranges.entries == len(ranges.ranges())
 
 
-def test_everything_goes_back() -> None:
+def test_the_state_is_restored() -> None:
     acked = AckedRecords(0)
     acked.add(1, 0, 5)
     acked.commit(1, 0, 3)

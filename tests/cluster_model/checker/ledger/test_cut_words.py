@@ -14,7 +14,7 @@ RULES = ("high watermark", EPOCH_UNKNOWN, "KIP-101 epoch end", DIVERGING_EPOCH, 
 
 
 @pytest.mark.parametrize("rule", RULES)
-def test_a_cut_is_described_by_its_rule(rule: str, snapshot: SnapshotAssertion) -> None:
+def test_a_truncation_is_described_by_its_rule(rule: str, snapshot: SnapshotAssertion) -> None:
     assert cut_words(Truncated(1_000, "orders-0", 2, 3, 10, 12, 10, rule), committed=True) == snapshot
 
 
@@ -28,7 +28,7 @@ def test_a_high_watermark_is_stale_only_below_committed_records() -> None:
 
 
 @pytest.mark.parametrize("committed", [False, True])
-def test_a_record_that_nobody_could_read_is_not_above_an_old_high_watermark(*, committed: bool) -> None:
+def test_an_unreadable_record_is_not_above_a_stale_high_watermark(*, committed: bool) -> None:
     """A follower truncates to its high watermark as it starts, before KIP-101, and is elected."""
     hands = Hands("0.10.2", placement=(1, 2))
     hands.tell(1, 2)

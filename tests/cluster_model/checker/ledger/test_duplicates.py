@@ -63,13 +63,13 @@ def test_a_gap_is_neither(world: TwoReplicas) -> None:
     assert world.counts == (0, 0)
 
 
-def test_a_batch_that_stands_twice_counts_each_of_its_records(world: TwoReplicas) -> None:
+def test_a_batch_at_two_offsets_counts_each_of_its_records(world: TwoReplicas) -> None:
     world.append(0, 3)
     world.append(0, 3)
     assert world.counts == (3, 0)
 
 
-def test_a_copy_that_was_compacted_away_stands_no_more(world: TwoReplicas) -> None:
+def test_a_compacted_copy_does_not_count(world: TwoReplicas) -> None:
     world.append(0, 3)
     world.append(3)
     world.append(0, 3)
@@ -87,19 +87,19 @@ def test_a_third_copy_counts_again(world: TwoReplicas) -> None:
     assert world.counts == (4, 0)
 
 
-def test_a_batch_behind_a_later_one_is_reordered(world: TwoReplicas) -> None:
+def test_a_batch_after_a_later_one_is_reordered(world: TwoReplicas) -> None:
     world.append(1, 2)
     world.append(0, 1)
     assert world.counts == (0, 1)
 
 
-def test_a_copy_behind_later_records_is_a_duplicate_and_not_reordered(world: TwoReplicas) -> None:
+def test_a_copy_after_later_records_is_a_duplicate_and_not_reordered(world: TwoReplicas) -> None:
     for sequence in (0, 1, 0):
         world.append(sequence)
     assert world.counts == (1, 0)
 
 
-def test_clients_are_told_apart(world: TwoReplicas) -> None:
+def test_clients_are_kept_apart(world: TwoReplicas) -> None:
     world.append(0)
     world.append(0, client="q")
     assert world.counts == (0, 0)
@@ -110,13 +110,13 @@ def test_clients_are_told_apart(world: TwoReplicas) -> None:
     assert (world.repeats.reordered("p"), world.repeats.reordered("q")) == (1, 0)
 
 
-def test_unnumbered_records_are_no_matter(world: TwoReplicas) -> None:
+def test_unnumbered_records_do_not_count(world: TwoReplicas) -> None:
     world.append(-1)
     world.append(-1)
     assert world.counts == (0, 0)
 
 
-def test_a_retry_of_what_the_leader_lost_is_no_duplicate(world: TwoReplicas) -> None:
+def test_a_retry_of_a_record_that_the_leader_lost_is_no_duplicate(world: TwoReplicas) -> None:
     world.append(0, 2)
     world.append(2, 2)
     world.logs[1].truncate(2)
@@ -125,7 +125,7 @@ def test_a_retry_of_what_the_leader_lost_is_no_duplicate(world: TwoReplicas) -> 
     assert world.counts == (0, 0)
 
 
-def test_a_duplicate_of_which_one_copy_is_lost_is_none_any_more(world: TwoReplicas) -> None:
+def test_a_duplicate_with_one_copy_lost_no_longer_counts(world: TwoReplicas) -> None:
     world.append(0)
     world.append(0)
     assert world.counts == (1, 0)
@@ -151,7 +151,7 @@ def test_without_a_leader_there_is_nothing_to_count(world: TwoReplicas) -> None:
     assert world.counts == (0, 0)
 
 
-def test_going_back_forgets_later_repeats(world: TwoReplicas) -> None:
+def test_a_rewind_forgets_later_duplicates(world: TwoReplicas) -> None:
     world.append(0)
     saved = world.repeats.save()
     world.append(0)
@@ -164,7 +164,7 @@ def test_going_back_forgets_later_repeats(world: TwoReplicas) -> None:
 
 @pytest.mark.parametrize(("later", "known"), [(4, False), (5, True), (6, True)])
 @pytest.mark.parametrize("again", [3, 4, 5])
-def test_a_leader_knows_a_producers_last_five_batches_and_no_more(
+def test_a_leader_remembers_a_producers_last_five_batches(
     world: TwoReplicas, again: int, later: int, known: bool
 ) -> None:
     """The retried record may be at any position of a batch of three records."""
@@ -175,7 +175,7 @@ def test_a_leader_knows_a_producers_last_five_batches_and_no_more(
     assert outran(log, 0, repeated, log.leo) is known
 
 
-def test_what_never_stood_in_the_log_was_not_outrun(world: TwoReplicas) -> None:
+def test_a_batch_that_was_never_in_the_log_was_not_forgotten(world: TwoReplicas) -> None:
     log, stint = world.logs[1], world.stints[1]
     for sequence in (0, *range(6, 30, 3)):
         log.append_batch(stint, Batch(log.leo, 3, 30, 0, "p", 7, sequence, 1, producer_epoch=0))

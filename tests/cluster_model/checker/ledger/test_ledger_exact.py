@@ -158,20 +158,20 @@ def watched(kafka: str) -> Watch:
 
 
 @pytest.mark.parametrize("kafka", VERSIONS)
-def test_every_term_is_exact_after_every_event(kafka: str) -> None:
+def test_every_count_is_exact_after_every_event(kafka: str) -> None:
     watch = watched(kafka)
     assert watch.compared > 300
     assert watch.most["acked"] > 80
 
 
-def test_these_schedules_take_records_in_every_way() -> None:
+def test_the_schedules_remove_records_in_every_way() -> None:
     watches = [watched(kafka) for kafka in VERSIONS]
     for term in ("acked", "unknown", "missing", "acked_lost", "committed_lost", "duplicates"):
         assert any(watch.most.get(term, 0) for watch in watches), term
 
 
 @pytest.mark.parametrize(("kafka", "term", "count"), [("3.9", "reordered", 4), ("2.8", "duplicates", 5)])
-def test_what_stands_late_or_twice_goes_with_its_topic(kafka: str, term: str, count: int) -> None:
+def test_duplicates_and_late_records_go_with_their_topic(kafka: str, term: str, count: int) -> None:
     """A leader is paused with requests in flight: they are written late, or by both leaders."""
     mode, session = ("kraft", "broker") if kafka == "3.9" else ("zookeeper", "zookeeper")
     config = {"acks": "1", "enable.idempotence": False, "request.timeout.ms": 2_000}
@@ -200,7 +200,7 @@ def test_what_stands_late_or_twice_goes_with_its_topic(kafka: str, term: str, co
 
 @pytest.mark.evening
 @pytest.mark.parametrize("kafka", VERSIONS)
-def test_every_term_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
+def test_every_count_is_exact_after_every_event_of_many_schedules(kafka: str) -> None:
     most: dict[str, int] = {}
     for seed in range(many(2, 4)):
         for term, count in Schedule(kafka, seed).run(18).watch.most.items():

@@ -100,12 +100,12 @@ MUTATIONS: list[tuple[Callable[[Hands], None], dict[str, int]]] = [
 ]
 
 
-def test_the_sound_model_loses_nothing() -> None:
+def test_the_unmodified_model_loses_nothing() -> None:
     assert found(copied()) == {}
 
 
 @pytest.mark.parametrize(("mutate", "counts"), MUTATIONS, ids=lambda value: getattr(value, "__name__", ""))
-def test_a_breakage_is_told_by_its_term(mutate: Callable[[Hands], None], counts: dict[str, int]) -> None:
+def test_a_mutation_shows_in_the_expected_count(mutate: Callable[[Hands], None], counts: dict[str, int]) -> None:
     hands = copied()
     mutate(hands)
     assert found(hands) == counts
@@ -123,7 +123,7 @@ def test_an_acknowledgement_for_a_record_that_is_not_there_is_missing() -> None:
 
 
 @pytest.mark.parametrize("acks", [0, 1])
-def test_what_a_deposed_leader_takes_is_missing_at_once(acks: int) -> None:
+def test_records_accepted_by_a_deposed_leader_are_missing_at_once(acks: int) -> None:
     """With an acknowledgement, or with acks=0, where sending counts as acknowledged."""
     hands = copied()
     hands.lead(2, tell=(2,))
@@ -133,7 +133,7 @@ def test_what_a_deposed_leader_takes_is_missing_at_once(acks: int) -> None:
     assert hands.cluster.query.missing() == 2
 
 
-def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_a_premature_high_watermark_lost_records_count_as_committed(monkeypatch: pytest.MonkeyPatch) -> None:
     def ahead(leader_leo: int, _needed: tuple[Remote, ...]) -> int:
         return leader_leo
 
@@ -149,7 +149,7 @@ def test_a_high_watermark_that_runs_ahead_makes_what_is_lost_committed(monkeypat
     assert found(tail()) == {"missing": 2, "acked_lost": 2, "committed_lost": 2}
 
 
-def test_what_a_deposed_leader_shows_is_committed() -> None:
+def test_records_exposed_by_a_deposed_leader_are_committed() -> None:
     """Its successor has the records but has not received its election: consumers may read from the old leader."""
     hands = Hands("3.9")
     hands.tell(1, 2, 3)
@@ -188,7 +188,7 @@ def failed_and_written(cluster: Cluster) -> list[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_reported_as_failed_are_in_no_log(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = interrupted()
     ledger = sound.checker.ledger
     assert not failed_and_written(sound)
@@ -219,7 +219,7 @@ def test_what_a_client_says_not_to_be_written_is_in_no_log(monkeypatch: pytest.M
         (ACKED, ACKED, [10, 6, 0, 0, 0]),
     ],
 )
-def test_an_acknowledgement_outweighs_and_nothing_else_does(first: int, second: int, totals: list[int]) -> None:
+def test_only_an_acknowledgement_replaces_an_outcome(first: int, second: int, totals: list[int]) -> None:
     books = DeliveryTracker()
     books.sent("p", P, 0, 10)
     books.ended(first, "p", P, 0, 4)

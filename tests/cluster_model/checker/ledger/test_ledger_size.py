@@ -73,7 +73,7 @@ def test_a_million_records_are_one_range_for_each_outcome() -> None:
     assert books.totals["p"][SENT] == books.totals["p"][ACKED] == 1_000_000
 
 
-def test_acknowledgements_that_overtake_each_other_come_together_again() -> None:
+def test_acknowledgements_out_of_order_are_merged() -> None:
     books = DeliveryTracker()
     books.sent("p", P, 0, 10_000)
     for number in range(0, 10_000, 20):
@@ -82,7 +82,7 @@ def test_acknowledgements_that_overtake_each_other_come_together_again() -> None
         assert books.entries == 3
 
 
-def test_neighbours_that_repeat_neighbours_are_one_entry() -> None:
+def test_adjacent_duplicates_are_one_entry() -> None:
     world = TwoReplicas()
     for sequence in range(0, 200, 2):
         world.append(sequence, 2)
@@ -98,7 +98,7 @@ def test_neighbours_that_repeat_neighbours_are_one_entry() -> None:
     assert count_of(world.repeats) == 2
 
 
-def test_a_cut_within_merged_copies_takes_what_it_cuts() -> None:
+def test_a_truncation_within_merged_copies_removes_the_truncated_ones() -> None:
     world = TwoReplicas()
     for _time in range(2):
         for sequence in range(10):
@@ -114,7 +114,7 @@ def count_of(repeats: Repeats) -> int:
     return repeats.count - len(repeats._highest)
 
 
-def test_records_behind_a_gap_go_on_from_their_own_end() -> None:
+def test_records_after_a_gap_extend_their_own_range() -> None:
     """An application may skip sequence numbers: the records between were never sent."""
     books = DeliveryTracker()
     for sequence in (0, 10, 15):

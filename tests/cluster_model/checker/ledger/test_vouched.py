@@ -40,7 +40,7 @@ def test_another_isr_is_another_entry() -> None:
     assert [ledger.vouched.isr_at(P, 0, offset) for offset in (1, 2, 3)] == [(1, 2, 3), (1, 2), ()]
 
 
-def test_an_acknowledgement_that_is_overtaken_by_one_of_three_stands_before_that_one() -> None:
+def test_an_acknowledgement_overtaken_by_one_of_three_is_ordered_before_it() -> None:
     vouched = Vouched()
     for start, end, isr in ((0, 10, (1, 2)), (10, 15, (1, 3)), (20, 30, (1, 2)), (15, 20, (1,))):
         vouched.note(P, 0, start, end, isr)

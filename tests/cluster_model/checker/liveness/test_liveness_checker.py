@@ -243,7 +243,7 @@ TIMES = {"fetcher-resumes": 2}
     BROKEN,
     ids=[f"{kafka}-{mode}-{breakage.__name__}" for kafka, mode, _scenario, breakage, _name in BROKEN],
 )
-def test_what_stands_still_is_overdue_under_its_name_and_no_other(
+def test_only_the_expected_property_is_overdue(
     kafka: str, mode: str, scenario: Scenario, breakage: Callable[[Patch], None], name: str, monkeypatch: Patch
 ) -> None:
     assert overdue(scenario(kafka, mode)) == {}

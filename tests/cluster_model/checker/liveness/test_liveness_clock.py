@@ -51,7 +51,7 @@ def comes_back(kafka: str, mode: str) -> Cluster:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("mode", ["kraft", "zookeeper"])
-def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_end(mode: str) -> None:
+def test_preferred_leader_is_not_evaluated_only_if_another_replica_leads_at_the_end(mode: str) -> None:
     def ends(cluster: Cluster) -> tuple[set[str], set[str]]:
         assert cluster.checker.liveness is not None
         unjudged = {each.partition for each in cluster.checker.liveness.unjudged if each.property == "preferred-leader"}
@@ -69,9 +69,7 @@ def test_a_preferred_leader_is_unjudged_only_where_another_replica_leads_at_the_
 # -- the clock ---------------------------------------------------------------------------------------------------------
 
 
-def test_what_is_overdue_says_since_when_and_how_long_it_may_take(
-    monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion
-) -> None:
+def test_an_overdue_report_has_start_and_deadline(monkeypatch: pytest.MonkeyPatch, snapshot: SnapshotAssertion) -> None:
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     bound = LivenessDeadlines.of(cluster.spec).leader_us
@@ -86,7 +84,7 @@ def test_what_is_overdue_says_since_when_and_how_long_it_may_take(
 
 
 @pytest.mark.slow
-def test_slices_and_drains_do_not_change_what_is_noticed_or_when(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slices_and_drains_do_not_change_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Leadership, "maybe_advance_hw", lambda _self, _now: False)
     seen: list[tuple[list[LivenessOverdue], str]] = []
     for slice_us, events in ((3600 * SECOND, 0), (8_000, 0), (70 * SECOND, 1)):
@@ -108,7 +106,7 @@ def test_slices_and_drains_do_not_change_what_is_noticed_or_when(monkeypatch: py
 
 
 @pytest.mark.slow
-def test_a_disturbance_of_those_concerned_stops_the_clock_and_of_others_does_not(
+def test_only_a_disturbance_of_the_nodes_concerned_restarts_the_deadline(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
@@ -129,7 +127,7 @@ def test_a_disturbance_of_those_concerned_stops_the_clock_and_of_others_does_not
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("told", "within"), [("crash", True), ("gc_pause", False), ("isolate", False)])
-def test_only_who_was_not_told_that_a_connection_died_has_the_longest_timeout_to_find_out(
+def test_only_a_silent_disturbance_extends_the_deadline_by_the_longest_timeout(
     told: str, within: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(Leadership, "_maybe_expand", lambda _self, _follower, _remote: None)
@@ -145,7 +143,7 @@ def test_only_who_was_not_told_that_a_connection_died_has_the_longest_timeout_to
     assert [event.property for event in late(cluster)] == ([] if within else ["isr-rejoined"])
 
 
-def test_a_broker_that_stays_down_silences_nothing_about_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broker_that_stays_down_suspends_no_other_obligation(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = later(build(), 5)
     board = FaultBoard(cluster)
     board.inject(Action("inject", "crash", "broker(3)"))
@@ -155,7 +153,7 @@ def test_a_broker_that_stays_down_silences_nothing_about_others(monkeypatch: pyt
     assert [event.property for event in late(quiet(cluster))] == ["hw-reaches-leo"]
 
 
-def test_a_rewound_checker_knows_what_was_owed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rewound_checker_restores_pending_obligations(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ReplicationControl, "gone", lambda _self, _broker, _by: [])
     cluster = later(build(), 5)
     cluster.crash(1)
@@ -171,7 +169,7 @@ def test_a_rewound_checker_knows_what_was_owed(monkeypatch: pytest.MonkeyPatch) 
     assert twin.checker.liveness.save() == cluster.checker.liveness.save()
 
 
-def test_a_fetcher_that_goes_on_by_itself_is_told_at_once(snapshot: SnapshotAssertion) -> None:
+def test_a_fetcher_that_resumes_without_a_newer_epoch_is_reported_at_once(snapshot: SnapshotAssertion) -> None:
     cluster = later(build("3.3"), 5)
     FaultBoard(cluster).inject(Action("inject", "stale_metadata", "broker(3)"))
     cluster.crash(2)
@@ -186,7 +184,7 @@ def test_a_fetcher_that_goes_on_by_itself_is_told_at_once(snapshot: SnapshotAsse
 
 
 @pytest.mark.slow
-def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue(snapshot: SnapshotAssertion) -> None:
+def test_an_epoch_cache_that_differs_at_written_offsets_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(), 5)
     cluster.world.replicas[P][3].log.epochs.entries = ((7, 0),)
     (event,) = late(quiet(cluster))
@@ -194,7 +192,7 @@ def test_an_epoch_cache_that_differs_where_something_was_written_is_overdue(snap
     assert event.detail == snapshot
 
 
-def test_a_deposed_leader_that_keeps_a_produce_is_overdue(snapshot: SnapshotAssertion) -> None:
+def test_a_deposed_leader_that_keeps_a_delayed_produce_is_overdue(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(acks="all"), 5)
     purgatory = cluster.brokers[1].purgatory
     cluster.pause(3)
@@ -212,7 +210,7 @@ def test_a_deposed_leader_that_keeps_a_produce_is_overdue(snapshot: SnapshotAsse
     ("kafka", "mode"),
     [("0.8.2", "zookeeper"), ("2.3", "zookeeper"), ("2.8", "zookeeper"), ("3.3", "kraft"), ("4.1", "kraft")],
 )
-def test_bounds_are_whole_and_grow_with_what_they_are_made_of(kafka: str, mode: str) -> None:
+def test_deadlines_are_whole_and_grow_with_their_configurations(kafka: str, mode: str) -> None:
     def bounds(**config: Any) -> LivenessDeadlines:
         named = {key.replace("_", "."): value for key, value in config.items()}
         return LivenessDeadlines.of(ClusterSpec(kafka, mode, (BrokerSpec(1),), (), (), config=named))
@@ -276,7 +274,7 @@ def test_too_few_in_sync_replicas_refuse_acks_all_until_one_is_back(snapshot: Sn
 @pytest.mark.parametrize(
     ("kafka", "mode", "refused"), [("3.6", "kraft", True), ("2.8", "zookeeper", True), ("3.7", "kraft", False)]
 )
-def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(
+def test_min_isr_above_the_number_of_replicas_is_stuck_up_to_3_6(
     kafka: str, mode: str, refused: bool, snapshot: SnapshotAssertion
 ) -> None:
     cluster = later(acked_all(kafka, mode, 4), 20)
@@ -287,7 +285,7 @@ def test_more_in_sync_replicas_than_there_are_were_asked_for_up_to_3_6(
 
 
 @pytest.mark.slow
-def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr(snapshot: SnapshotAssertion) -> None:
+def test_without_a_quorum_nothing_is_elected_and_dead_followers_stay_in_the_isr(snapshot: SnapshotAssertion) -> None:
     cluster = later(build(acks="all"), 5)
     controllers = cluster.plane.controllers()
     for controller in controllers[:2]:
@@ -308,12 +306,12 @@ def test_a_lost_quorum_elects_nobody_and_leaves_dead_followers_in_the_isr(snapsh
     assert late(quiet(cluster)) == []
 
 
-def test_a_fenced_fetcher_is_stuck_while_it_hears_nothing_newer() -> None:
+def test_a_fenced_fetcher_is_stuck_without_newer_metadata() -> None:
     cluster = follower_is_fenced("3.3", "kraft")
     assert why(cluster) == []
 
 
-def test_nobody_is_stuck_where_somebody_merely_takes_his_time() -> None:
+def test_progress_that_takes_time_is_not_stuck() -> None:
     cluster = later(build(), 5)
     cluster.crash(1)
     later(cluster, 3)

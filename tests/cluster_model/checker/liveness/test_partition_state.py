@@ -24,7 +24,7 @@ def is_throttled(*, leader_has: bool, leader_names: str, follower_has: bool, fol
 
 @pytest.mark.parametrize(("names", "concerned"), [("*", True), ("0:1,0:2", True), ("0:3", False), ("", False)])
 @pytest.mark.parametrize("has", [True, False])
-def test_a_quota_holds_back_the_replicas_that_its_list_names(*, names: str, concerned: bool, has: bool) -> None:
+def test_a_quota_throttles_the_replicas_in_its_list(*, names: str, concerned: bool, has: bool) -> None:
     """The quota of a sending leader or of a receiving follower; either suffices (KIP-73)."""
     expected = concerned and has
     assert is_throttled(leader_has=has, leader_names=names, follower_has=False, follower_names="") is expected

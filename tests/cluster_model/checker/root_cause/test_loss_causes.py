@@ -34,9 +34,9 @@ def cause(given: LossCase, kafka: str) -> str:
 @pytest.mark.parametrize(
     ("kafka", "found"), [("2.0", UNFENCED_FOLLOWER), ("2.1", UNEXPLAINED), ("3.9", UNEXPLAINED), ("4.1", UNEXPLAINED)]
 )
-def test_a_committed_record_that_a_member_of_the_isr_never_had_is_no_tail(kafka: str, found: str) -> None:
+def test_a_committed_record_that_an_isr_member_never_had_is_no_unreplicated_tail(kafka: str, found: str) -> None:
     assert cause(case(committed=True, isr=(1, 2)), kafka) == found
 
 
-def test_a_record_that_was_not_committed_is_a_tail() -> None:
+def test_an_uncommitted_record_is_an_unreplicated_tail() -> None:
     assert cause(case(committed=False, isr=(1, 2)), "3.9") == UNREPLICATED_TAIL
