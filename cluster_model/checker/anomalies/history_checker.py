@@ -86,7 +86,7 @@ class _Counted(Protocol):
 
 
 class Anomalies:
-    """All anomalies of one history."""
+    """Checker of all anomalies in one history of operations."""
 
     __slots__ = (
         "_closed", "_operations", "_parts", "_sent_in_order", "consumed", "cycles", "facts", "gaps", "groups", "lags",

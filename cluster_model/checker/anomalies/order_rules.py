@@ -261,7 +261,7 @@ class ValueRun:
 
 
 class _UnknownSend(NamedTuple):
-    """A send with unknown outcome."""
+    """A send with unknown outcome, which is placed at the end."""
 
     process: str
     send: Send

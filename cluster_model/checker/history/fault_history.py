@@ -69,12 +69,12 @@ class FaultRecord:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether the node continued to work: a fault of :data:`QUIET`."""
+        """True if the node continued to work: a fault of :data:`QUIET`."""
         return self.event_kind == FaultInjected.kind and self.fault in QUIET
 
     @property
     def is_stop(self) -> bool:
-        """Whether the node's process ended or was paused."""
+        """True if the node's process ended or was paused."""
         return self.event_kind != FaultInjected.kind
 
     @property

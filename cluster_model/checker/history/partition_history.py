@@ -84,7 +84,7 @@ class MissingRecords(NamedTuple):
 
 
 class Witnesses:
-    """Missing records, by partition."""
+    """Ranges of missing records and how they went missing, by partition."""
 
     __slots__ = ("_kept", "_world")
 

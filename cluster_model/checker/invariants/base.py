@@ -122,7 +122,7 @@ class Excuses:
 
     @property
     def any_wounded(self) -> bool:
-        """Whether any replica lost records and has not yet caught up."""
+        """True if any replica lost records and has not yet caught up."""
         return bool(self._lossy_replicas)
 
     def before(self, event: TraceEvent) -> None:

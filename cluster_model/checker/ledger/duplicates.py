@@ -276,7 +276,7 @@ class _Refused(NamedTuple):
 
 
 class Refusal(NamedTuple):
-    """One failed produce attempt."""
+    """One failed produce attempt, with its error and the fault active then."""
 
     at_us: int
     broker: int

@@ -601,7 +601,7 @@ class Ledger:
 
     @property
     def closed(self) -> bool:
-        """Whether the session has ended."""
+        """True if the session has ended."""
         return self._closed is not None
 
     def missing(self, partition: str) -> int:

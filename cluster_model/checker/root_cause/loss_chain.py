@@ -98,12 +98,12 @@ class LossCase:
 
     @property
     def alone(self) -> bool:
-        """Whether acks=all meant a single copy: min.insync.replicas is 1 and the leader was alone in the ISR."""
+        """True if acks=all meant a single copy: min.insync.replicas is 1 and the leader was alone in the ISR."""
         return self.acks < 0 and self.min_isr == 1 and self.isr == (self.voucher,)
 
     @property
     def in_vain(self) -> bool:
-        """Whether a leader that had already been deposed acknowledged them."""
+        """True if a leader that had already been deposed acknowledged them."""
         election = self.election
         if self.witness is None or election is None or self.lineage.epoch >= election.leader_epoch:
             return False
