@@ -61,9 +61,9 @@ class Consumed:
                         for run in self._facts.key(key).payload(key, strand, low, high):
                             self._report(tally, (process, key), ValueExtent(*run[1:], strand, run[0]), now)
 
-    def _by_value(self, who: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
+    def _by_value(self, owner_key: _Who, again: dict[int, RangeSet], tally: AnomalyCounter, now: int) -> None:
         """Count each value once, even if it is at several offsets."""
-        process, key = who
+        process, key = owner_key
         facts = self._facts.key(key)
         found: dict[tuple[str, int], ValueExtent] = {}
         for strand, spans in again.items():
@@ -73,7 +73,7 @@ class Consumed:
                         place = ValueExtent(client, sequence + index, 1, strand, offset + index)
                         found.setdefault((client, sequence + index), place)
         known: dict[tuple[str, int], None] = {}
-        for place in facts.places(facts.doubles, self._once[who]):
+        for place in facts.places(facts.doubles, self._once[owner_key]):
             for index in range(place.size):
                 value = (place.client, place.sequence + index)
                 if value in known:
@@ -82,8 +82,8 @@ class Consumed:
         for place in found.values():
             self._report(tally, (process, key), place, now)
 
-    def _report(self, tally: AnomalyCounter, who: _Who, place: ValueExtent, now: int) -> None:
-        process, key = who
+    def _report(self, tally: AnomalyCounter, owner_key: _Who, place: ValueExtent, now: int) -> None:
+        process, key = owner_key
         name = client_of(process)
         end = place.sequence + place.size
         text = f"{name} received records {place.sequence} to {end - 1} of {place.client} more than once"
@@ -92,8 +92,8 @@ class Consumed:
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        self._once = {who: spans for who, spans in self._once.items() if who[1] != key}
-        self._again = {who: spans for who, spans in self._again.items() if who[1] != key}
+        self._once = {owner_key: spans for owner_key, spans in self._once.items() if owner_key[1] != key}
+        self._again = {owner_key: spans for owner_key, spans in self._again.items() if owner_key[1] != key}
 
     @property
     def entries(self) -> int:
@@ -104,14 +104,15 @@ class Consumed:
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
-            tuple([(who, save_all(by_strand)) for who, by_strand in kept.items()]) for kept in (self._once, self._again)
+            tuple([(owner_key, save_all(by_strand)) for owner_key, by_strand in kept.items()])
+            for kept in (self._once, self._again)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         once, again = saved
-        self._once = {who: load_all(by_strand) for who, by_strand in once}
-        self._again = {who: load_all(by_strand) for who, by_strand in again}
+        self._once = {owner_key: load_all(by_strand) for owner_key, by_strand in once}
+        self._again = {owner_key: load_all(by_strand) for owner_key, by_strand in again}
 
 
 # G1a, an aborted read: a poll returned a value whose send definitely failed.
@@ -205,13 +206,13 @@ class GroupChecks:
 
     def over(self, process: str) -> None:
         """Record that a process has ended."""
-        for group, key in [who for who, (_generation, owner) in self._owners.items() if owner == process]:
+        for group, key in [owner_key for owner_key, (_generation, owner) in self._owners.items() if owner == process]:
             self.gave_up(group, process, key)
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        self._committed = {who: offset for who, offset in self._committed.items() if who[1] != key}
-        self._owners = {who: owner for who, owner in self._owners.items() if who[1] != key}
+        self._committed = {owner_key: offset for owner_key, offset in self._committed.items() if owner_key[1] != key}
+        self._owners = {owner_key: owner for owner_key, owner in self._owners.items() if owner_key[1] != key}
 
     @property
     def entries(self) -> int:

@@ -251,7 +251,7 @@ class Completeness(Invariant):
             and not excuses.covers(partition, each.leader_epoch)
         ]
 
-    def compare(self, partition: str, leader: Replica, members: Iterable[int], whose: str, now: int) -> None:
+    def compare(self, partition: str, leader: Replica, members: Iterable[int], member_text: str, now: int) -> None:
         """Report every member that lacks records below the leader's HW; a replica that lost its disk may lack them.
 
         A member that stays behind lacks another offset each time, so it is reported once per leader epoch.
@@ -267,7 +267,7 @@ class Completeness(Invariant):
             if offset >= 0:
                 detail = (
                     f"broker {leader.broker} leads epoch {leader.leader_epoch} with HW {leader.hw}, and "
-                    f"broker {broker} of {whose} lacks its record at offset {offset}"
+                    f"broker {broker} of {member_text} lacks its record at offset {offset}"
                 )
                 epoch, at = leader.leader_epoch, _epoch_at(leader, offset)
                 self.ground.report(
@@ -383,9 +383,9 @@ class LeaderCompleteness(Completeness):
     def parted(self, partition: str, now: int) -> None:
         """Compare all presumed leaders with ISR and ELR."""
         state = self.world.records[partition].state
-        whose = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
+        member_text = f"ISR {listed(state.isr)} and ELR {listed(state.elr)}"
         for leader in self.leaders(partition):
-            self.compare(partition, leader, (*state.isr, *state.elr), whose, now)
+            self.compare(partition, leader, (*state.isr, *state.elr), member_text, now)
 
 
 WEAK_ISR: Final = InvariantDefinition(

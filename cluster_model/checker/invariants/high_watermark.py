@@ -102,7 +102,7 @@ class StableReads(Invariant):
         if start < extents[0][0]:
             return  # Retention deleted the records exposed there.
         stints = [stint for at, stint in extents if at < end]
-        first = max(place for place, (at, _stint) in enumerate(extents) if at <= start)
+        first = max(index for index, (at, _stint) in enumerate(extents) if at <= start)
         if set(stints[first:]) != {event.stint}:
             detail = (
                 f"{event.client} received records of epoch {lineage.epoch} at offset {start}, where different records "
@@ -194,8 +194,8 @@ def _below(log: ReplicaLog, end: int) -> tuple[Extent, ...]:
 
 def _first_missing(known: tuple[Extent, ...], end: int, log: ReplicaLog) -> tuple[int, int] | None:
     """Return the first exposed (offset, log branch) below ``end`` that a log lacks; retention does not count."""
-    for place, (start, stint) in enumerate(known):
-        stop = min(end, known[place + 1][0] if place + 1 < len(known) else end)
+    for number, (start, stint) in enumerate(known):
+        stop = min(end, known[number + 1][0] if number + 1 < len(known) else end)
         at = max(start, log.log_start)
         while at < stop:
             if at >= log.leo:

@@ -102,8 +102,8 @@ class DeliveryTracker:
         """Record sent records; ``sequence`` -1: they never got a sequence number."""
         account = self._account(client, partition)
         account.totals[SENT] += count
-        ends, told = account.sent.ends, account.told.ends
-        if ends and ends[-1] == sequence and (not told or told[-1] <= sequence):  # Almost always: the next ones.
+        ends, decided = account.sent.ends, account.told.ends
+        if ends and ends[-1] == sequence and (not decided or decided[-1] <= sequence):  # Almost always: the next ones.
             ends[-1] = sequence + count
         elif sequence < 0:
             account.unnumbered[SENT] += count
@@ -136,12 +136,12 @@ class DeliveryTracker:
             account.ranges[column].add(sequence, end)
         account.totals[column] += count
 
-    def _contradict(self, column: int, account: Account, told: Range) -> None:
-        fresh = subtract([told], account.told.ranges())
-        again = subtract([told], fresh)
+    def _contradict(self, column: int, account: Account, decided: Range) -> None:
+        fresh = subtract([decided], account.told.ranges())
+        again = subtract([decided], fresh)
         self.contradicted += length(again)
         if column == ACKED:
-            fresh = subtract([told], account.ranges[ACKED].ranges())
+            fresh = subtract([decided], account.ranges[ACKED].ranges())
         for start, end in fresh:
             for other in (FAILED, UNKNOWN, ABORTED):
                 before = account.ranges[other].size

@@ -117,8 +117,8 @@ class Liveness:
         "unjudged",
     )
 
-    def __init__(self, sight: LivenessContext, emit: Callable[[Event], None]) -> None:
-        self.sight = sight
+    def __init__(self, context: LivenessContext, emit: Callable[[Event], None]) -> None:
+        self.sight = context
         self._emit = emit
         self._failed = FailedFetchers()
         self._of_cluster: dict[str, OfCluster] = {
@@ -248,20 +248,20 @@ class Liveness:
         return max(since, calm) if obligation.bound_us else since
 
     def _pending(self) -> Iterator[tuple[str, Owed]]:
-        sight = self.sight
+        context = self.sight
         for name, of_cluster in self._of_cluster.items():
-            for obligation in of_cluster(sight):
+            for obligation in of_cluster(context):
                 yield name, obligation
-        for partition in sight.world.records:
+        for partition in context.world.records:
             scene = self._idle_state(partition)
             if scene is None:
-                scene = scene_of(sight, partition)
+                scene = scene_of(context, partition)
                 if scene.leader is None or not _is_idle(scene) or self._failed.watches(partition):
                     yield from self._pending_of(scene)
                     continue
                 self._idle[partition] = (scene, scene.leader, scene.leader.log.leo)
             if scene.state.leader != scene.state.replicas[0]:
-                for obligation in properties.find_unpreferred_leaders(sight, scene):
+                for obligation in properties.find_unpreferred_leaders(context, scene):
                     yield properties.PREFERRED_LEADER.name, obligation
 
     def _pending_of(self, scene: PartitionContext) -> Iterator[tuple[str, Owed]]:

@@ -117,15 +117,15 @@ class PartitionContext:
         return self.following
 
 
-def scene_of(sight: LivenessContext, name: str) -> PartitionContext:
+def scene_of(context: LivenessContext, name: str) -> PartitionContext:
     """Return the current state of a partition."""
-    world = sight.world
+    world = context.world
     record = world.records[name]
     state = record.state
     replicas = {
         broker: replica for broker, replica in world.replicas[name].items() if replica.topic_id == state.topic_id
     }
-    leader = replicas.get(state.leader) if state.leader != NOBODY and sight.serves(state.leader) else None
+    leader = replicas.get(state.leader) if state.leader != NOBODY and context.serves(state.leader) else None
     if leader is not None and (leader.leadership is None or leader.leader_epoch != state.leader_epoch):
         leader = None
     following = [
@@ -149,12 +149,12 @@ def held_up(replica: Replica) -> bool:
     return following is not None and (following.failed or following.stuck_at >= 0)
 
 
-def never_told(sight: LivenessContext, replica: Replica) -> str:
+def never_told(context: LivenessContext, replica: Replica) -> str:
     """Return why a follower may know no leader: before KIP-380 a quick restart was not detected; else empty."""
-    if sight.world.profile.kraft or sight.world.profile.bounce_detected or replica.following is not None:
+    if context.world.profile.kraft or context.world.profile.bounce_detected or replica.following is not None:
         return ""
     return (
-        f"known for {sight.world.profile.version}: a broker that restarts before its session times out receives no "
+        f"known for {context.world.profile.version}: a broker that restarts before its session times out receives no "
         "leadership information; fixed by KIP-380 in 2.2"
     )
 
@@ -189,14 +189,14 @@ class Owed(NamedTuple):
 class OfPartition(Protocol):
     """A liveness property of single partitions."""
 
-    def __call__(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+    def __call__(self, context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
         """Yield the pending obligations of a partition."""
 
 
 class OfCluster(Protocol):
     """A liveness property of the whole cluster or its brokers."""
 
-    def __call__(self, sight: LivenessContext) -> Iterator[Owed]:
+    def __call__(self, context: LivenessContext) -> Iterator[Owed]:
         """Yield the pending obligations."""
 
 

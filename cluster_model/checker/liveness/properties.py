@@ -55,46 +55,46 @@ class FailedFetchers:
         self._failed: dict[tuple[str, int], _Failure] = {}
         """(partition, broker) → the failure."""
 
-    def owed(self, sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+    def owed(self, context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
         """Yield an obligation for each follower that failed in an old epoch, or resumed without a newer one."""
-        if not sight.world.profile.kip_320:
+        if not context.world.profile.kip_320:
             return
         for broker, replica in scene.followers():
             following, key = replica.following, (scene.name, broker)
             if following is not None and following.failed:
-                life = sight.weather.life_of(broker)
+                life = context.weather.life_of(broker)
                 epoch = replica.leader_epoch
                 failure = self._failed.get(key)
                 if failure is None or failure.life != life:
-                    failure = _Failure(epoch, epoch, sight.now, life)
+                    failure = _Failure(epoch, epoch, context.now, life)
                 elif failure.last != epoch:
-                    failure = failure._replace(last=epoch, last_us=sight.now, stood=False)
-                elif sight.now > failure.last_us:
+                    failure = failure._replace(last=epoch, last_us=context.now, stood=False)
+                elif context.now > failure.last_us:
                     failure = failure._replace(stood=True)
                 self._failed[key] = failure
-                yield from self._not_resumed(sight, scene, replica, failure.first)
+                yield from self._not_resumed(context, scene, replica, failure.first)
             elif key in self._failed:
-                yield from self._resumed_early(sight, scene, replica, self._failed[key])
+                yield from self._resumed_early(context, scene, replica, self._failed[key])
                 del self._failed[key]
 
     def _not_resumed(
-        self, sight: LivenessContext, scene: PartitionContext, replica: Replica, since: int
+        self, context: LivenessContext, scene: PartitionContext, replica: Replica, since: int
     ) -> Iterator[Owed]:
         state, leader, broker = scene.state, scene.leader, replica.broker
-        if leader is None or since >= state.leader_epoch or sight.controller == NOBODY or not sight.serves(broker):
+        if leader is None or since >= state.leader_epoch or context.controller == NOBODY or not context.serves(broker):
             return
         if leader.log.log_start > replica.hw:
             return  # It failed because of records that it may not delete, and will fail again.
         yield Owed(
-            scene.name, broker, (since, state.leader_epoch), sight.with_plane(broker), sight.bounds.told_us,
-            sight.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
+            scene.name, broker, (since, state.leader_epoch), context.with_plane(broker), context.bounds.told_us,
+            context.bounds.silence_us, "broker {} has not fetched since epoch {}, although leader {} has epoch {}",
             (broker, since, state.leader, state.leader_epoch),
         )  # fmt: skip
 
     def _resumed_early(
-        self, sight: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
+        self, context: LivenessContext, scene: PartitionContext, replica: Replica, failure: _Failure
     ) -> Iterator[Owed]:
-        last, life = failure.last, sight.weather.life_of(replica.broker)
+        last, life = failure.last, context.weather.life_of(replica.broker)
         if replica.following is None or (last, failure.life) != (replica.leader_epoch, life) or not failure.stood:
             return
         yield Owed(
@@ -133,24 +133,26 @@ ACTIVE_CONTROLLER: Final = LivenessProperty(
 )
 
 
-def find_missing_controller(sight: LivenessContext) -> Iterator[Owed]:
+def find_missing_controller(context: LivenessContext) -> Iterator[Owed]:
     """Yield one obligation while a majority exists and there is no active controller."""
-    majorities = sight.majorities
-    if sight.world.profile.kraft:
-        if not majorities or any(sight.active in some for some in majorities):
+    majorities = context.majorities
+    if context.world.profile.kraft:
+        if not majorities or any(context.active in some for some in majorities):
             return
         scope, nodes_text = majorities[0], f"voters {_listed(majorities[0])} are connected"
     else:
-        if not majorities or sight.active != NOBODY:
+        if not majorities or context.active != NOBODY:
             return
         servers = majorities[0]
-        brokers = [broker for broker in sight.world.brokers if sight.weather.is_sound((broker, *servers), sight.now)]
+        brokers = [
+            broker for broker in context.world.brokers if context.weather.is_sound((broker, *servers), context.now)
+        ]
         if not brokers:
             return
         scope = (*servers, brokers[0])
         nodes_text = f"ZooKeeper servers {_listed(servers)} and broker {brokers[0]} are connected"
-    epoch = sight.plane.controller_epoch()
-    bounds = sight.bounds
+    epoch = context.plane.controller_epoch()
+    bounds = context.bounds
     yield Owed(
         "",
         NOBODY,
@@ -179,26 +181,26 @@ ALTER_PARTITION: Final = LivenessProperty(
 )
 
 
-def find_undecided_proposals(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_undecided_proposals(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for a leader with a pending ISR proposal."""
     state, leader = scene.state, scene.leader
-    if leader is None or sight.controller == NOBODY:
+    if leader is None or context.controller == NOBODY:
         return
     pending = scene.leadership.pending
     if pending is None:
         return
     token = (state.leader_epoch, leader.partition_epoch, state.partition_epoch, pending)
     yield Owed(
-        scene.name, state.leader, token, sight.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
-        sight.bounds.proposal_us, sight.bounds.silence_us,
+        scene.name, state.leader, token, context.with_plane(*{state.leader: None, **dict.fromkeys(pending)}),
+        context.bounds.proposal_us, context.bounds.silence_us,
         "leader {} proposed ISR {} and is still waiting for a response", (state.leader, list(pending)),
-        _explain_known_retry(sight, scene),
+        _explain_known_retry(context, scene),
     )  # fmt: skip
 
 
-def _explain_known_retry(sight: LivenessContext, scene: PartitionContext) -> str:
+def _explain_known_retry(context: LivenessContext, scene: PartitionContext) -> str:
     """Return why a proposal may stay pending: a ZooKeeper-mode controller rejects the retry after a lost response."""
-    profile, leader = sight.world.profile, scene.leader
+    profile, leader = context.world.profile, scene.leader
     if profile.kraft or leader is None or leader.partition_epoch >= scene.state.partition_epoch:
         return ""
     return (
@@ -219,15 +221,15 @@ CONVERGENCE: Final = LivenessProperty(
 )
 
 
-def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_divergent_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for each follower whose log or epochs differ from its leader's."""
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    profile, bounds = sight.world.profile, sight.bounds
+    profile, bounds = context.world.profile, context.bounds
     for broker, replica in scene.followers():
         same = replica.log.extents == leader.log.extents and replica.log.epochs.entries == leader.log.epochs.entries
-        if same or not sight.serves(broker) or held_up(replica) or throttled(replica, leader, sight.brokers):
+        if same or not context.serves(broker) or held_up(replica) or throttled(replica, leader, context.brokers):
             continue
         differences = differing(leader.log, replica.log)
         if differences:
@@ -238,7 +240,8 @@ def find_divergent_followers(sight: LivenessContext, scene: PartitionContext) ->
             yield Owed(
                 scene.name, broker, (state.leader_epoch, what, offset), (state.leader, broker), bounds.converge_us,
                 bounds.silence_us, "broker {} follows leader {} but has {} at offset {}",
-                (broker, state.leader, what, offset), _explain_known_divergence(profile) or never_told(sight, replica),
+                (broker, state.leader, what, offset),
+                _explain_known_divergence(profile) or never_told(context, replica),
             )  # fmt: skip
 
 
@@ -280,22 +283,22 @@ FOLLOWER_HW: Final = LivenessProperty(
 )
 
 
-def find_stale_follower_watermarks(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_stale_follower_watermarks(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for each ISR member with a different high watermark; any progress makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None:
         return
     for broker, replica in scene.followers():
-        if replica.hw == leader.hw or broker not in state.isr or not sight.serves(broker) or held_up(replica):
+        if replica.hw == leader.hw or broker not in state.isr or not context.serves(broker) or held_up(replica):
             continue
-        if throttled(replica, leader, sight.brokers):
+        if throttled(replica, leader, context.brokers):
             continue
         token = (state.leader_epoch, leader.hw, leader.log.leo, replica.hw, replica.log.leo)
         yield Owed(
-            scene.name, broker, token, (state.leader, broker), sight.bounds.follower_us, sight.bounds.silence_us,
+            scene.name, broker, token, (state.leader, broker), context.bounds.follower_us, context.bounds.silence_us,
             "broker {} has HW {}, but its leader {} has HW {}, and no records are written",
-            (broker, replica.hw, state.leader, leader.hw), never_told(sight, replica),
-            sight.hw_moved.get(scene.name, -1),
+            (broker, replica.hw, state.leader, leader.hw), never_told(context, replica),
+            context.hw_moved.get(scene.name, -1),
         )  # fmt: skip
 
 
@@ -311,23 +314,23 @@ HW_REACHES_LEO: Final = LivenessProperty(
 )
 
 
-def find_uncommitted_tails(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_uncommitted_tails(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for a leader with uncommitted records; any new record makes it a new one."""
     state, leader = scene.state, scene.leader
     if leader is None or leader.hw >= leader.log.leo or scene.leadership.pending is not None:
         return
-    if sight.world.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
+    if context.world.profile.hw_needs_min_isr and len(state.isr) < scene.min_isr:
         return
     members = [scene.replicas.get(broker) for broker in state.isr if broker != state.leader]
-    if any(member is None or held_up(member) or not sight.serves(member.broker) for member in members):
+    if any(member is None or held_up(member) or not context.serves(member.broker) for member in members):
         return
-    if any(member is not None and throttled(member, leader, sight.brokers) for member in members):
+    if any(member is not None and throttled(member, leader, context.brokers) for member in members):
         return
-    known = next((why for member in members if member is not None and (why := never_told(sight, member))), "")
+    known = next((why for member in members if member is not None and (why := never_told(context, member))), "")
     token = (state.leader_epoch, leader.log.leo, leader.hw, state.isr)
-    bound_us = sight.bounds.commit_us + (sight.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
+    bound_us = context.bounds.commit_us + (context.bounds.lag_us if len(state.isr) < len(state.replicas) else 0)
     yield Owed(
-        scene.name, state.leader, token, (*state.isr,), bound_us, sight.bounds.silence_us,
+        scene.name, state.leader, token, (*state.isr,), bound_us, context.bounds.silence_us,
         "the HW of leader {} is {} but its log end offset is {}, with all of ISR {} available",
         (state.leader, leader.hw, leader.log.leo, list(state.isr)), known, _written_us(leader.log),
     )  # fmt: skip
@@ -351,31 +354,31 @@ ISR_REJOINED: Final = LivenessProperty(
 )
 
 
-def find_followers_outside_isr(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_followers_outside_isr(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for each follower outside the ISR that could be in it."""
     state, leader = scene.state, scene.leader
-    if leader is None or sight.controller == NOBODY or len(state.isr) == len(state.replicas):
+    if leader is None or context.controller == NOBODY or len(state.isr) == len(state.replicas):
         return
     leadership = scene.leadership
     if leadership.pending is not None:
         return
     target = leader.hw
-    if sight.world.profile.isr_epoch_start:
+    if context.world.profile.isr_epoch_start:
         target = max(target, leadership.epoch_start)
     for broker, replica in scene.followers():
-        if broker in state.isr or broker in state.removing or not sight.eligible(broker) or held_up(replica):
+        if broker in state.isr or broker in state.removing or not context.eligible(broker) or held_up(replica):
             continue
-        if throttled(replica, leader, sight.brokers):
+        if throttled(replica, leader, context.brokers):
             continue
         leo = replica.log.leo
         progress = leo if leo < target else -1
-        waits = sight.world.profile.hw_waits_caught_up
-        pace, lag_us = (-1, 0) if waits else (leader.log.leo, sight.bounds.lag_us)
+        waits = context.world.profile.hw_waits_caught_up
+        pace, lag_us = (-1, 0) if waits else (leader.log.leo, context.bounds.lag_us)
         yield Owed(
-            scene.name, broker, (state.leader_epoch, progress, pace), sight.with_plane(broker, state.leader),
-            sight.bounds.rejoin_us + lag_us, sight.bounds.silence_us,
+            scene.name, broker, (state.leader_epoch, progress, pace), context.with_plane(broker, state.leader),
+            context.bounds.rejoin_us + lag_us, context.bounds.silence_us,
             "broker {} is alive but out of the ISR {}, with log end offset {}; leader {} requires {}",
-            (broker, list(state.isr), leo, state.leader, target), never_told(sight, replica),
+            (broker, list(state.isr), leo, state.leader, target), never_told(context, replica),
         )  # fmt: skip
 
 
@@ -392,15 +395,17 @@ LEADER_ELECTED: Final = LivenessProperty(
 )
 
 
-def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_missing_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation while a partition has a candidate but no leader, or its elected leader does not lead."""
     state = scene.state
-    if scene.leader is not None or sight.controller == NOBODY:
+    if scene.leader is not None or context.controller == NOBODY:
         return
-    if state.leader != NOBODY and sight.eligible(state.leader):
-        yield from _inactive_leader(sight, scene)
+    if state.leader != NOBODY and context.eligible(state.leader):
+        yield from _inactive_leader(context, scene)
         return
-    candidates = [broker for broker in may_lead(sight, scene) if sight.eligible(broker) and broker in scene.replicas]
+    candidates = [
+        broker for broker in may_lead(context, scene) if context.eligible(broker) and broker in scene.replicas
+    ]
     if not candidates:
         return
     candidate, unclean = candidates[0], candidates[0] not in (*state.isr, *state.elr)
@@ -408,37 +413,37 @@ def find_missing_leaders(sight: LivenessContext, scene: PartitionContext) -> Ite
     candidacy = "can be elected uncleanly" if unclean else "can be elected"
     brokers = (candidate,) if state.leader == NOBODY else (candidate, state.leader)
     yield Owed(
-        scene.name, candidate, state.leader_epoch, sight.with_plane(*brokers),
-        sight.bounds.leader_us + (sight.bounds.sweep_us if unclean else 0), sight.bounds.silence_us,
+        scene.name, candidate, state.leader_epoch, context.with_plane(*brokers),
+        context.bounds.leader_us + (context.bounds.sweep_us if unclean else 0), context.bounds.silence_us,
         "{}; broker {} is alive and {}", (problem, candidate, candidacy),
     )  # fmt: skip
 
 
-def may_lead(sight: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
+def may_lead(context: LivenessContext, scene: PartitionContext) -> tuple[int, ...]:
     """Return the replicas that may be elected automatically, in assignment order, alive or not."""
-    state, profile = scene.state, sight.world.profile
+    state, profile = scene.state, context.world.profile
     known = state.isr
     if not known and profile.elr:
         known = state.elr or ((state.last_known,) if state.last_known != NOBODY else ())
     clean = [broker for broker in state.replicas if broker in known]
-    if not scene.unclean or (profile.kraft and not sight.bounds.sweep_us):
+    if not scene.unclean or (profile.kraft and not context.bounds.sweep_us):
         # KRaft controllers before 3.9 check only when a broker comes or goes: the setting may have changed later.
         return tuple(clean)
     return (*clean, *[broker for broker in state.replicas if broker not in known])
 
 
-def _inactive_leader(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def _inactive_leader(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for an elected leader that is alive and does not act as leader."""
     state = scene.state
     replica = scene.replicas.get(state.leader)
     if replica is None:
         return
-    bounds = sight.bounds
+    bounds = context.bounds
     yield Owed(
-        scene.name, state.leader, state.leader_epoch, sight.with_plane(state.leader),
+        scene.name, state.leader, state.leader_epoch, context.with_plane(state.leader),
         bounds.leader_us + bounds.told_us, bounds.silence_us,
         "broker {} was elected leader in epoch {} but does not act as leader", (state.leader, state.leader_epoch),
-        never_told(sight, replica),
+        never_told(context, replica),
     )  # fmt: skip
 
 
@@ -451,39 +456,39 @@ DELAYED_REQUESTS_ANSWERED: Final = LivenessProperty(
 )
 
 
-def find_unanswered_requests(sight: LivenessContext) -> Iterator[Owed]:
+def find_unanswered_requests(context: LivenessContext) -> Iterator[Owed]:
     """Yield an obligation for the oldest overdue delayed request of each kind, per partition and broker.
 
     Later ones wait for the same reason; followers' fetches are covered by their high watermarks.
     """
-    for number, broker in sight.brokers.items():
-        if (broker.purgatory.produces or broker.purgatory.fetches) and sight.weather.runs(number):
-            yield from _produces(sight, number, broker)
-            yield from _fetches(sight, number, broker)
+    for number, broker in context.brokers.items():
+        if (broker.purgatory.produces or broker.purgatory.fetches) and context.weather.runs(number):
+            yield from _produces(context, number, broker)
+            yield from _fetches(context, number, broker)
 
 
-def _produces(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
+def _produces(context: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
     reported: dict[tuple[str, bool], None] = {}
-    bound_us = sight.bounds.parked_us
+    bound_us = context.bounds.parked_us
     for token, produce in broker.purgatory.produces.items():
-        replica, late = broker.replicas.get(produce.partition), produce.deadline < sight.now
-        if (produce.partition, late) in reported or not (late or replica is None or replica.leadership is None):
+        replica, expired = broker.replicas.get(produce.partition), produce.deadline < context.now
+        if (produce.partition, expired) in reported or not (expired or replica is None or replica.leadership is None):
             continue
-        reported[produce.partition, late] = None
+        reported[produce.partition, expired] = None
         yield Owed(
-            produce.partition, number, ("produce", token, late), (number,), bound_us, bound_us,
+            produce.partition, number, ("produce", token, expired), (number,), bound_us, bound_us,
             "a produce request at broker {} is delayed at offset {}, although {}",
-            (number, produce.base, "its timeout has expired" if late else "the broker is no longer leader"),
-            since_us=produce.deadline if late else -1,
+            (number, produce.base, "its timeout has expired" if expired else "the broker is no longer leader"),
+            since_us=produce.deadline if expired else -1,
         )  # fmt: skip
 
 
-def _fetches(sight: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
+def _fetches(context: LivenessContext, number: int, broker: Broker) -> Iterator[Owed]:
     reported: dict[str, None] = {}
-    bound_us = sight.bounds.parked_us
+    bound_us = context.bounds.parked_us
     for token, fetch in broker.purgatory.fetches.items():
         partition = fetch.request.partitions[0].partition if fetch.request.partitions else ""
-        if fetch.deadline >= sight.now or partition in reported:
+        if fetch.deadline >= context.now or partition in reported:
             continue
         reported[partition] = None
         yield Owed(
@@ -504,18 +509,18 @@ PREFERRED_LEADER: Final = LivenessProperty(
 )
 
 
-def find_unpreferred_leaders(sight: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
+def find_unpreferred_leaders(context: LivenessContext, scene: PartitionContext) -> Iterator[Owed]:
     """Yield an obligation for a partition whose preferred replica could be leader and is not."""
-    state, bounds = scene.state, sight.bounds
+    state, bounds = scene.state, context.bounds
     first = state.replicas[0]
     if not bounds.preferred_us or state.leader in (NOBODY, first) or first not in state.isr:
         return
-    if sight.controller == NOBODY or not sight.eligible(first) or scene.leader is None:
+    if context.controller == NOBODY or not context.eligible(first) or scene.leader is None:
         return
-    if not sight.world.profile.kraft and (state.adding or state.removing or not sight.imbalanced(first)):
+    if not context.world.profile.kraft and (state.adding or state.removing or not context.imbalanced(first)):
         return
     yield Owed(
-        scene.name, first, (state.leader_epoch, state.isr), sight.with_plane(first), bounds.preferred_us,
+        scene.name, first, (state.leader_epoch, state.isr), context.with_plane(first), bounds.preferred_us,
         bounds.silence_us, "preferred leader {} is alive and in sync, but broker {} is leader", (first, state.leader),
     )  # fmt: skip
 
@@ -525,50 +530,50 @@ def find_unpreferred_leaders(sight: LivenessContext, scene: PartitionContext) ->
 # Only the current state counts, and nothing is remembered. Progress that merely takes time is no stall.
 
 
-def stuck(sight: LivenessContext) -> tuple[Stuck, ...]:
+def stuck(context: LivenessContext) -> tuple[Stuck, ...]:
     """Return everything that is stalled now: the control plane first, then by partition, internal topics last."""
-    lost = quorum_lost(sight)
+    lost = quorum_lost(context)
     found: list[Stuck] = []
     if lost:
-        what = "controllers" if sight.world.profile.kraft else "ZooKeeper servers"
+        what = "controllers" if context.world.profile.kraft else "ZooKeeper servers"
         why = (
-            f"no majority of the {what} {_listed(sight.voters)} is running and connected: no elections, no ISR "
+            f"no majority of the {what} {_listed(context.voters)} is running and connected: no elections, no ISR "
             "changes; current leaders continue"
         )
         found.append(Stuck("", why, f"a majority of the {what}"))
-    records = sight.world.records
+    records = context.world.records
     for name in sorted(records, key=lambda each: each.startswith("__")):
-        scene = scene_of(sight, name)
+        scene = scene_of(context, name)
         found += [
-            *_leaderless(sight, scene, lost=lost),
-            *_rejecting(sight, scene),
-            *_waiting(sight, scene, lost=lost),
-            *_stalled_followers(sight, scene),
+            *_leaderless(context, scene, lost=lost),
+            *_rejecting(context, scene),
+            *_waiting(context, scene, lost=lost),
+            *_stalled_followers(context, scene),
         ]
     return tuple(found)
 
 
-def quorum_lost(sight: LivenessContext) -> bool:
+def quorum_lost(context: LivenessContext) -> bool:
     """Return whether no majority of voters is running and connected to each other."""
-    running = [voter for voter in sight.voters if sight.weather.runs(voter)]
-    enough = len(sight.voters) // 2 + 1
-    hears = sight.weather.hears
-    return not any(all(hears(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
+    running = [voter for voter in context.voters if context.weather.runs(voter)]
+    enough = len(context.voters) // 2 + 1
+    connected = context.weather.hears
+    return not any(all(connected(*pair) for pair in combinations(some, 2)) for some in combinations(running, enough))
 
 
-def _leaderless(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
+def _leaderless(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
     state = scene.state
-    if state.leader != NOBODY and sight.world.is_up(state.leader):
+    if state.leader != NOBODY and context.world.is_up(state.leader):
         return
-    able = may_lead(sight, scene)
+    able = may_lead(context, scene)
     if lost:
-        if any(map(sight.weather.runs, able)):
+        if any(map(context.weather.runs, able)):
             yield Stuck(scene.name, "no leader, and no controller that could elect one", "a majority of the quorum")
         return
-    if any(map(sight.world.is_up, able)):
+    if any(map(context.world.is_up, able)):
         return
     members = f"of its ISR {list(state.isr)}{f' and ELR {list(state.elr)}' if state.elr else ''}"
-    ineligible = [broker for broker in state.replicas if broker not in able and sight.world.is_up(broker)]
+    ineligible = [broker for broker in state.replicas if broker not in able and context.world.is_up(broker)]
     off = ", and unclean.leader.election.enable is off" if ineligible and not scene.unclean else ""
     by_hand = (
         f", or an unclean election of broker {_listed(tuple(ineligible))}, which loses the records that it lacks"
@@ -582,7 +587,7 @@ def _leaderless(sight: LivenessContext, scene: PartitionContext, *, lost: bool) 
     )
 
 
-def _rejecting(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _rejecting(context: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     state, needed = scene.state, scene.min_isr
     if len(state.isr) >= needed or scene.leader is None:
         return
@@ -593,7 +598,7 @@ def _rejecting(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuc
         )
         yield Stuck(scene.name, why, f"min.insync.replicas of {len(state.replicas)} or less, or more replicas")
         return
-    able = [broker for broker in state.replicas if sight.world.is_up(broker)]
+    able = [broker for broker in state.replicas if context.world.is_up(broker)]
     if len(able) < needed:
         why = (
             f"acks=all is rejected (NOT_ENOUGH_REPLICAS): min.insync.replicas is {needed}, and {len(able)} of "
@@ -603,18 +608,18 @@ def _rejecting(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuc
         yield Stuck(scene.name, why, f"broker {_alternatives(down)} back and in sync, or a lower min.insync.replicas")
 
 
-def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
+def _waiting(context: LivenessContext, scene: PartitionContext, *, lost: bool) -> Iterator[Stuck]:
     state, leader = scene.state, scene.leader
     if leader is None:
         return
-    if lost and (down := tuple(broker for broker in state.isr if not sight.world.is_up(broker))):
+    if lost and (down := tuple(broker for broker in state.isr if not context.world.is_up(broker))):
         why = (
             f"acks=all requests time out: broker {_listed(down)} is down and in the ISR, and no controller can remove "
             "it"
         )
         yield Stuck(scene.name, why, f"a majority of the quorum, or broker {_listed(down)} back")
     pending = scene.leadership.pending
-    if pending is not None and not sight.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
+    if pending is not None and not context.world.profile.kraft and leader.partition_epoch < state.partition_epoch:
         why = (
             f"leader {state.leader} proposed ISR {list(pending)}, which took effect, but received "
             "INVALID_UPDATE_VERSION"
@@ -622,10 +627,10 @@ def _waiting(sight: LivenessContext, scene: PartitionContext, *, lost: bool) -> 
         yield Stuck(scene.name, why, "a newer leader epoch: another election, or a restart of the leader")
 
 
-def _stalled_followers(sight: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
+def _stalled_followers(context: LivenessContext, scene: PartitionContext) -> Iterator[Stuck]:
     for broker, replica in scene.followers():
         following = replica.following
-        if following is None or not sight.weather.runs(broker):
+        if following is None or not context.weather.runs(broker):
             continue
         if following.failed and replica.leader_epoch >= scene.state.leader_epoch:
             why = f"broker {broker} stopped fetching in epoch {replica.leader_epoch} (FENCED_LEADER_EPOCH)"

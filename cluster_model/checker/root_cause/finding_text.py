@@ -80,26 +80,26 @@ def acks_words(levels: Iterable[int]) -> str:
     return " and ".join(f"acks={acks_text(each)}" for each in sorted(set(levels), reverse=True))
 
 
-def whose(places: Sequence[RecordBlock]) -> str:
+def whose(blocks: Sequence[RecordBlock]) -> str:
     """Return the producers as `` of clicks`` or `` of 3 producers``; empty if no producer has a name."""
-    clients = [each for each in dict.fromkeys(place.client for place in places) if each]
+    clients = [each for each in dict.fromkeys(block.client for block in blocks) if each]
     if len(clients) > 2:
         return f" of {thousands(len(clients))} producers"
     return f" of {' and '.join(clients)}" if clients else ""
 
 
-def where(places: Sequence[RecordBlock]) -> str:
+def where(blocks: Sequence[RecordBlock]) -> str:
     """Return the location as `` at offsets 3 to 9 of orders-0`` or `` in 40 partitions``."""
-    partitions = tuple(dict.fromkeys(place.partition for place in places))
+    partitions = tuple(dict.fromkeys(block.partition for block in blocks))
     if len(partitions) > 2:
         return f" in {counted(len(partitions), 'partition')}"
     if len(partitions) == 2:
         return f" in {partitions[0]} and {partitions[1]}"
-    known = [(place.log_offset, place.log_offset + place.count) for place in places if place.log_offset >= 0]
+    known = [(block.log_offset, block.log_offset + block.count) for block in blocks if block.log_offset >= 0]
     if not known:
         return f" for {partitions[0]}"
     low, high = min(start for start, _end in known), max(end for _start, end in known)
-    dense = sum(place.count for place in places) == high - low
+    dense = sum(block.count for block in blocks) == high - low
     return (
         f" at {offsets(low, high)} of {partitions[0]}"
         if dense
@@ -112,7 +112,7 @@ def with_number(words: str, count: int) -> str:
     return words.replace(THEM, "it" if count == 1 else "them")
 
 
-_ORDER = {cause.code: place for place, cause in enumerate(CAUSES)}
+_ORDER = {cause.code: index for index, cause in enumerate(CAUSES)}
 
 
 def grouped(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
@@ -126,26 +126,26 @@ def grouped(explanations: Iterable[RangeExplanation]) -> tuple[Finding, ...]:
 
 def _finding(group: list[RangeExplanation]) -> Finding:
     group = sorted(group, key=lambda each: _order(each.place))
-    places = merged([each.place for each in group])
+    blocks = merged([each.place for each in group])
     first = group[0]
     held = _holders_text(group)
-    count = sum(place.count for place in places)
+    count = sum(block.count for block in blocks)
     clauses = list(first.clauses)
     if first.cause == UNEXPLAINED:
         clauses.append("the recorded events do not prove a cause")
-    sentence = "; ".join([_subject(group, places), *clauses])
-    other_partitions = len({place.partition for place in places}) - 1
+    sentence = "; ".join([_subject(group, blocks), *clauses])
+    other_partitions = len({block.partition for block in blocks}) - 1
     if other_partitions > 0 and first.kind in (LOST, MISSING) and first.promise is not None:
         sentence += f"; and likewise in {counted(other_partitions, 'other partition')}"
     chain = tuple(
-        replace(link, words=with_number(link.words.replace(HELD, held), count)) for link in _chain(group, places)
+        replace(link, words=with_number(link.words.replace(HELD, held), count)) for link in _chain(group, blocks)
     )
     sentence = with_number(sentence.replace(HELD, held), count)
-    return Finding(first.kind, first.cause, sentence, places, chain, first.group_id)
+    return Finding(first.kind, first.cause, sentence, blocks, chain, first.group_id)
 
 
-def _order(place: RecordBlock) -> tuple[str, int, int, int]:
-    return (place.partition, place.leader_epoch, place.log_offset, place.sequence)
+def _order(block: RecordBlock) -> tuple[str, int, int, int]:
+    return (block.partition, block.leader_epoch, block.log_offset, block.sequence)
 
 
 def _holders_text(group: list[RangeExplanation]) -> str:
@@ -166,18 +166,18 @@ def _holders_text(group: list[RangeExplanation]) -> str:
     )
 
 
-def merged(places: list[RecordBlock]) -> tuple[RecordBlock, ...]:
+def merged(blocks: list[RecordBlock]) -> tuple[RecordBlock, ...]:
     """Return the blocks in order of partition and offset, adjacent ones merged."""
     found: list[RecordBlock] = []
-    for place in sorted(places, key=_order):
-        if found and _continues(found[-1], place):
+    for block in sorted(blocks, key=_order):
+        if found and _continues(found[-1], block):
             last = found[-1]
             found[-1] = RecordBlock(
-                last.partition, last.client, last.sequence, last.count + place.count, last.log_offset,
+                last.partition, last.client, last.sequence, last.count + block.count, last.log_offset,
                 last.leader_epoch, last.acks, last.committed,
             )  # fmt: skip
         else:
-            found.append(place)
+            found.append(block)
     return tuple(found)
 
 
@@ -189,11 +189,11 @@ def _continues(one: RecordBlock, other: RecordBlock) -> bool:
     return same and dense and (one.sequence < 0 or one.sequence + one.count == other.sequence)
 
 
-def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> str:
+def _subject(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> str:
     first = group[0]
-    count = sum(place.count for place in places)
-    owner = f" for group {first.group_id}" if first.group_id else whose(places)
-    subject = f"{counted(count, 'record')}{owner}{where(places)}"
+    count = sum(block.count for block in blocks)
+    owner = f" for group {first.group_id}" if first.group_id else whose(blocks)
+    subject = f"{counted(count, 'record')}{owner}{where(blocks)}"
     acknowledgements = [each.promise for each in group if each.promise is not None]
     if first.cause == ACKS_0:
         subject += " were sent with acks=0 and counted as sent"
@@ -201,43 +201,43 @@ def _subject(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> 
         return subject
     if count == 1 and acknowledgements[0].names:
         subject += f" ({acknowledgements[0].names[0]})"
-    readable = sum(place.count for place in places if place.committed)
+    readable = sum(block.count for block in blocks if block.committed)
     if 0 < readable < count:
         subject += f", {thousands(readable)} of them readable by consumers,"
-    acks = acks_words(place.acks for place in places)
+    acks = acks_words(block.acks for block in blocks)
     epochs = dict.fromkeys((each.broker, each.epoch) for each in acknowledgements)
     by = brokers(each.broker for each in acknowledgements)
     if len(epochs) == 1:
         by += f" in epoch {acknowledgements[0].epoch}"
-    return f"{subject} had been acknowledged by {by} with {acks}{_isr_text(acknowledgements, places)}"
+    return f"{subject} had been acknowledged by {by} with {acks}{_isr_text(acknowledgements, blocks)}"
 
 
-def _isr_text(acknowledgements: list[AckGuarantee], places: tuple[RecordBlock, ...]) -> str:
+def _isr_text(acknowledgements: list[AckGuarantee], blocks: tuple[RecordBlock, ...]) -> str:
     """Return the ISR at the acknowledgement; if it changed, the first and the last."""
     isrs = [sorted(each.isr) for each in acknowledgements]
     first, last, least = isrs[0], isrs[-1], min(isrs, key=len)
     if all(each == first for each in isrs):
         return f" and ISR {first}"
-    if len({place.partition for place in places}) > 1:
+    if len({block.partition for block in blocks}) > 1:
         most = max(map(len, isrs))
         return f" and ISRs of {most if len(least) == most else f'{len(least)} to {most}'} replicas"
     return f" and ISR {first}, later {last}" if first != last else f" and ISR {first}, {least} in between"
 
 
-def _chain(group: list[RangeExplanation], places: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
+def _chain(group: list[RangeExplanation], blocks: tuple[RecordBlock, ...]) -> tuple[ChainEvent, ...]:
     """Return the chain of the largest range, with an acknowledgement event that covers all ranges."""
     largest = max(group, key=lambda each: each.place.count)
     if len(group) == 1 or largest.promise is None:
         return largest.chain
-    count = sum(place.count for place in places)
+    count = sum(block.count for block in blocks)
     acknowledgements = [each.promise for each in group if each.promise is not None]
     leaders = brokers(each.broker for each in acknowledgements)
     if len({(each.broker, each.epoch) for each in acknowledgements}) == 1:
         leaders += f", leader in epoch {acknowledgements[0].epoch},"
-    acks = acks_words(place.acks for place in places) + _isr_text(acknowledgements, places)
+    acks = acks_words(block.acks for block in blocks) + _isr_text(acknowledgements, blocks)
     earliest = min(link.at_us for each in group for link in each.chain if link.event_kind == PROMISE)
     when = span(earliest, max(each.last_us for each in acknowledgements))
-    text = f"{leaders} wrote {counted(count, 'record')}{where(places)}{when} and acknowledged {THEM} with {acks}"
+    text = f"{leaders} wrote {counted(count, 'record')}{where(blocks)}{when} and acknowledged {THEM} with {acks}"
     links = [
         replace(link, at_us=earliest, words=text) if link.event_kind == PROMISE else link for link in largest.chain
     ]

@@ -106,22 +106,22 @@ class Finding:
     @property
     def count(self) -> int:
         """Number of records."""
-        return sum(place.count for place in self.places)
+        return sum(block.count for block in self.places)
 
     @property
     def committed(self) -> int:
         """Number of records that consumers could have read."""
-        return sum(place.count for place in self.places if place.committed)
+        return sum(block.count for block in self.places if block.committed)
 
     @property
     def partitions(self) -> tuple[str, ...]:
         """Partitions of the records, each once."""
-        return tuple(dict.fromkeys(place.partition for place in self.places))
+        return tuple(dict.fromkeys(block.partition for block in self.places))
 
     @property
     def clients(self) -> tuple[str, ...]:
         """Clients of the records, each once."""
-        return tuple(dict.fromkeys(place.client for place in self.places))
+        return tuple(dict.fromkeys(block.client for block in self.places))
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON object written to the result."""
@@ -134,7 +134,7 @@ class Finding:
             "partitions": list(self.partitions),
             "clients": list(self.clients),
             "group": self.group_id,
-            "places": [place.to_json() for place in self.places],
+            "places": [block.to_json() for block in self.places],
             "chain": [link.to_json() for link in self.chain],
         }
 

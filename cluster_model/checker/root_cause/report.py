@@ -52,11 +52,11 @@ class Casebook:
 
     def buried(self, event: RecordsLost) -> None:
         """Explain lost records of a partition that is being deleted."""
-        place = RecordBlock(
+        block = RecordBlock(
             event.partition, event.client, event.sequence, event.count, event.log_offset, event.leader_epoch,
             event.acks, event.committed,
         )  # fmt: skip
-        self._decided = (*self._decided, *self._lost.of_place(LOST, place, event.at_us))
+        self._decided = (*self._decided, *self._lost.of_place(LOST, block, event.at_us))
 
     def deleted(self, partition: str) -> None:
         """Drop the state of a deleted partition."""
@@ -65,9 +65,9 @@ class Casebook:
 
     def findings(self, now_us: int) -> tuple[Finding, ...]:
         """Return all findings as of ``now_us``, the gravest kinds first."""
-        told = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
-        told += self._transacted.told(now_us)
-        return grouped(told)
+        explanations = [*self._decided, *self._lost.told(now_us), *self._repeated.told(), *self._read.told(now_us)]
+        explanations += self._transacted.told(now_us)
+        return grouped(explanations)
 
     def count(self, now_us: int, cause: str | None = None) -> int:
         """Return the number of findings, of one cause or of all."""
@@ -97,13 +97,13 @@ class Casebook:
         return deleted + overwritten + sum(length(union(each)) for each in ranges.values())
 
     def _causes(
-        self, sort: str, state: tuple[object, ...], told: Callable[[], Iterable[RangeExplanation]]
+        self, sort: str, state: tuple[object, ...], explanations: Callable[[], Iterable[RangeExplanation]]
     ) -> tuple[str, ...]:
         """Return the cause of each finding of one group; no kind belongs to two groups."""
         state = (self._history.moment, *state)
         known = self._counted.get(sort)
         if known is None or known[0] != state:
-            known = self._counted[sort] = (state, tuple(finding.cause for finding in grouped(list(told()))))
+            known = self._counted[sort] = (state, tuple(finding.cause for finding in grouped(list(explanations()))))
         return known[1]
 
     def save(self) -> tuple[Any, ...]:
