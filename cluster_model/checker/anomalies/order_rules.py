@@ -502,44 +502,46 @@ class _PendingSends:
 class RealtimeOrder:
     """Highest acknowledged offset by key, and its value at each pending send, by client and key."""
 
-    __slots__ = ("_high", "_pending", "_tally")
+    __slots__ = ("_highest_acked", "_pending", "_tally")
 
     def __init__(self, tally: AnomalyCounter) -> None:
         self._tally = tally
-        self._high: dict[str, int] = {}
+        self._highest_acked: dict[str, int] = {}
         self._pending: dict[tuple[str, str], _PendingSends] = {}
         """(client, key) → pending sends."""
 
     def sent(self, client: str, key: str, sequence: int) -> None:
         """Record that values from ``sequence`` on are sent."""
-        high = self._high.get(key, -1)
+        highest = self._highest_acked.get(key, -1)
         pending = self._pending.get((client, key))
         if pending is None:
             pending = self._pending[client, key] = _PendingSends()
         waiting = pending.waiting
-        if not waiting or waiting[-1][1] != high:
-            waiting.append((sequence, high))
+        if not waiting or waiting[-1][1] != highest:
+            waiting.append((sequence, highest))
 
     def acknowledged(self, client: str, key: str, sequence: int, count: int, offset: int, now: int) -> None:
         """Record that values were acknowledged at ``offset``, and check their order."""
-        high, who = self._high.get(key, -1), (client, key)
-        if offset <= high and who in self._pending:
+        highest, who = self._highest_acked.get(key, -1), (client, key)
+        if offset <= highest and who in self._pending:
             self._check_late(who, sequence, count, offset, now)
-        if offset + count - 1 > high:
-            self._high[key] = offset + count - 1
+        if offset + count - 1 > highest:
+            self._highest_acked[key] = offset + count - 1
         self._end(who, sequence, sequence + count)
 
     def _check_late(self, who: tuple[str, str], sequence: int, count: int, offset: int, now: int) -> None:
         """Check whether the higher acknowledged offset was already acknowledged when these values were sent."""
-        starts = [(max(first, sequence), high) for first, high in self._pending[who].waiting]
-        for index, (first, high) in enumerate(starts):
+        starts = [(max(first, sequence), highest) for first, highest in self._pending[who].waiting]
+        for index, (first, highest) in enumerate(starts):
             end = starts[index + 1][0] if index + 1 < len(starts) else sequence + count
-            late = min(end, sequence + count, sequence + high + 1 - offset) - first
+            late = min(end, sequence + count, sequence + highest + 1 - offset) - first
             if late > 0:
                 client, key = who
                 at = offset + first - sequence
-                text = f"record {first} of {client} is at offset {at}, but {high} was acknowledged before it was sent"
-                self._tally.note(REALTIME_ORDER, client, key, Example(now, at, high + 1, text), late)
+                text = (
+                    f"record {first} of {client} is at offset {at}, but {highest} was acknowledged before it was sent"
+                )
+                self._tally.note(REALTIME_ORDER, client, key, Example(now, at, highest + 1, text), late)
 
     def ended(self, client: str, key: str, sequence: int, count: int) -> None:
         """Record that sends ended with any other outcome."""
@@ -559,7 +561,7 @@ class RealtimeOrder:
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        self._high.pop(key, None)
+        self._highest_acked.pop(key, None)
         self._pending = {who: pending for who, pending in self._pending.items() if who[1] != key}
 
     @property
@@ -572,12 +574,12 @@ class RealtimeOrder:
         pendings = tuple(
             [(who, tuple(pending.waiting), pending.ended.save()) for who, pending in self._pending.items()]
         )
-        return (tuple(self._high.items()), pendings)
+        return (tuple(self._highest_acked.items()), pendings)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        high, pendings = saved
-        self._high = dict(high)
+        highest, pendings = saved
+        self._highest_acked = dict(highest)
         self._pending = {}
         for who, waiting, ended in pendings:
             pending = self._pending[who] = _PendingSends()

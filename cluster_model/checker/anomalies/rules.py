@@ -17,18 +17,18 @@ _Who = tuple[str, str]
 class Consumed:
     """Offsets that each process received, and received again, by process and key (consume-dup)."""
 
-    __slots__ = ("_again", "_facts", "_once")
+    __slots__ = ("_facts", "_received", "_received_again")
 
     def __init__(self, facts: KeyIndex) -> None:
         self._facts = facts
-        self._once: dict[_Who, dict[int, RangeSet]] = {}
-        self._again: dict[_Who, dict[int, RangeSet]] = {}
+        self._received: dict[_Who, dict[int, RangeSet]] = {}
+        self._received_again: dict[_Who, dict[int, RangeSet]] = {}
 
     def polled(self, process: str, key: str, strand: int, start: int, end: int) -> None:
         """Record that a process received ``[start, end)`` of a strand."""
-        by_strand = self._once.get((process, key))
+        by_strand = self._received.get((process, key))
         if by_strand is None:
-            by_strand = self._once[process, key] = {}
+            by_strand = self._received[process, key] = {}
         spans = by_strand.get(strand)
         if spans is None:
             spans = by_strand[strand] = RangeSet()
@@ -39,20 +39,20 @@ class Consumed:
             self._facts.key(key).put(by_strand, strand, start, end)
             return
         for low, high in spans.within(start, end):
-            put(self._again.setdefault((process, key), {}), strand, low, high)
+            put(self._received_again.setdefault((process, key), {}), strand, low, high)
         spans.add(start, end)
 
     def given_back(self, process: str, key: str, start: int, end: int) -> None:
         """Forget offsets that the application did not process and will read again."""
-        for spans in self._once.get((process, key), {}).values():
+        for spans in self._received.get((process, key), {}).values():
             spans.remove(start, end)
 
     def find(self, tally: AnomalyCounter, now: int, only: str = "") -> None:
         """Count duplicated deliveries per process, of all keys or of one."""
-        for process, key in self._once:
+        for process, key in self._received:
             if only not in ("", key):
                 continue
-            again = self._again.get((process, key), {})
+            again = self._received_again.get((process, key), {})
             if self._facts.key(key).doubles:
                 self._by_value((process, key), again, tally, now)
             else:
@@ -73,7 +73,7 @@ class Consumed:
                         place = ValueExtent(client, sequence + index, 1, strand, offset + index)
                         found.setdefault((client, sequence + index), place)
         known: dict[tuple[str, int], None] = {}
-        for place in facts.places(facts.doubles, self._once[owner_key]):
+        for place in facts.places(facts.doubles, self._received[owner_key]):
             for index in range(place.size):
                 value = (place.client, place.sequence + index)
                 if value in known:
@@ -92,27 +92,29 @@ class Consumed:
 
     def forget(self, key: str) -> None:
         """Drop the state of a deleted key."""
-        self._once = {owner_key: spans for owner_key, spans in self._once.items() if owner_key[1] != key}
-        self._again = {owner_key: spans for owner_key, spans in self._again.items() if owner_key[1] != key}
+        self._received = {owner_key: spans for owner_key, spans in self._received.items() if owner_key[1] != key}
+        self._received_again = {
+            owner_key: spans for owner_key, spans in self._received_again.items() if owner_key[1] != key
+        }
 
     @property
     def entries(self) -> int:
         """Number of ranges kept."""
-        kept = (*self._once.values(), *self._again.values())
+        kept = (*self._received.values(), *self._received_again.values())
         return sum(len(spans.starts) for by_strand in kept for spans in by_strand.values())
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
         return tuple(
             tuple([(owner_key, save_all(by_strand)) for owner_key, by_strand in kept.items()])
-            for kept in (self._once, self._again)
+            for kept in (self._received, self._received_again)
         )
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         once, again = saved
-        self._once = {owner_key: load_all(by_strand) for owner_key, by_strand in once}
-        self._again = {owner_key: load_all(by_strand) for owner_key, by_strand in again}
+        self._received = {owner_key: load_all(by_strand) for owner_key, by_strand in once}
+        self._received_again = {owner_key: load_all(by_strand) for owner_key, by_strand in again}
 
 
 # G1a, an aborted read: a poll returned a value whose send definitely failed.

@@ -86,12 +86,12 @@ class FaultRecord:
 class Deeds:
     """Active and recently ended faults, by node and by fault."""
 
-    __slots__ = ("_active", "_downs", "_fenced", "_healed", "_pauses", "_steps")
+    __slots__ = ("_active", "_fenced", "_healed", "_pauses", "_process_ends", "_steps")
 
     def __init__(self) -> None:
         self._active: dict[int, FaultRecord] = {}
         self._healed: tuple[FaultRecord, ...] = ()
-        self._downs: dict[str, FaultRecord] = {}
+        self._process_ends: dict[str, FaultRecord] = {}
         self._pauses: dict[str, FaultRecord] = {}
         self._fenced: dict[int, FaultRecord] = {}
         self._steps: list[tuple[int, int, str]] = []
@@ -112,11 +112,11 @@ class Deeds:
             if healed is not None:
                 self._healed = (*self._healed[1 - HEALED_KEPT :], replace(healed, ended_us=event.at_us))
         elif isinstance(event, NodeDown):
-            self._downs[event.node] = self._record(event, event.detail, moment)
+            self._process_ends[event.node] = self._record(event, event.detail, moment)
         elif isinstance(event, NodePaused):
             self._pauses[event.node] = self._record(event, "paused", moment)
         elif isinstance(event, NodeUp):
-            self._end(self._downs, event.node, event.at_us)
+            self._end(self._process_ends, event.node, event.at_us)
         elif isinstance(event, NodeResumed):
             self._end(self._pauses, event.node, event.at_us)
         elif isinstance(event, BrokerFenced):
@@ -144,7 +144,7 @@ class Deeds:
 
     def standing(self) -> tuple[FaultRecord, ...]:
         """Return all kept records but fencings, in order."""
-        found = [*self._active.values(), *self._healed, *self._downs.values(), *self._pauses.values()]
+        found = [*self._active.values(), *self._healed, *self._process_ends.values(), *self._pauses.values()]
         return tuple(sorted(found, key=lambda record: record.moment))
 
     def fenced(self, broker: int) -> FaultRecord | None:
@@ -162,19 +162,19 @@ class Deeds:
     @property
     def entries(self) -> int:
         """Number of records kept."""
-        tables = (self._active, self._healed, self._downs, self._pauses, self._fenced, self._steps)
+        tables = (self._active, self._healed, self._process_ends, self._pauses, self._fenced, self._steps)
         return sum(len(table) for table in tables)
 
     def save(self) -> tuple[Any, ...]:
         """Return the whole state, to be restored by :meth:`load`."""
-        tables = (self._active, self._downs, self._pauses, self._fenced)
+        tables = (self._active, self._process_ends, self._pauses, self._fenced)
         return (self._healed, tuple(self._steps), *(tuple(table.items()) for table in tables))
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
-        self._healed, steps, active, downs, pauses, fenced = saved
+        self._healed, steps, active, process_ends, pauses, fenced = saved
         self._steps = list(steps)
-        self._active, self._downs = dict(active), dict(downs)
+        self._active, self._process_ends = dict(active), dict(process_ends)
         self._pauses, self._fenced = dict(pauses), dict(fenced)
 
 

@@ -228,8 +228,24 @@ class ClusterHistory:
     """History of the rare events of one cluster, by partition where an event concerns one."""
 
     __slots__ = (
-        "_cuts", "_damages", "_deposed", "_dropped", "_early", "_elections", "_isrs", "_removed", "_saved",
-        "_snapshots", "_standing", "_unclean", "_world", "acked_in", "deeds", "moment", "trigger", "witnesses",
+        "_cuts",
+        "_damages",
+        "_early_joins",
+        "_elections",
+        "_isr_removals",
+        "_isrs",
+        "_leaders",
+        "_previous_isr",
+        "_removed",
+        "_saved",
+        "_snapshots",
+        "_unclean",
+        "_world",
+        "acked_in",
+        "deeds",
+        "moment",
+        "trigger",
+        "witnesses",
     )  # fmt: skip
 
     def __init__(self, world: World) -> None:
@@ -245,18 +261,18 @@ class ClusterHistory:
         names = world.records
         self._elections: dict[str, list[tuple[int, LeaderElected | PartitionOffline]]] = {name: [] for name in names}
         """Leader decisions: the newest, and those by which records went missing."""
-        self._deposed = {name: (-1, record.leader) for name, record in names.items()}
+        self._leaders = {name: (-1, record.leader) for name, record in names.items()}
         """Partition → (previous leader, newest leader)."""
-        self._standing = {name: record.isr for name, record in names.items()}
+        self._previous_isr = {name: record.isr for name, record in names.items()}
         """Partition → ISR before the newest election."""
         self._unclean: dict[str, list[LeaderElected]] = {}
         """Partition → its newest unclean elections."""
         self._cuts: dict[str, list[LogTruncation]] = {name: [] for name in names}
         self._isrs = {name: [(0, record.isr)] for name, record in names.items()}
         """Partition → (leader epoch, its newest ISR) each."""
-        self._dropped: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
+        self._isr_removals: dict[str, dict[int, tuple[int, IsrChanged]]] = {}
         self._removed: dict[str, dict[int, tuple[int, ReplicaDeleted]]] = {}
-        self._early: dict[str, dict[int, Join]] = {}
+        self._early_joins: dict[str, dict[int, Join]] = {}
         """Partition → broker → its newest early join."""
         self._damages: list[tuple[int, BatchDamaged]] = []
         self._snapshots: dict[str, PartitionSnapshot] = {}
@@ -294,8 +310,8 @@ class ClusterHistory:
 
     def _tables(self) -> tuple[dict[str, Any], ...]:
         return (
-            self._elections, self._deposed, self._standing, self._cuts, self._isrs, self._dropped, self._removed,
-            self._unclean, self._early,
+            self._elections, self._leaders, self._previous_isr, self._cuts, self._isrs, self._isr_removals,
+            self._removed, self._unclean, self._early_joins,
         )  # fmt: skip
 
     def _partition_created(self, event: PartitionCreated) -> None:
@@ -305,8 +321,8 @@ class ClusterHistory:
         self.witnesses.forget(name)
         self._cuts[name], self._elections[name] = [], []
         self._isrs[name] = [(event.leader_epoch, event.isr)]
-        self._deposed[name] = (-1, event.leader)
-        self._standing[name] = event.isr
+        self._leaders[name] = (-1, event.leader)
+        self._previous_isr[name] = event.isr
 
     def _leader_decided(self, event: LeaderElected | PartitionOffline) -> None:
         name = event.partition
@@ -315,11 +331,11 @@ class ClusterHistory:
         if len(decided) % DECISIONS_LOOKED_OVER == 0:
             named = self.witnesses.elections(name)
             self._elections[name] = [each for each in decided[:-1] if each[0] in named] + decided[-1:]
-        self._standing[name] = self._isrs[name][-1][1]
+        self._previous_isr[name] = self._isrs[name][-1][1]
         if isinstance(event, LeaderElected):
             if not event.clean:
                 self._unclean[name] = [*self._unclean.get(name, ())[1 - UNCLEAN_KEPT :], event]
-            self._deposed[name] = (self._deposed[name][1], event.leader)
+            self._leaders[name] = (self._leaders[name][1], event.leader)
 
     def _isr_changed(self, event: IsrChanged) -> None:
         isrs = self._isrs[event.partition]
@@ -328,18 +344,18 @@ class ClusterHistory:
         isrs.append((event.leader_epoch, event.isr))
         if len(isrs) > 2 * ISRS_KEPT:
             self._forget_isrs(event.partition)
-        dropped = self._dropped.setdefault(event.partition, {})
+        dropped = self._isr_removals.setdefault(event.partition, {})
         for broker in event.isr:
             dropped.pop(broker, None)
         for broker in event.previous_isr:
             if broker not in event.isr:
                 dropped[broker] = (self.moment, event)
         for broker, end, epoch_start in early_joins(self._world, event):
-            self._early.setdefault(event.partition, {})[broker] = Join(self.moment, event, end, epoch_start)
+            self._early_joins.setdefault(event.partition, {})[broker] = Join(self.moment, event, end, epoch_start)
 
     def early_join(self, partition: str, broker: int, offset: int, until: int) -> Join | None:
         """Return a replica's early ISR join up to a moment without the record at ``offset``, None if there is none."""
-        join = self._early.get(partition, {}).get(broker)
+        join = self._early_joins.get(partition, {}).get(broker)
         matches = join is not None and join.moment <= until and join.end <= offset < join.epoch_start
         return join if matches else None
 
@@ -393,7 +409,7 @@ class ClusterHistory:
         decisions = self._elections.get(partition)
         if decisions and isinstance(decisions[-1][1], PartitionOffline):
             return -1
-        return self._deposed.get(partition, NOBODY)[1]
+        return self._leaders.get(partition, NOBODY)[1]
 
     def scene(self, partition: str) -> PartitionSnapshot:
         """Return the current state; of a deleted partition what is still known, possibly nothing."""
@@ -406,7 +422,7 @@ class ClusterHistory:
         decisions = self._elections.get(partition)
         moment, decided = decisions[-1] if decisions else (-1, None)
         record = self._world.records.get(partition)
-        deposed, leader = self._deposed.get(partition, NOBODY)
+        deposed, leader = self._leaders.get(partition, NOBODY)
         if not isinstance(decided, LeaderElected):
             deposed = leader
         assignment = tuple(self._world.replicas.get(partition, ()) if record is None else record.assignment)
@@ -414,13 +430,13 @@ class ClusterHistory:
         return PartitionSnapshot(
             self.moment,
             assignment,
-            self._standing.get(partition, ()),
+            self._previous_isr.get(partition, ()),
             decided if isinstance(decided, LeaderElected) else None,
             moment,
             deposed,
             self.deeds.standing(),
             tuple(each for each in fenced if each is not None),
-            tuple((broker, *left) for broker, left in self._dropped.get(partition, {}).items()),
+            tuple((broker, *left) for broker, left in self._isr_removals.get(partition, {}).items()),
         )
 
     def last_election(self, partition: str, until: int) -> LeaderElected | None:
@@ -483,7 +499,9 @@ class ClusterHistory:
         """Number of events kept."""
         tables_of_lists = (self._cuts, self._isrs, self._elections, self._unclean)
         lists = sum(len(each) for table in tables_of_lists for each in table.values())
-        tables = sum(len(each) for table in (self._dropped, self._removed, self._early) for each in table.values())
+        tables = sum(
+            len(each) for table in (self._isr_removals, self._removed, self._early_joins) for each in table.values()
+        )
         return lists + tables + len(self._damages) + self.deeds.entries + self.witnesses.entries
 
     def save(self) -> tuple[Any, ...]:
@@ -496,9 +514,9 @@ class ClusterHistory:
         ]
         nested = [
             tuple((name, tuple(each.items())) for name, each in table.items())
-            for table in (self._dropped, self._removed, self._early)
+            for table in (self._isr_removals, self._removed, self._early_joins)
         ]
-        plain = [tuple(table.items()) for table in (self._deposed, self._standing)]
+        plain = [tuple(table.items()) for table in (self._leaders, self._previous_isr)]
         self._saved = (
             self.moment, tuple(self._damages), tuple(lists), tuple(nested), tuple(plain), self.deeds.save(),
             self.witnesses.save(),
@@ -514,7 +532,9 @@ class ClusterHistory:
         self._cuts, self._isrs, self._elections, self._unclean = (
             {name: list(each) for name, each in table} for table in lists
         )
-        self._dropped, self._removed, self._early = ({name: dict(each) for name, each in table} for table in nested)
-        self._deposed, self._standing = (dict(table) for table in plain)
+        self._isr_removals, self._removed, self._early_joins = (
+            {name: dict(each) for name, each in table} for table in nested
+        )
+        self._leaders, self._previous_isr = (dict(table) for table in plain)
         self.deeds.load(deeds)
         self.witnesses.load(witnesses)

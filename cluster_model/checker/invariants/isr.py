@@ -65,9 +65,9 @@ class MinIsr(Invariant):
         """Check the HW of a leader against the size of its ISR."""
         leadership = replica.leadership
         if leadership is not None and len(leadership.isr) < replica.min_isr:
-            self._too_few(event, replica)
+            self._hw_by_too_few(event, replica)
 
-    def _too_few(self, event: HwAdvanced, replica: Replica) -> None:
+    def _hw_by_too_few(self, event: HwAdvanced, replica: Replica) -> None:
         leadership = replica.leadership
         if leadership is None:
             return
@@ -103,11 +103,11 @@ class MinIsr(Invariant):
             and replica.leader_epoch == event.leader_epoch
             and replica.leadership is not None
         ):
-            self._too_early(event, replica, replica.leadership)
+            self._acked_too_early(event, replica, replica.leadership)
         if self.thin:
-            self._by_too_few(event)
+            self._acked_by_too_few(event)
 
-    def _too_early(self, event: RecordsAcked, replica: Replica, leadership: Leadership) -> None:
+    def _acked_too_early(self, event: RecordsAcked, replica: Replica, leadership: Leadership) -> None:
         """Report an acknowledgement above the HW, if the current leadership has written the records.
 
         A leader that resumed the same epoch after a crash starts with the HW of its checkpoint.
@@ -125,7 +125,7 @@ class MinIsr(Invariant):
             offsets=(start, last), epoch=replica.leader_epoch,
         )  # fmt: skip
 
-    def _by_too_few(self, event: RecordsAcked) -> None:
+    def _acked_by_too_few(self, event: RecordsAcked) -> None:
         thin = self.thin.get(event.partition)
         if thin is None:
             return

@@ -148,10 +148,13 @@ class ReaderEvents:
         self.changes += 1
         key = (event.group_id, event.partition)
         commit = self._commits.get(key)
-        committed, how, when = (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
+        committed, commit_kind, committed_us = (
+            (-1, "", -1) if commit is None else (commit.log_offset, commit.by, commit.at_us)
+        )
         faults = about(self._deeds.standing(), event.client, event.at_us)
         fresh = UnprocessedRecords(
-            event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed, how, when,
+            event.at_us, event.client, event.log_offset, event.log_offset + event.count, event.by, committed,
+            commit_kind, committed_us,
             faults[-1] if faults else None,
         )  # fmt: skip
         known = self._unprocessed.get(key, ())
@@ -243,7 +246,7 @@ class ReaderEvents:
 class Readings:
     """Records delivered to applications, by group and partition."""
 
-    __slots__ = ("_abandoned", "_again", "_delivered", "_empty", "_read", "_records")
+    __slots__ = ("_abandoned", "_delivered", "_empty", "_read", "_records", "_reread")
 
     def __init__(self, empty: Empty = lambda *_part: False) -> None:
         """``empty`` returns whether a range holds only markers."""
@@ -254,7 +257,7 @@ class Readings:
         """(group, partition) → offsets delivered, regardless of the record."""
         self._records: dict[tuple[str, str], dict[int, RangeSet]] = {}
         """(group, partition) → log branch → offsets of the records delivered."""
-        self._again: dict[str, tuple[int, int]] = {}
+        self._reread: dict[str, tuple[int, int]] = {}
         """Group → (records reread, offsets skipped in partitions deleted since)."""
         self._abandoned: dict[tuple[str, str], list[Range]] = {}
 
@@ -276,8 +279,8 @@ class Readings:
         if not records.extend(start, end):  # nearly always: the next ones
             repeated = event.count - length(records.add(start, end))
             if repeated:
-                again, passed = self._again.get(group, (0, 0))
-                self._again[group] = (again + repeated, passed)
+                again, passed = self._reread.get(group, (0, 0))
+                self._reread[group] = (again + repeated, passed)
         if not ranges.extend(start, end):
             bridges = ranges.ends and event.stint >= 0
             ranges.add(*(self._bridged(ranges, event) if bridges else (start, end)))
@@ -306,8 +309,8 @@ class Readings:
         self._abandoned = {key: ranges for key, ranges in self._abandoned.items() if key[1] != partition}
         for group, name in tuple(self._delivered):
             if name == partition:
-                again, passed = self._again.get(group, (0, 0))
-                self._again[group] = (again, passed + self._delivered.pop((group, name)).gaps)
+                again, passed = self._reread.get(group, (0, 0))
+                self._reread[group] = (again, passed + self._delivered.pop((group, name)).gaps)
                 del self._records[group, name]
 
     def read(self, group: str) -> int:
@@ -316,11 +319,11 @@ class Readings:
 
     def reread(self, group: str) -> int:
         """Return the number of records delivered to a group again."""
-        return self._again.get(group, (0, 0))[0]
+        return self._reread.get(group, (0, 0))[0]
 
     def gaps(self, group: str) -> tuple[int, dict[str, list[Range]]]:
         """Return the skipped offsets between delivered ones: (number in deleted partitions, partition → ranges)."""
-        _again, passed = self._again.get(group, (0, 0))
+        _reread, passed = self._reread.get(group, (0, 0))
         gaps = {
             partition: list(zip(ranges.ends[:-1], ranges.starts[1:], strict=True))
             for (name, partition), ranges in self._delivered.items()
@@ -351,11 +354,11 @@ class Readings:
         """Return the whole state, to be restored by :meth:`load`."""
         records = tuple([(key, save_all(stints)) for key, stints in self._records.items()])
         abandoned = tuple([(key, tuple(ranges)) for key, ranges in self._abandoned.items()])
-        return (tuple(self._read.items()), save_all(self._delivered), tuple(self._again.items()), abandoned, records)
+        return (tuple(self._read.items()), save_all(self._delivered), tuple(self._reread.items()), abandoned, records)
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore a state that :meth:`save` returned."""
         read, handed, again, abandoned, records = saved
         self._delivered, self._records = load_all(handed), {key: load_all(stints) for key, stints in records}
         self._abandoned = {key: list(ranges) for key, ranges in abandoned}
-        self._read, self._again = dict(read), dict(again)
+        self._read, self._reread = dict(read), dict(again)

@@ -113,13 +113,13 @@ def sentence(
 def _acknowledged_text(partition: str, lineage: Lineage, run: MissingRun, isr: tuple[int, ...]) -> str:
     batch = lineage.batch_at(run.start)
     count = run.end - run.start
-    where = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
-    what = "1 record" if count == 1 else f"{count} records"
-    who = f" of {batch.client}" if batch.client else ""
+    offsets_text = f"offset {run.start}" if count == 1 else f"offsets {run.start} to {run.end - 1}"
+    count_text = "1 record" if count == 1 else f"{count} records"
+    client_text = f" of {batch.client}" if batch.client else ""
     names = f" ({batch.name[run.start - batch.base]})" if batch.name and count == 1 else ""
     return (
-        f"{what}{who} at {where} of {partition}{names} had been acknowledged by broker {lineage.broker} in epoch "
-        f"{lineage.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
+        f"{count_text}{client_text} at {offsets_text} of {partition}{names} had been acknowledged by broker "
+        f"{lineage.broker} in epoch {lineage.epoch} with acks={acks_text(run.acks)} and ISR {sorted(isr)}"
     )
 
 
@@ -155,8 +155,8 @@ def _leader_text(
         return f"broker {broker} {cut_words(cut, committed=run.committed)}, and then {how}"
     if history.damaged(partition, broker, (run.start, run.end), trigger.moment):
         return f"broker {broker}, whose copy had been corrupted on its disk, {how}"
-    what = "it" if run.end - run.start == 1 else "them"
-    return f"broker {broker}, which had not replicated {what}, {how}"
+    pronoun = "it" if run.end - run.start == 1 else "them"
+    return f"broker {broker}, which had not replicated {pronoun}, {how}"
 
 
 def cut_words(event: Truncated, *, committed: bool) -> str:
