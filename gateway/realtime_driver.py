@@ -1,7 +1,7 @@
-"""Keeps the model in step with the wall, hands requests in, and brings answers back to whoever asked.
+"""Real-time driver: keeps virtual time in step with wall-clock time, and carries requests and responses.
 
-Virtual time is the wall's, one for one: real clients have timeouts. A model that cannot keep up falls behind instead of
-racing after the wall; what is recorded is virtual time, so a replay does not know.
+Virtual time runs at wall-clock speed, since real clients have timeouts. A model that cannot keep up falls behind
+instead of catching up later; recordings contain virtual time only, so a replay is not affected.
 """
 
 from collections import OrderedDict
@@ -15,40 +15,40 @@ from playbooks.engine.session import Session
 from playbooks.recording.event_codec import DROP, OPEN, Ingress, asked
 
 LATE_US: Final = 500_000
-"""So far behind the wall the model may be; what is more is given up."""
+"""Maximum lag of virtual time behind wall-clock time, in microseconds; any further lag is permanent."""
 SLICE_US: Final = 20_000
-"""Virtual time that is run before sockets are looked at again."""
+"""Virtual time that runs before sockets are served again, in microseconds."""
 LONGEST_S: Final = 0.1
-"""Between two looks at the model, whatever it has to do."""
+"""Maximum seconds between two runs of the model."""
 BLIND: Final = 1024
-"""Requests with acks=0 whose connection is known, should one turn out to have gone wrong."""
+"""Number of recent acks=0 requests whose connection is remembered, so that it can be closed on an error."""
 
 
 class Loop(Protocol):
-    """As much of an event loop as is needed; a test has its own."""
+    """The part of an event loop that the driver needs; tests have their own."""
 
     def time(self) -> float:
-        """Seconds."""
+        """Return the time in seconds."""
 
     def call_later(self, delay: float, callback: Callable[[], None], /) -> Any:
-        """Do it later."""
+        """Schedule a call."""
 
 
 class FlowOwner(Protocol):
-    """Who has a flow under way."""
+    """Owner of a request in progress, usually its connection."""
 
     def done(self, said: Said) -> None:
-        """It has come to its end; None: there is no response."""
+        """Handle the end of the request; None: there is no response."""
 
     def failed(self) -> None:
-        """The broker closed the door on it."""
+        """Handle an error without a response, on which the broker closes the connection."""
 
-    def refuse(self, why: str) -> None:
-        """What it asked for cannot be carried out, or is none of what may be asked."""
+    def refuse(self, reason: str) -> None:
+        """Handle a request that is invalid or cannot be executed."""
 
 
 class FlowState:
-    """A flow under way."""
+    """Request in progress: its generator, and the responses it waits for."""
 
     __slots__ = ("answers", "broker", "client", "flow", "owner", "tokens")
 
@@ -62,18 +62,18 @@ class FlowState:
 
 
 class Engine:
-    """One session, run by the wall's clock."""
+    """Driver that runs one session in step with wall-clock time."""
 
     def __init__(self, session: Session, loop: Loop) -> None:
         self.session = session
         self.on_events: Callable[[list[Event]], None] = _nobody
-        """Told of everything that happened."""
+        """Called with new events."""
         self.on_time: Callable[[], None] = _nothing
-        """Called when time has passed."""
+        """Called after virtual time has advanced."""
         self.on_broken: Callable[[int], None] = _nobody
-        """Told of a broker that broke all connections."""
+        """Called with a broker whose connections were all reset."""
         self.given_up_us = 0
-        """How far virtual time has fallen behind the wall in all."""
+        """Total permanent lag behind wall-clock time, in microseconds."""
         self._loop = loop
         self._flows: dict[int, FlowState] = {}
         self._blind: OrderedDict[int, FlowOwner] = OrderedDict()
@@ -83,11 +83,11 @@ class Engine:
         self._timer: Any = None
         self._pumping = False
         self.failure: Exception | None = None
-        """What broke the model itself; time has stopped then."""
+        """Exception that stopped the model, and with it virtual time."""
         self.over = False
 
     def begin(self) -> None:
-        """Let clients come, and time pass."""
+        """Connect to the session and start virtual time."""
         outside = self.session.cluster.outside
         outside.on_answer = lambda token, answer: self._arrived.append((token, answer))
         outside.on_broken = self._broken.append
@@ -96,7 +96,7 @@ class Engine:
         self.pump()
 
     def end(self) -> None:
-        """Let no more time pass."""
+        """Stop virtual time."""
         self.over = True
         if self._timer is not None:
             self._timer.cancel()
@@ -105,13 +105,13 @@ class Engine:
 
     @property
     def wall_us(self) -> int:
-        """Where virtual time should stand."""
+        """Current target of virtual time, in microseconds."""
         return int((self._loop.time() - self._began) * 1_000_000)
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def run(self, owner: FlowOwner, broker: int, client: str, flow: Flow) -> FlowState:
-        """Begin a flow, now; its owner hears of its end, perhaps before this comes back."""
+        """Start a request; its owner learns of its end, possibly before this returns."""
         running = FlowState(owner, broker, client, flow)
         self.pump()
         self._go_on(running, None)
@@ -119,14 +119,14 @@ class Engine:
         return running
 
     def cancel(self, running: FlowState) -> None:
-        """Its owner is gone."""
+        """Cancel a request whose owner is gone."""
         left = tuple(token for token in running.tokens if self._flows.pop(token, None) is not None)
         running.flow.close()
         if left and not self.over:
             self.session.hand_in(Ingress(DROP, body=left))
 
     def act(self, action: Action) -> str:
-        """Do what an operator asks, now; raises as :meth:`Session.act` does."""
+        """Perform an operator's action now; raises as :meth:`Session.act` does."""
         self.pump()
         try:
             return self.session.act(action)
@@ -134,24 +134,24 @@ class Engine:
             self.pump()
 
     def _go_on(self, running: FlowState, answers: Any) -> None:
-        """Up to the next question that has to be waited for."""
+        """Run the request up to the next model requests whose responses it waits for."""
         while True:
             try:
-                question = running.flow.send(answers)
+                batch = running.flow.send(answers)
             except StopIteration as stop:
                 running.owner.done(stop.value)
                 return
-            except Exception as error:  # whatever a handler makes of what strangers send ends their connection only
+            except Exception as error:  # an error in a handler closes the client's connection only
                 running.owner.refuse(f"{type(error).__name__}: {error}")
                 return
-            broker = question.broker if question.broker >= 0 else running.broker
+            broker = batch.broker if batch.broker >= 0 else running.broker
             hand_in, client = self.session.hand_in, running.client
-            tokens = tuple([hand_in(asked(broker, client, request)) for request in question.requests])
-            if question.waits and tokens:
+            tokens = tuple([hand_in(asked(broker, client, request)) for request in batch.requests])
+            if batch.waits and tokens:
                 running.tokens = tokens
                 self._flows.update(dict.fromkeys(tokens, running))
                 return
-            if question.closes:
+            if batch.closes:
                 self._blind.update(dict.fromkeys(tokens, running.owner))
             while len(self._blind) > BLIND:
                 self._blind.popitem(last=False)
@@ -176,7 +176,7 @@ class Engine:
             self.on_broken(broker)
 
     def collect(self) -> None:
-        """Tell of what has happened by now."""
+        """Report new events."""
         events = self.session.drain()
         if events:
             self.on_events(events)
@@ -184,13 +184,13 @@ class Engine:
     # -- time -------------------------------------------------------------------------------------------------------
 
     def pump(self) -> None:
-        """Bring the model to the wall's time, and everybody what came of it."""
+        """Advance the model to the current time, and deliver responses and events."""
         if self._pumping or self.over:
             return
         self._pumping = True
         try:
             self._catch_up()
-        except Exception as error:  # a timer has nobody to raise it to
+        except Exception as error:  # a timer has no caller to raise it to
             self.failure, self.over = error, True
         finally:
             self._pumping = False
@@ -199,10 +199,10 @@ class Engine:
     def _catch_up(self) -> None:
         session = self.session
         now = session.cluster.now_us
-        behind = self.wall_us - now
-        if behind > LATE_US:
-            self._began += (behind - LATE_US) / 1_000_000
-            self.given_up_us += behind - LATE_US
+        lag_us = self.wall_us - now
+        if lag_us > LATE_US:
+            self._began += (lag_us - LATE_US) / 1_000_000
+            self.given_up_us += lag_us - LATE_US
         target = min(max(self.wall_us, now), now + SLICE_US)
         while True:
             if not session.advance(target):
@@ -214,12 +214,12 @@ class Engine:
             self._deliver()
 
     def _arrange(self) -> None:
-        """Look again when the model has something to do."""
+        """Schedule the next run for the model's next event."""
         if self.over:
             return
         session = self.session
-        moments = [at for at in (session.cluster.next_event_us(), session.moment_us()) if at >= 0]
-        left = min(moments, default=1 << 62) - self.wall_us
+        times = [at for at in (session.cluster.next_event_us(), session.moment_us()) if at >= 0]
+        left = min(times, default=1 << 62) - self.wall_us
         if session.cluster.now_us < self.wall_us - SLICE_US:
             left = 0
         if self._timer is not None:
@@ -228,8 +228,8 @@ class Engine:
 
 
 def _nobody(_told: Any) -> None:
-    """Nobody listens."""
+    """Ignore the argument; default of callbacks."""
 
 
 def _nothing() -> None:
-    """Nobody looks."""
+    """Do nothing; default of callbacks."""

@@ -1,8 +1,9 @@
 """The gateway: a listener for each modelled broker, frames, and connections that answer requests in order.
 
-A crash closes the listener and resets every connection; it opens again when the broker says that it would
-(:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A pause stops reading, as a garbage collection
-does: the kernel's buffers fill up. A machine without power says nothing to anybody until it is back.
+A crash closes the listener and resets every connection; the listener opens again when the modelled broker accepts
+connections (:attr:`~cluster_model.broker.control_plane_client.Control.listening`). A paused broker does not read from
+its sockets, as during a garbage collection, so the kernel's buffers fill up. A broker without power sends nothing until
+it is back.
 """
 
 import asyncio
@@ -31,16 +32,16 @@ from playbooks.engine.session import Session
 
 
 LARGEST: Final = 100 * 1024 * 1024
-"""``socket.request.max.bytes``."""
+"""Default of ``socket.request.max.bytes``."""
 _LENGTH: Final = struct.Struct(">i")
 
 
 class FrameError(ValueError):
-    """Bytes that are no frame; the message says what was found and what is allowed."""
+    """Invalid frame; the message says what was found and what is allowed."""
 
 
 class Frames:
-    """Cuts a stream of bytes into frames. What is kept is what has arrived: a length alone takes no memory."""
+    """Splitter of a byte stream into frames. Memory is used for received bytes only, not for announced lengths."""
 
     __slots__ = ("_buffer", "_largest", "_wanted")
 
@@ -48,18 +49,18 @@ class Frames:
         self._buffer = bytearray()
         self._largest = largest
         self._wanted = -1
-        """Length of the frame that is arriving, -1 while its length is."""
+        """Length of the incomplete frame; -1 while its length is incomplete."""
 
     @property
     def waiting(self) -> int:
-        """Bytes that are no whole frame yet."""
+        """Bytes of the incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Whole frames, in order.
+        """Yield complete frames, in order.
 
         Raises:
-            FrameError: a length that is negative or more than is allowed.
+            FrameError: A length is negative or exceeds the limit.
         """
         buffer = self._buffer
         buffer += data
@@ -85,54 +86,53 @@ class Frames:
 
 
 def framed(payload: bytes) -> bytes:
-    """A frame."""
+    """Return the payload as a frame."""
     return _LENGTH.pack(len(payload)) + payload
 
 
-# One client's connection to one broker: requests are answered one at a time, in the order in which they came.
-#
-# So does Kafka: a connection is muted while its request is under way (``SocketServer``). What a client may make this
-# process keep is bounded, whatever it sends.
+# Connection of one client to one broker: requests are answered one at a time, in the order of their arrival, as in
+# Kafka, which mutes a connection while its request is in progress (``SocketServer``). The memory that a client can make
+# this process use is bounded.
 
 
 MOST_UNREAD: Final = 256 * 1024 * 1024
-"""Bytes of answers that clients have not read yet, of all connections, before answers with records wait."""
+"""Total bytes of responses that clients have not read yet above which fetch responses wait."""
 WAITING: Final = 64
-"""Whole requests that wait behind the one under way before no more is read."""
+"""Complete requests queued after the current one above which the socket is not read."""
 AT_ONCE: Final = 32
-"""Requests that are answered before other connections have their turn."""
+"""Requests answered before other connections have their turn."""
 UNSUPPORTED_VERSION: Final = 35
 PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
 
 
 class ConnectionListener(Protocol):
-    """Where a connection came in."""
+    """Listener that accepted a connection."""
 
     broker: int
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is read for now."""
+        """Whether sockets are not read at the moment."""
 
     @property
     def has_room(self) -> bool:
-        """Whether answers with records in them may be made now."""
+        """Whether fetch responses may be sent now."""
 
     def unread(self, connection: "KafkaConnection", size: int) -> None:
-        """A client has left so many bytes of its answers unread; 0: it has read them."""
+        """Record the bytes of responses that a client has not read; 0: it has read all of them."""
 
     def came(self, connection: "KafkaConnection") -> bool:
-        """Whether one more may."""
+        """Register a new connection; return False if there are too many."""
 
     def gone(self, connection: "KafkaConnection") -> None:
-        """It is closed."""
+        """Remove a closed connection."""
 
     def complain(self, text: str) -> None:
-        """Somebody sent what is no request."""
+        """Report an invalid request."""
 
 
 class KafkaConnection(asyncio.Protocol):
-    """The protocol of one socket."""
+    """Protocol of one socket: frames in, responses out, one request at a time."""
 
     def __init__(self, door: ConnectionListener, engine: Engine, house: House, *, largest: int) -> None:
         self._door = door
@@ -145,27 +145,27 @@ class KafkaConnection(asyncio.Protocol):
         self._transport: Any = None
         self._answering = False
         self._full = False
-        """Whether the client does not read what it is sent."""
+        """Whether the client does not read its responses."""
         self._held: tuple[Header, Mapping[str, Any]] | None = None
-        """An answer with records, for which there is no room yet."""
+        """A fetch response that waits until unread responses are below the limit."""
         self._reading = True
         self.heard_at = 0.0
-        """When it last sent anything."""
+        """Time of the last received data, in seconds of the event loop's clock."""
 
     # -- the socket -------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client is there."""
+        """Register the connection, or close it if there are too many."""
         self._transport = transport
         self.heard_at = asyncio.get_running_loop().time()
         if not self._door.came(self):
             transport.abort()  # type: ignore[attr-defined]
             return
-        # Not at once: an older Python begins to read behind this call, even if it was told here not to.
+        # Not at once: an older Python starts reading after this call, even if reading was paused here.
         asyncio.get_running_loop().call_soon(self.look)
 
     def data_received(self, data: bytes) -> None:
-        """Bytes came."""
+        """Split the data into requests and answer them."""
         self.heard_at = asyncio.get_running_loop().time()
         try:
             self._waiting.extend(self._frames.feed(data))
@@ -176,7 +176,7 @@ class KafkaConnection(asyncio.Protocol):
         self.look()
 
     def connection_lost(self, _error: Exception | None) -> None:
-        """The client is gone."""
+        """Cancel the current request and remove the connection."""
         self._waiting.clear()
         self._held = None
         running, self._running = self._running, None
@@ -185,29 +185,29 @@ class KafkaConnection(asyncio.Protocol):
         self._door.gone(self)
 
     def pause_writing(self) -> None:
-        """The client does not read."""
+        """Note that the client does not read its responses."""
         self._full = True
         self._door.unread(self, self.unread)
 
     def resume_writing(self) -> None:
-        """It does again."""
+        """Continue after the client has read its responses."""
         self._full = False
         self._door.unread(self, 0)
         self._answer()
         self.look()
 
     def go_on(self) -> None:
-        """Answer and take what waits, if that may be now; read or not, as things are."""
+        """Send the held response, answer queued requests, and pause or resume reading, as the state allows."""
         free = self._door.has_room and not self._door.silent
         if self._held is not None and free and not self._transport.is_closing():
-            header, said = self._held
+            header, response = self._held
             self._held = None
-            self._write(header, said)
+            self._write(header, response)
         self._answer()
         self.look()
 
     def look(self) -> None:
-        """Read or not, as things are."""
+        """Pause or resume reading, as the state requires."""
         reads = not self._door.silent and len(self._waiting) < WAITING and not self._full
         if reads != self._reading and not self._transport.is_closing():
             self._reading = reads
@@ -218,35 +218,35 @@ class KafkaConnection(asyncio.Protocol):
                 self._transport.pause_reading()
 
     def abort(self) -> None:
-        """Close it at once: what is on its way is lost."""
+        """Reset the connection: data in transit is lost."""
         if self._transport is not None:
             self._transport.abort()
 
     @property
     def kept(self) -> int:
-        """Bytes that wait here."""
+        """Bytes of queued and incomplete requests."""
         return self._frames.waiting + sum(map(len, self._waiting))
 
     @property
     def unread(self) -> int:
-        """Bytes of answers that wait for the client to read them."""
+        """Bytes of responses that the client has not read."""
         size: int = self._transport.get_write_buffer_size()
         return size
 
     @property
     def in_the_middle(self) -> bool:
-        """Whether half a request has come."""
+        """Whether an incomplete request has been received."""
         return self._frames.waiting > 0
 
     @property
     def _may_take(self) -> bool:
-        """Whether nothing is under way, and the client reads."""
+        """Whether no request is in progress and the client reads its responses."""
         return self._running is None and self._held is None and not self._full and not self._door.silent
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
     def _answer(self) -> None:
-        """Take what waits, one after the other."""
+        """Answer queued requests, one after another."""
         if self._answering:
             return
         self._answering = True
@@ -281,16 +281,16 @@ class KafkaConnection(asyncio.Protocol):
             self._running = began
 
     def _unsupported(self, header: Header) -> None:
-        """A newer ApiVersions is told what there is (KIP-511); anything else closes the connection, as Kafka does."""
+        """Answer a newer ApiVersions with the supported range (KIP-511); else refuse, as Kafka does."""
         if header.api != api_versions.API_VERSIONS:
             raise RequestError(f"API {header.api} version {header.version} is not offered")
         low, high = self._house.ranges[api_versions.API_VERSIONS]
         keys = [{"api_key": api_versions.API_VERSIONS, "min_version": low, "max_version": high}]
-        said = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
-        self._transport.write(framed(write_response(header.api, 0, header.correlation, said)))
+        response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
+        self._transport.write(framed(write_response(header.api, 0, header.correlation, response)))
 
     def done(self, said: Said) -> None:
-        """The model has answered."""
+        """Send the response of the model."""
         header, self._header = self._header, None
         self._running = None
         if header is None or self._transport.is_closing():
@@ -304,64 +304,64 @@ class KafkaConnection(asyncio.Protocol):
             self.go_on()
 
     def _write(self, header: Header, said: Mapping[str, Any]) -> bool:
-        """Send an answer; whether it could be made."""
+        """Send a response; return whether it could be encoded."""
         try:
             known = as_known(header.api, header.version, said)
             plain = header.api in PLAIN_HEADERS
             response = write_response(header.api, header.version, header.correlation, known, plain=plain)
-        except Exception as error:  # what a stranger asked for is in the answer, and may not go into one
+        except Exception as error:  # a response repeats values of the request, which may not be encodable
             self.refuse(f"{type(error).__name__}: {error}")
             return False
         self._transport.write(framed(response))
         return True
 
     def failed(self) -> None:
-        """The broker closes the door."""
+        """Close the connection, as the broker would."""
         self._transport.close()
 
-    def refuse(self, why: str) -> None:
-        """It sent what cannot be answered: say so, and let it go."""
-        self._door.complain(why)
+    def refuse(self, reason: str) -> None:
+        """Report an invalid request and reset the connection."""
+        self._door.complain(reason)
         self._waiting.clear()
         self._transport.abort()
 
 
-# A broker's port: open while the broker accepts, and kept for it while it does not.
+# Port of a broker: listening while the broker accepts connections, and reserved while it does not.
 #
-# A port that nobody holds may be given to any socket of this machine that connects to somewhere, even to a client
-# that looks for this very broker, which would then find itself; and the broker could not come back.
+# The system may assign an unreserved port to any outgoing connection, even to that of a client that connects to this
+# very broker, which would then connect to itself; and the broker could not listen again.
 
 
 BACKLOG = 1024
 
 
 class BrokerPort:
-    """One broker's, at every address that the host's name stands for."""
+    """Port of one broker on every address of the host name."""
 
     def __init__(self, made: Callable[[], asyncio.Protocol]) -> None:
-        """``made`` makes the protocol of a connection."""
+        """``made`` creates the protocol of a connection."""
         self.is_open = False
         self.number = 0
         self._made = made
-        self._places: list[tuple[int, Any]] = []
+        self._addresses: list[tuple[int, Any]] = []
         """Family and address each."""
         self._held: list[socket.socket] = []
         """Bound, and not listened on."""
         self._servers: list[asyncio.Server] = []
 
     async def take(self, host: str, port: int) -> None:
-        """Have it, closed; 0: any that is free.
+        """Reserve the port without listening; 0: any free port.
 
         Raises:
-            OSError: it is taken, or there is no such host.
+            OSError: The port is in use, or the host is unknown.
         """
         loop = asyncio.get_running_loop()
         found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         missing: OSError | None = None
         for family, _type, _protocol, _name, address in dict.fromkeys(found):
-            place = (family, (address[0], self.number or port, *address[2:]))
+            address_of_family = (family, (address[0], self.number or port, *address[2:]))
             try:
-                held = _bound(*place)
+                held = _bound(*address_of_family)
             except OSError as error:
                 if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
                     self.give_back()
@@ -369,7 +369,7 @@ class BrokerPort:
                 missing = error
                 continue
             self._held.append(held)
-            self._places.append((family, held.getsockname()))
+            self._addresses.append((family, held.getsockname()))
             self.number = held.getsockname()[1]
         if missing is not None and not self._held:
             raise missing
@@ -378,7 +378,7 @@ class BrokerPort:
         """Listen.
 
         Raises:
-            OSError: somebody else got hold of it.
+            OSError: Another process has taken the port.
         """
         if self.is_open:
             return
@@ -387,7 +387,7 @@ class BrokerPort:
         loop = asyncio.get_running_loop()
         held, self._held = self._held, []
         for each in held:
-            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # its connections may outlive it
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # connections may outlive the listener
             server = await loop.create_server(self._made, sock=each, backlog=BACKLOG)
             self._servers.append(server)
         if not self.is_open:  # closed meanwhile
@@ -395,30 +395,30 @@ class BrokerPort:
             self.close()
 
     def close(self) -> None:
-        """Refuse whoever comes from now on."""
+        """Stop listening and keep the port reserved."""
         if self.is_open:
             self.is_open = False
             servers, self._servers = self._servers, []
             for server in servers:
                 server.close()
             if servers:
-                with suppress(OSError):  # open() tries again, and says so
+                with suppress(OSError):  # open() tries again and raises the error
                     self._hold()
 
     def _hold(self) -> None:
-        for place in self._places[len(self._held) :]:
-            self._held.append(_bound(*place))
+        for address in self._addresses[len(self._held) :]:
+            self._held.append(_bound(*address))
 
     def give_back(self) -> None:
-        """The end."""
+        """Release the port."""
         self.close()
         for each in self._held:
             each.close()
-        self._held, self._places = [], []
+        self._held, self._addresses = [], []
 
 
 def _bound(family: int, address: Any) -> socket.socket:
-    """A socket that keeps a port from everybody: from other servers too, once it does not let it be used again."""
+    """Return a socket that reserves a port: other servers cannot bind it once SO_REUSEADDR is off."""
     made = socket.socket(family, socket.SOCK_STREAM)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -433,46 +433,46 @@ def _bound(family: int, address: Any) -> socket.socket:
 
 
 MOST: Final = 4_000
-"""Connections at a time."""
+"""Maximum number of connections."""
 MOST_KEPT: Final = 512 * 1024 * 1024
-"""Bytes of requests that wait, of all connections."""
+"""Total bytes of queued requests of all connections above which connections are reset."""
 IDLE_S: Final = 600.0
-"""``connections.max.idle.ms``."""
+"""Default of ``connections.max.idle.ms``, in seconds."""
 HALF_S: Final = 60.0
-"""How long the second half of a request may take from the last byte on, and an unread answer while there is no room."""
+"""Seconds without progress after which an incomplete request is refused, and unread responses if above the limit."""
 LOOK_S: Final = 5.0
 _POWER: Final = "power_loss"
 
 
 class BrokerListener:
-    """One broker's."""
+    """Listener and connections of one broker."""
 
     def __init__(self, doors: "BrokerListeners", broker: int) -> None:
         self.broker = broker
         self.paused = False
         self.dark = False
         self.listening = ListenerState.CLOSED
-        """What the broker does with who comes, as long as it is neither paused nor dark."""
+        """State of the modelled listener, while the broker is neither paused nor without power."""
         self.connections: dict[KafkaConnection, None] = {}
         self.port = BrokerPort(lambda: doors.connection(self))
         self._doors = doors
 
     @property
     def silent(self) -> bool:
-        """Whether nothing is read for now."""
+        """Whether sockets are not read at the moment."""
         return self.paused or self.dark or self.listening is ListenerState.SILENT
 
     @property
     def has_room(self) -> bool:
-        """Whether answers with records in them may be made."""
+        """Whether fetch responses may be sent now."""
         return self._doors.unread.has_room
 
     def unread(self, connection: KafkaConnection, size: int) -> None:
-        """A client has left so many bytes of its answers unread; 0: it has read them."""
+        """Record the bytes of responses that a client has not read; 0: it has read all of them."""
         self._doors.unread.note(connection, size)
 
     def came(self, connection: KafkaConnection) -> bool:
-        """Whether one more may."""
+        """Register a new connection; return False if there are too many."""
         if self._doors.count >= MOST:
             self.complain(f"found more than {MOST} connections")
             return False
@@ -480,43 +480,43 @@ class BrokerListener:
         return True
 
     def gone(self, connection: KafkaConnection) -> None:
-        """It is closed."""
+        """Remove a closed connection."""
         self.connections.pop(connection, None)
         self._doors.unread.note(connection, 0)
 
     def complain(self, text: str) -> None:
-        """Somebody sent what is no request."""
+        """Report an invalid request."""
         self._doors.on_complaint(self.broker, text)
 
     def look(self) -> None:
-        """Let every connection continue, if it may."""
+        """Let every connection continue if it may."""
         for connection in tuple(self.connections):
             connection.go_on()
 
     def reset(self) -> None:
-        """Every connection breaks."""
+        """Reset every connection."""
         for connection in tuple(self.connections):
             connection.abort()
 
 
 class Unread:
-    """Answers that clients have not read yet, by connection: while they are too many, none with records is made."""
+    """Sizes of unread responses by connection: above the limit, no fetch response is sent."""
 
     def __init__(self, most: int, go_on: Callable[[], None]) -> None:
-        """``go_on`` has every connection look whether it may go on."""
+        """``go_on`` makes every connection check whether it may continue."""
         self._most = most
         self._go_on = go_on
         self._sizes: dict[KafkaConnection, tuple[int, float]] = {}
-        """Bytes, and since when they wait."""
+        """Connection → bytes, and the time since when they are unread."""
         self._all = 0
 
     @property
     def has_room(self) -> bool:
-        """Whether they are not too many."""
+        """Whether the total is below the limit."""
         return self._all < self._most
 
     def note(self, connection: KafkaConnection, size: int) -> None:
-        """A connection has so many bytes unread."""
+        """Record the unread bytes of a connection."""
         had_room = self.has_room
         known, since = self._sizes.pop(connection, (0, 0.0))
         self._all += size - known
@@ -527,7 +527,7 @@ class Unread:
             asyncio.get_running_loop().call_soon(self._go_on)
 
     def oldest(self, now: float, patience_s: float) -> list[KafkaConnection]:
-        """Those that have read nothing for too long, while there is no room."""
+        """Return the connections that have read nothing for too long, while the total is above the limit."""
         for connection in tuple(self._sizes):
             self.note(connection, connection.unread)
         if self.has_room:
@@ -536,7 +536,7 @@ class Unread:
 
 
 class BrokerListeners:
-    """All of them."""
+    """Listeners of all brokers, kept in step with the modelled processes."""
 
     def __init__(
         self, engine: Engine, house: House, host: str, *, largest: int = LARGEST, most_unread: int = MOST_UNREAD
@@ -548,7 +548,7 @@ class BrokerListeners:
         self._largest = largest
         self._doors = {broker: BrokerListener(self, broker) for broker in house.cluster.brokers}
         self._starting: dict[int, None] = dict.fromkeys(self._doors)
-        """Brokers that do not serve yet."""
+        """Brokers whose listeners are not open yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: Any = None
         self.unread = Unread(most_unread, self._go_on)
@@ -559,38 +559,38 @@ class BrokerListeners:
 
     @property
     def count(self) -> int:
-        """Connections, of all."""
+        """Number of connections to all brokers."""
         return sum(len(door.connections) for door in self._doors.values())
 
     @property
     def kept(self) -> int:
-        """Bytes of requests that wait, of all connections."""
+        """Total bytes of queued and incomplete requests."""
         return sum(connection.kept for door in self._doors.values() for connection in door.connections)
 
     async def open(self, port: int) -> None:
-        """Listen on consecutive ports from ``port`` on, or wherever there is room if it is 0.
+        """Listen on consecutive ports from ``port`` on, or on free ports if it is 0.
 
         Raises:
-            OSError: a port is taken.
+            OSError: A port is in use.
         """
-        for place, (broker, door) in enumerate(self._doors.items()):
-            await door.port.take(self._host, port + place if port else 0)
+        for index, (broker, door) in enumerate(self._doors.items()):
+            await door.port.take(self._host, port + index if port else 0)
             self._house.addresses[broker] = (self._host, door.port.number)
         self.look_in()
         await asyncio.gather(*self._tasks)
         self._look()
 
     def connection(self, door: BrokerListener) -> KafkaConnection:
-        """The protocol of one more client."""
+        """Return the protocol of a new connection."""
         return KafkaConnection(door, self._engine, self._house, largest=self._largest)
 
     def happened(self, events: Iterable[Event]) -> None:
-        """Do to sockets what happened to processes."""
+        """Apply process events of the model to the sockets."""
         for event in events:
             if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._doors:
-                self._befell(self._doors[event.broker], event)
+                self._apply(self._doors[event.broker], event)
 
-    def _befell(self, door: BrokerListener, event: Event) -> None:
+    def _apply(self, door: BrokerListener, event: Event) -> None:
         if isinstance(event, NodePaused | NodeResumed):
             door.paused = isinstance(event, NodePaused)
             door.look()
@@ -612,7 +612,7 @@ class BrokerListeners:
             door.reset()
 
     def look_in(self) -> None:
-        """See how far brokers that are coming up have got."""
+        """Update the listeners of brokers that are starting."""
         for broker in tuple(self._starting):
             door = self._doors[broker]
             listening = self._house.cluster.brokers[broker].control.listening
@@ -637,12 +637,12 @@ class BrokerListeners:
         task.add_done_callback(self._tasks.discard)
 
     def broken(self, broker: int) -> None:
-        """The network gave up every connection to a broker."""
+        """Reset every connection to a broker, as the modelled network did."""
         if not self._doors[broker].dark:
             self._doors[broker].reset()
 
     def _look(self) -> None:
-        """Close what has been idle for too long, and what takes too much."""
+        """Close connections that are idle for too long or use too much memory."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         kept = 0
@@ -653,14 +653,14 @@ class BrokerListeners:
                 if not door.silent and now - connection.heard_at > patience:
                     connection.abort()
                 elif kept > MOST_KEPT:
-                    door.complain(f"found more than {MOST_KEPT} bytes of requests that wait")
+                    door.complain(f"found more than {MOST_KEPT} bytes of queued requests")
                     connection.abort()
         for connection in self.unread.oldest(now, HALF_S):
-            connection.refuse(f"found answers unread for {HALF_S:.0f} s, and their buffer full")
+            connection.refuse(f"found responses unread for {HALF_S:.0f} s, and their buffer full")
         self._timer = loop.call_later(LOOK_S, self._look)
 
     async def close(self) -> None:
-        """Let nobody in any more, and everybody out."""
+        """Release all ports and reset all connections."""
         if self._timer is not None:
             self._timer.cancel()
         for task in self._tasks:
@@ -671,11 +671,14 @@ class BrokerListeners:
         await asyncio.sleep(0)
 
 
-# The gateway: a session of the model, and its listeners.
+# The gateway: a session of the model with its listeners.
 
 
 class Gateway:
-    """Make one inside a running event loop, :meth:`open` it, and :meth:`close` it before the session is finished."""
+    """Gateway in front of one session.
+
+    Create it inside a running event loop, :meth:`open` it, and :meth:`close` it before the session is finished.
+    """
 
     def __init__(
         self,
@@ -686,20 +689,20 @@ class Gateway:
         largest: int = LARGEST,
         most_unread: int = MOST_UNREAD,
     ) -> None:
-        """``largest``: bytes of a request; ``most_unread``: of all answers that clients have not read.
+        """``largest``: maximum bytes of a request; ``most_unread``: of all responses that clients have not read.
 
         Raises:
-            ModelError: a release whose clients speak what cannot be read here.
+            ModelError: The release is too old: its clients use message versions that are not supported.
         """
         profile = session.cluster.profile
         if profile.number < OLDEST:
             raise ModelError(
-                f"kafka {profile.version}: found {profile.version}, allowed are releases from 1.0 on",
+                f"kafka: found {profile.version}, the gateway needs Kafka 1.0 or later",
                 code="version_too_old",
             )
         self.session = session
         self.on_events: Callable[[list[Event]], None] = lambda events: None
-        """Told of everything that happens."""
+        """Called with all events."""
         began_ms = int(time.time() * 1_000) - session.cluster.now_us // 1_000
         ranges = offered(profile.number, kraft=profile.kraft)
         self.house = House(session.cluster, began_ms, ranges=ranges, creates_topics=creates_topics)
@@ -708,10 +711,10 @@ class Gateway:
         self.engine.on_broken = self.doors.broken
 
     async def open(self, port: int) -> None:
-        """Let clients come, and time pass.
+        """Start listening, and let virtual time pass.
 
         Raises:
-            OSError: a port is taken.
+            OSError: A port is in use.
         """
         await self.doors.open(port)
         self.engine.on_events = self._happened
@@ -724,14 +727,18 @@ class Gateway:
 
     @property
     def bootstrap(self) -> str:
-        """What a client is configured with."""
+        """Value of ``bootstrap.servers`` for clients."""
         return ",".join(f"{host}:{port}" for host, port in self.house.addresses.values())
 
     def act(self, action: Action) -> str:
-        """Do what an operator asks, now; raises :class:`~faults.declarations.fault.FaultError` if that cannot be."""
+        """Perform an operator's action now.
+
+        Raises:
+            FaultError: The action cannot be performed (:class:`~faults.declarations.fault.FaultError`).
+        """
         return self.engine.act(action)
 
     async def close(self) -> None:
-        """Let everybody out, and no more time pass; the session can be finished then."""
+        """Close all connections and stop virtual time; the session can be finished then."""
         await self.doors.close()
         self.engine.end()

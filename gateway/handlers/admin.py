@@ -1,4 +1,4 @@
-"""Handlers of administrators' APIs: topics, partitions, records, elections and reassignments."""
+"""Handlers of admin APIs: topics, partitions, records, elections and reassignments."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -28,12 +28,12 @@ from gateway.protocol.codec import NO_ID
 from gateway.protocol.context import LOG_DIR, ApiCall, Flow, ask, by_topic, ms, named, split, topic_named, topic_uuid
 
 
-def _told(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
+def _result(each: AdminError | CreatableTopicResult) -> dict[str, Any]:
     return {"name": each.name, "error_code": each.error, "error_message": each.message or None}
 
 
 def create_topics(call: ApiCall) -> Flow:
-    """Make topics, or say what would come of it."""
+    """Handle CreateTopics: create topics, or only validate the request."""
     wanted = tuple(
         CreatableTopic(
             topic.name, topic.num_partitions, topic.replication_factor,
@@ -48,13 +48,13 @@ def create_topics(call: ApiCall) -> Flow:
 
 
 def _created(call: ApiCall, topic: CreatableTopicResult, *, made: bool) -> dict[str, Any]:
-    """A new topic, with all its configurations (KIP-525)."""
-    told = {**_told(topic), "configs": ()}
+    """Return the result for a new topic, with all its configurations (KIP-525)."""
+    result = {**_result(topic), "configs": ()}
     if topic.error:
-        return told
+        return result
     state = call.house.states(call.broker).get(f"{topic.name}-0")
     return {
-        **told,
+        **result,
         "topic_id": topic_uuid(topic.name, state.topic_id) if made and state is not None else NO_ID,
         "num_partitions": topic.partitions,
         "replication_factor": topic.replication,
@@ -63,36 +63,36 @@ def _created(call: ApiCall, topic: CreatableTopicResult, *, made: bool) -> dict[
 
 
 def delete_topics(call: ApiCall) -> Flow:
-    """Delete topics, by name or by id."""
-    asked = [(name, NO_ID) for name in call.get("topic_names", ())]
-    asked += [
+    """Handle DeleteTopics, by name or by id."""
+    topics = [(name, NO_ID) for name in call.get("topic_names", ())]
+    topics += [
         (topic.name or topic_named(call.house, call.broker, topic.topic_id), topic.topic_id)
         for topic in call.get("topics", ())
     ]
-    names = tuple(name for name, _topic_id in asked if name)
+    names = tuple(name for name, _topic_id in topics if name)
     (answer,) = yield ask(DeleteTopicsRequest(0, names, ms(call.request.timeout)))
-    told = [{**_told(each), "topic_id": dict(asked)[each.name]} for each in answer.topics]
-    told += [{"name": None, "topic_id": found, "error_code": UNKNOWN_TOPIC_ID} for name, found in asked if not name]
-    return {"responses": told}
+    results = [{**_result(each), "topic_id": dict(topics)[each.name]} for each in answer.topics]
+    results += [{"name": None, "topic_id": found, "error_code": UNKNOWN_TOPIC_ID} for name, found in topics if not name]
+    return {"responses": results}
 
 
 def create_partitions(call: ApiCall) -> Flow:
-    """Give topics more partitions."""
+    """Handle CreatePartitions: increase the partition count of topics."""
     wanted = tuple(
         NewPartitions(topic.name, topic.count, tuple(tuple(each.broker_ids) for each in topic.assignments or ()))
         for topic in call.request.topics
     )
     validate_only = bool(call.get("validate_only", False))
     (answer,) = yield ask(CreatePartitionsRequest(0, wanted, ms(call.request.timeout), validate_only))
-    return {"results": [_told(each) for each in answer.topics]}
+    return {"results": [_result(each) for each in answer.topics]}
 
 
 def delete_records(call: ApiCall) -> Flow:
-    """Let partitions begin later."""
-    asked = [(named(topic.name, each.partition_index), each.offset) for topic in call.request.topics
+    """Handle DeleteRecords: advance the log start offset of partitions."""
+    partitions = [(named(topic.name, each.partition_index), each.offset) for topic in call.request.topics
              for each in topic.partitions]  # fmt: skip
     timeout_us = ms(call.request.timeout)
-    answers = yield ask(*[DeleteRecordsRequest(0, name, offset, timeout_us) for name, offset in asked])
+    answers = yield ask(*[DeleteRecordsRequest(0, name, offset, timeout_us) for name, offset in partitions])
     rows = [
         (
             each.partition,
@@ -108,18 +108,18 @@ def delete_records(call: ApiCall) -> Flow:
 
 PREFERRED: Final = 0
 UNCLEAN: Final = 1
-"""``ElectionType``."""
+"""Values of ``ElectionType``."""
 
 
 def elect_leaders(call: ApiCall) -> Flow:
-    """Have leaders elected: of all partitions where no list of them is given, of none where it is empty."""
+    """Handle ElectLeaders: for all partitions if no list is given, for none if it is empty."""
     topics = call.request.topic_partitions
     names = tuple(named(topic.topic, number) for topic in topics or () for number in topic.partitions)
     kind = call.get("election_type", PREFERRED)
     if kind not in (PREFERRED, UNCLEAN):
         yield ask(MetadataRequest(0))
-        said = f"found election type {kind}, allowed are {PREFERRED} (preferred) and {UNCLEAN} (unclean)"
-        refused = [AdminError(each, KafkaError.INVALID_REQUEST, said) for each in names]
+        message = f"found election type {kind}, allowed are {PREFERRED} (preferred) and {UNCLEAN} (unclean)"
+        refused = [AdminError(each, KafkaError.INVALID_REQUEST, message) for each in names]
         return _elected(KafkaError.INVALID_REQUEST, refused)
     if topics is not None and not names:
         yield ask(MetadataRequest(0))
@@ -136,12 +136,12 @@ def _elected(error: int, partitions: Iterable[AdminError]) -> dict[str, Any]:
         )
         for each in partitions
     ]
-    told = [{"topic": topic, "partition_result": found} for topic, found in by_topic(rows).items()]
-    return {"error_code": error, "replica_election_results": told}
+    results = [{"topic": topic, "partition_result": found} for topic, found in by_topic(rows).items()]
+    return {"error_code": error, "replica_election_results": results}
 
 
 def alter_replica_log_dirs(call: ApiCall) -> Flow:
-    """Move replicas to another log directory (KIP-113): a broker has one, in which they are (``ReplicaManager``)."""
+    """Handle AlterReplicaLogDirs (KIP-113): a broker has one log directory (``ReplicaManager``)."""
     yield ask(MetadataRequest(0))
     rows = [
         (named(topic.name, number), {"partition_index": number, "error_code": _moved(call, each.path, topic, number)})
@@ -153,7 +153,10 @@ def alter_replica_log_dirs(call: ApiCall) -> Flow:
 
 
 def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
-    """``ReplicaManager.alterReplicaLogDirs``: REPLICA_NOT_AVAILABLE by a broker that does not host the replica."""
+    """Return the error code of ``ReplicaManager.alterReplicaLogDirs``.
+
+    REPLICA_NOT_AVAILABLE: the partition exists, but the broker does not host a replica of it.
+    """
     broker = call.house.cluster.brokers[call.broker]
     partition = named(topic.name, number)
     if path != LOG_DIR:
@@ -165,13 +168,13 @@ def _moved(call: ApiCall, path: str, topic: Any, number: int) -> int:
 
 
 def unregister_broker(call: ApiCall) -> Flow:
-    """Forget a broker for good (``ClusterControlManager.unregisterBroker``)."""
+    """Handle UnregisterBroker (``ClusterControlManager.unregisterBroker``)."""
     (answer,) = yield ask(UnregisterBrokerRequest(0, call.request.broker_id))
     return {"error_code": answer.error, "error_message": answer.message or None}
 
 
 def update_features(call: ApiCall) -> Flow:
-    """Change levels of features (KIP-584), or only validate the change."""
+    """Handle UpdateFeatures: change feature levels (KIP-584), or only validate the change."""
     updates = tuple(
         FeatureUpdate(each.feature, each.max_version_level, _type(each)) for each in call.request.feature_updates
     )
@@ -184,7 +187,10 @@ def update_features(call: ApiCall) -> Flow:
 
 
 def _type(update: Any) -> int:
-    """Version 0 has only whether a downgrade is allowed (``UpdateFeaturesRequest.featureUpdates``)."""
+    """Return the upgrade type (``UpdateFeaturesRequest.featureUpdates``).
+
+    Version 0 only contains whether a downgrade is allowed.
+    """
     if hasattr(update, "upgrade_type"):
         return int(update.upgrade_type)
     return UpgradeType.SAFE_DOWNGRADE if update.allow_downgrade else UpgradeType.UPGRADE
@@ -194,7 +200,7 @@ def _type(update: Any) -> int:
 
 
 def alter_partition_reassignments(call: ApiCall) -> Flow:
-    """Move replicas, or take a move back; the replication factor stays where the client says so (KIP-860)."""
+    """Handle AlterPartitionReassignments: move replicas or cancel a move; the client may fix the factor (KIP-860)."""
     request = call.request
     may_change = bool(call.get("allow_replication_factor_change", True))
     wanted, refused = [], []
@@ -218,30 +224,30 @@ def alter_partition_reassignments(call: ApiCall) -> Flow:
         )
         for each in answers
     ]
-    told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
+    results = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
     return {
         "error_code": code,
         "error_message": None,
         "allow_replication_factor_change": may_change,
-        "responses": told,
+        "responses": results,
     }
 
 
 def _other_factor(call: ApiCall, move: ReassignablePartition) -> AdminError | None:
-    """The refusal of a move that changes how many replicas a partition has, as far as the broker knows (KIP-860)."""
+    """Return the error of a move that changes a partition's replication factor in the broker's metadata (KIP-860)."""
     state = call.house.states(call.broker).get(move.partition)
     had = 0 if state is None else len([broker for broker in state.replicas if broker not in state.adding])
     if not had or not move.replicas or len(move.replicas) == had:
         return None
-    said = f"found {len(move.replicas)} replicas, allowed are {had}"
-    return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, said)
+    message = f"found {len(move.replicas)} replicas, allowed are {had}"
+    return AdminError(move.partition, KafkaError.INVALID_REPLICATION_FACTOR, message)
 
 
 def list_partition_reassignments(call: ApiCall) -> Flow:
-    """What is on the move."""
-    asked = call.request.topics
-    names = tuple(named(topic.name, number) for topic in asked or () for number in topic.partition_indexes)
-    if asked is not None and not names:
+    """Handle ListPartitionReassignments: the moves in progress."""
+    topics = call.request.topics
+    names = tuple(named(topic.name, number) for topic in topics or () for number in topic.partition_indexes)
+    if topics is not None and not names:
         return {"error_code": 0, "error_message": None, "topics": ()}
     (answer,) = yield ask(ListPartitionReassignmentsRequest(0, names))
     rows = [
@@ -254,5 +260,5 @@ def list_partition_reassignments(call: ApiCall) -> Flow:
         )
         for each in answer.partitions
     ]  # fmt: skip
-    told = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
-    return {"error_code": answer.error, "error_message": None, "topics": told}
+    found_topics = [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]
+    return {"error_code": answer.error, "error_message": None, "topics": found_topics}

@@ -1,4 +1,4 @@
-"""Handlers of configurations: what a broker and its topics have, and changes while they run."""
+"""Handlers of configuration APIs: configurations of brokers and topics, and changes at run time."""
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from itertools import dropwhile
@@ -29,27 +29,29 @@ BROKER_LOGGER: Final = 8
 CLIENT_METRICS: Final = 16
 GROUP: Final = 32
 _TYPES: Final = {TOPIC: "topic", BROKER: "broker"}
-"""``ConfigResource.Type``, as far as it is modelled."""
+"""Modelled values of ``ConfigResource.Type``."""
 
 OWN, RUN_TIME, ALL_BROKERS, START, DEFAULT = 1, 2, 3, 4, 5
-"""``DescribeConfigsResponse.ConfigSource``: of the topic, of one broker and of all of them while they run, from the
-broker's file, Kafka's."""
+"""Values of ``DescribeConfigsResponse.ConfigSource``.
+
+In this order: dynamic topic, dynamic broker, dynamic default broker, static broker (its file), and Kafka's default.
+"""
 
 BOOLEAN, STRING, INT, LONG, DOUBLE, LIST = 1, 2, 3, 5, 6, 7
-"""``DescribeConfigsResponse.ConfigType``."""
+"""Values of ``DescribeConfigsResponse.ConfigType``."""
 
 FOR_EVER: Final = "never"
-"""The largest number, as the model writes it."""
+"""How the model writes the largest number."""
 
 
 def describe_configs(call: ApiCall) -> Flow:
-    """What is configured: as the broker that is asked was told, of topics as ZooKeeper has it (``ConfigHelper``)."""
+    """Handle DescribeConfigs: the broker's own view; topics in ZooKeeper mode: ZooKeeper's (``ConfigHelper``)."""
     own = yield from _of_topics(call)
     return {"results": [_described(call, each, own) for each in call.request.resources]}
 
 
 def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mapping[str, Mapping[str, ConfigValue]]]:
-    """What topics have of their own: by ZooKeeper, or as far as the broker has read the cluster's metadata log."""
+    """Return the overrides of topics: from ZooKeeper, or as far as the broker has applied the metadata log."""
     asked = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
     names = tuple(dict.fromkeys(name for name in asked if is_legal(name)))
     if call.house.cluster.profile.kraft:
@@ -61,7 +63,7 @@ def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mappi
 
 
 def list_config_resources(call: ApiCall) -> Flow:
-    """Which resources have configurations (KIP-1142); version 0 asks for subscriptions to metrics: there are none."""
+    """Handle ListConfigResources (KIP-1142); version 0 lists metrics subscriptions, of which there are none."""
     (known,) = yield ask(MetadataRequest(0))
     fenced = call.house.cluster.brokers[call.broker].control.fenced_brokers()
     brokers = [str(broker) for broker in (*known.brokers, *fenced)]
@@ -84,10 +86,10 @@ def list_config_resources(call: ApiCall) -> Flow:
 
 def _described(call: ApiCall, asked: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
     kind, name = asked.resource_type, asked.resource_name
-    said = {"resource_type": kind, "resource_name": name}
+    resource = {"resource_type": kind, "resource_name": name}
     refused = _not_here(call, kind, name)
     if refused is not None:
-        return {**said, "error_code": refused.error, "error_message": refused.message or None}
+        return {**resource, "error_code": refused.error, "error_message": refused.message or None}
     found = topic_configs(call, name, own[name]) if kind == TOPIC else _broker_configs(call, name)
     wanted = asked.configuration_keys
     chosen = [each for each in found if not wanted or each["name"] in wanted]
@@ -96,11 +98,11 @@ def _described(call: ApiCall, asked: Any, own: Mapping[str, Mapping[str, ConfigV
         configs = [{**each, "synonyms": ()} for each in configs]
     if not call.get("include_documentation", False):
         configs = [{**each, "documentation": None} for each in configs]
-    return {**said, "error_code": 0, "error_message": None, "configs": configs}
+    return {**resource, "error_code": 0, "error_message": None, "configs": configs}
 
 
 def _not_here(call: ApiCall, kind: int, name: str) -> AdminError | None:
-    """The error of a resource that this broker does not describe, if so."""
+    """Return the error for a resource that this broker does not describe; None if it does."""
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
@@ -110,7 +112,7 @@ def _not_here(call: ApiCall, kind: int, name: str) -> AdminError | None:
 
 
 def _other_broker(call: ApiCall, name: str) -> AdminError | None:
-    """The refusal of a broker's configurations by another one (``validateResourceNameIsCurrentNodeId``)."""
+    """Return the error for configurations of another broker (``validateResourceNameIsCurrentNodeId``)."""
     if name in ("", str(call.broker)):
         return None
     return AdminError(name, KafkaError.INVALID_REQUEST, f"found broker {name!r}, this is {call.broker}")
@@ -123,7 +125,7 @@ def _no_resource(kind: int) -> AdminError:
 
 
 def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> list[dict[str, Any]]:
-    """All of a topic, of which ``own`` are its own configurations."""
+    """Return all configurations of a topic; ``own`` are its overrides."""
     cluster = call.house.cluster
     settings = cluster.brokers[call.broker].settings
     layers = _layers(call)
@@ -138,7 +140,7 @@ def topic_configs(call: ApiCall, topic: str, own: Mapping[str, ConfigValue]) -> 
 
 
 def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
-    """All of this broker, or with an empty name what all brokers were given while they run."""
+    """Return all configurations of this broker, or with an empty name the dynamic ones of all brokers."""
     cluster = call.house.cluster
     if not name:
         given = _taken(call, "")
@@ -156,7 +158,7 @@ def _broker_configs(call: ApiCall, name: str) -> list[dict[str, Any]]:
 
 
 def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
-    """What the gateway itself makes of a broker's file: where it listens, and whether it creates topics."""
+    """Return the broker configurations that the gateway determines: listeners, and automatic topic creation."""
     cluster, broker = call.house.cluster, call.broker
     host, port = call.house.addresses[broker]
     listener = f"PLAINTEXT://{host}:{port}"
@@ -181,7 +183,7 @@ def _of_this_listener(call: ApiCall) -> list[dict[str, Any]]:
 
 
 def _is_fixed(call: ApiCall, key: ConfigKey) -> bool:
-    """Whether a configuration of a broker stays what it is until the broker starts again."""
+    """Return whether a broker configuration only changes with a restart."""
     return not call.house.cluster.profile.dynamic_config or key.dynamic == "read-only"
 
 
@@ -190,7 +192,7 @@ _Layer = tuple[Mapping[str, str], int]
 
 
 def _layers(call: ApiCall) -> tuple[_Layer, ...]:
-    """Where a broker has its configurations from, the layer that counts first (``ConfigHelper.configSynonyms``)."""
+    """Return the sources of a broker's configurations, highest priority first (``ConfigHelper.configSynonyms``)."""
     cluster = call.house.cluster
     given = (
         (_taken(call, str(call.broker)), RUN_TIME),
@@ -203,10 +205,10 @@ def _layers(call: ApiCall) -> tuple[_Layer, ...]:
 
 
 def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]:
-    """(name, value, source) of a broker's configuration and its coarser units, in each layer that has them.
+    """Return (name, value, source) of a broker configuration and its coarser units, in each source that has them.
 
-    What stands before the first of that very name is left out (``ConfigHelper.configSynonyms``), so that one whose
-    default is written under another name has no synonym where nobody gave it.
+    Entries before the first one of that very name are left out (``ConfigHelper.configSynonyms``), so a configuration
+    whose default has another name has no synonym unless it is set.
     """
     names = (name, *(coarser for coarser, _millis in COARSER.get(name, ())))
     found = [(each, held[each], source) for held, source in layers for each in names if each in held]
@@ -214,17 +216,17 @@ def _synonyms(layers: Iterable[_Layer], name: str) -> list[tuple[str, str, int]]
 
 
 def _given(call: ApiCall, name: str) -> dict[str, ConfigValue]:
-    """What was given while brokers run to this one, or to all by an empty name, and is in force here."""
+    """Return the dynamic configurations of this broker, or of all with an empty name, that are in force here."""
     broker = call.house.cluster.brokers[call.broker]
-    told = broker.control.dynamic_config(name)
-    return {key: value for key, value in told.items() if key in broker.settings.given}
+    configs = broker.control.dynamic_config(name)
+    return {key: value for key, value in configs.items() if key in broker.settings.given}
 
 
 def _taken(call: ApiCall, name: str) -> dict[str, ConfigValue]:
-    """Dynamic configurations of this broker, or of all by an empty name, that this broker uses.
+    """Return the dynamic configurations of this broker, or of all with an empty name, with ``min.insync.replicas``.
 
     With eligible leader replicas all brokers have ``min.insync.replicas``: the controller writes the value of its file
-    where none is set (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
+    if none is set (``ConfigurationControlManager.maybeGenerateElrSafetyRecords``).
     """
     cluster = call.house.cluster
     taken = _given(call, name)
@@ -234,27 +236,27 @@ def _taken(call: ApiCall, name: str) -> dict[str, ConfigValue]:
 
 
 def _config(key: ConfigKey, value: str, synonyms: Sequence[tuple[str, str, int]], *, read_only: bool) -> dict[str, Any]:
-    """A configuration; its source is that of its first synonym."""
-    told = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
+    """Return the fields of a configuration; its source is that of its first synonym."""
+    synonyms_fields = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
     return {
         "name": key.name, "value": as_number(value), "read_only": read_only,
         "config_source": synonyms[0][2] if synonyms else DEFAULT,
-        "is_sensitive": False, "synonyms": told, "config_type": type_of(key), "documentation": key.doc,
+        "is_sensitive": False, "synonyms": synonyms_fields, "config_type": type_of(key), "documentation": key.doc,
     }  # fmt: skip
 
 
 def written(value: ConfigValue) -> str:
-    """A value as Kafka writes it."""
+    """Return a value as Kafka writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def as_number(text: str) -> str:
-    """The largest number is one."""
+    """Return the text of the largest number as digits; any other text unchanged."""
     return str(LONG_MAX) if text == FOR_EVER else text
 
 
 def type_of(key: ConfigKey) -> int:
-    """``DescribeConfigsResponse.ConfigType`` of a configuration."""
+    """Return the ``DescribeConfigsResponse.ConfigType`` of a configuration."""
     if key.type == "int":
         return LONG if key.high == LONG_MAX else INT
     if key.name in LISTS:
@@ -262,55 +264,55 @@ def type_of(key: ConfigKey) -> int:
     return {"bool": BOOLEAN, "ratio": DOUBLE}.get(key.type, STRING)
 
 
-# Changes: IncrementalAlterConfigs (KIP-339), and AlterConfigs, which gives a resource what is named and nothing else.
+# Changes: IncrementalAlterConfigs (KIP-339), and AlterConfigs, which replaces all overrides of a resource.
 
 
 def incremental_alter_configs(call: ApiCall) -> Flow:
-    """Change configurations of topics and brokers, or say what would come of it."""
+    """Handle IncrementalAlterConfigs: change configurations of topics and brokers, or only validate."""
     changes = {
-        place: tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs)
-        for place, each in enumerate(call.request.resources)
+        index: tuple(AlterableConfig(one.name, one.value or "", one.config_operation) for one in each.configs)
+        for index, each in enumerate(call.request.resources)
     }
     return (yield from _altered(call, changes))
 
 
 def alter_configs(call: ApiCall) -> Flow:
-    """The same, where what is not named goes back to its default: of what the broker that is asked knows to be set."""
+    """Handle AlterConfigs: overrides known to this broker that are not in the request are reset."""
     own = yield from _of_topics(call)
     changes = {}
-    for place, each in enumerate(call.request.resources):
+    for index, each in enumerate(call.request.resources):
         named = {one.name: one.value or "" for one in each.configs}
         name = each.resource_name
         had = own.get(name, {}) if each.resource_type == TOPIC else _given(call, name)
         gone = [AlterableConfig(key, "", DELETE) for key in had if key not in named]
-        changes[place] = (*(AlterableConfig(key, value, SET) for key, value in named.items()), *gone)
+        changes[index] = (*(AlterableConfig(key, value, SET) for key, value in named.items()), *gone)
     return (yield from _altered(call, changes))
 
 
 def _altered(call: ApiCall, changes: Mapping[int, tuple[AlterableConfig, ...]]) -> Flow:
-    asked = call.request.resources
-    refused = {place: error for place, each in enumerate(asked) if (error := _refused(call, each)) is not None}
+    requested = call.request.resources
+    refused = {index: error for index, each in enumerate(requested) if (error := _refused(call, each)) is not None}
     resources = tuple(
-        AlterConfigsResource(_TYPES[each.resource_type], each.resource_name, changes[place])
-        for place, each in enumerate(asked)
-        if place not in refused
+        AlterConfigsResource(_TYPES[each.resource_type], each.resource_name, changes[index])
+        for index, each in enumerate(requested)
+        if index not in refused
     )
     answers: list[AdminError] = []
     if resources:
         (answer,) = yield ask(IncrementalAlterConfigsRequest(0, resources, bool(call.request.validate_only)))
         answers += answer.resources
-    told = []
-    for place, each in enumerate(asked):
-        error = refused[place] if place in refused else answers.pop(0)
-        told.append(
+    results = []
+    for index, each in enumerate(requested):
+        error = refused[index] if index in refused else answers.pop(0)
+        results.append(
             {"error_code": error.error, "error_message": error.message or None, "resource_type": each.resource_type,
              "resource_name": each.resource_name}
         )  # fmt: skip
-    return {"responses": told}
+    return {"responses": results}
 
 
 def _refused(call: ApiCall, asked: Any) -> AdminError | None:
-    """The error of a change that this broker refuses by itself, if it does (``ConfigAdminManager``)."""
+    """Return the error of a change that this broker rejects itself, if any (``ConfigAdminManager``)."""
     kind, name = asked.resource_type, asked.resource_name
     if kind not in _TYPES:
         return _no_resource(kind)
@@ -324,5 +326,5 @@ def _refused(call: ApiCall, asked: Any) -> AdminError | None:
 
 
 def _operation(config: Any) -> int:
-    """What is to be done; AlterConfigs sets."""
+    """Return the operation of a change; AlterConfigs always sets."""
     return int(getattr(config, "config_operation", SET))

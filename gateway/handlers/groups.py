@@ -54,11 +54,11 @@ from gateway.protocol.context import (
     topic_named,
 )
 
-# Offsets of groups: OffsetCommit, OffsetFetch, OffsetDelete, and TxnOffsetCommit of a transaction.
+# Offsets of groups: OffsetCommit, OffsetFetch, OffsetDelete, and TxnOffsetCommit.
 
 
 _MANY_GROUPS = 8
-"""Version of OffsetFetch from which it has several groups (KIP-709)."""
+"""First version of OffsetFetch with several groups (KIP-709)."""
 
 
 def _offsets(call: ApiCall) -> tuple[CommittedOffset, ...]:
@@ -78,7 +78,7 @@ def _verdicts(partitions: tuple[tuple[str, int], ...]) -> dict[str, Any]:
 
 
 def offset_commit(call: ApiCall) -> Flow:
-    """Commit; answered when it is replicated."""
+    """Handle OffsetCommit: answered when the offsets are replicated."""
     request = call.request
     (answer,) = yield ask(
         OffsetCommitRequest(
@@ -95,7 +95,7 @@ def _retention_us(call: ApiCall) -> int:
 
 
 def txn_offset_commit(call: ApiCall) -> Flow:
-    """Commit as part of a transaction."""
+    """Handle TxnOffsetCommit: commit offsets as part of a transaction."""
     request = call.request
     (answer,) = yield ask(
         TxnOffsetCommitRequest(
@@ -108,7 +108,7 @@ def txn_offset_commit(call: ApiCall) -> Flow:
 
 
 def offset_fetch(call: ApiCall) -> Flow:
-    """What is committed."""
+    """Handle OffsetFetch: the committed offsets of groups."""
     request = call.request
     groups = request.groups if call.version >= _MANY_GROUPS else (request,)
     stable = bool(call.get("require_stable", False))
@@ -118,12 +118,14 @@ def offset_fetch(call: ApiCall) -> Flow:
             for each in groups
         ]
     )  # fmt: skip
-    told = [{"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)]
-    return {"groups": told} if call.version >= _MANY_GROUPS else told[0]
+    groups_fields = [
+        {"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)
+    ]
+    return {"groups": groups_fields} if call.version >= _MANY_GROUPS else groups_fields[0]
 
 
 def _member_and_epoch(group: Any) -> tuple[str, int]:
-    """Who asks, and in which epoch: a member by the consumer protocol says so."""
+    """Return member id and epoch, which members with the consumer protocol send."""
     return getattr(group, "member_id", None) or "", getattr(group, "member_epoch", -1)
 
 
@@ -149,7 +151,7 @@ def _fetched(answer: OffsetFetchResponse) -> dict[str, Any]:
 
 
 def offset_delete(call: ApiCall) -> Flow:
-    """Delete what is committed for some partitions."""
+    """Handle OffsetDelete: delete the committed offsets of partitions."""
     names = tuple(named(topic.name, each.partition_index) for topic in call.request.topics for each in topic.partitions)
     (answer,) = yield ask(OffsetDeleteRequest(0, call.request.group_id, names))
     return {"error_code": answer.error, **_verdicts(answer.partitions)}
@@ -157,20 +159,20 @@ def offset_delete(call: ApiCall) -> Flow:
 
 # Groups by the consumer protocol (KIP-848): ConsumerGroupHeartbeat and ConsumerGroupDescribe.
 #
-# On the wire topics have ids. An id that the broker does not know stands for a partition that nobody has. Racks are
-# taken and not looked at, as Kafka's own two assignors do not look at them.
+# Requests contain topic ids; an unknown id becomes a partition that does not exist. Racks are ignored, as in Kafka's
+# two assignors.
 
 
 NO_EPOCH: Final = LEAVE_FOR_NOW - 1
-"""Below every epoch that there is: what is asked in it is an INVALID_REQUEST."""
+"""Epoch below all valid ones, for which the model returns INVALID_REQUEST."""
 BY_ITSELF: Final = 1
-"""A member's type: by this protocol (KIP-1099)."""
+"""Member type of the consumer protocol (KIP-1099)."""
 
 
 def consumer_group_heartbeat(call: ApiCall) -> Flow:
-    """A member joins, lives, tells what it owns, or leaves."""
+    """Handle ConsumerGroupHeartbeat: a member joins, stays, reports its partitions, or leaves."""
     request = call.request
-    nameless = request.instance_id == "" or request.rack_id == ""  # null is no name, empty is a wrong one
+    nameless = request.instance_id == "" or request.rack_id == ""  # null means none, an empty string is invalid
     (answer,) = yield ask(
         ConsumerGroupHeartbeatRequest(
             0, request.group_id, request.member_id, NO_EPOCH if nameless else request.member_epoch, call.client,
@@ -206,7 +208,7 @@ def _owned(call: ApiCall) -> tuple[str, ...] | None:
 
 
 def _topics(call: ApiCall, partitions: Iterable[str]) -> list[dict[str, Any]]:
-    """Partitions by topic, with its id and its name, which versions without it pass over."""
+    """Return partitions by topic, with topic id and name; versions without the name ignore it."""
     states = call.house.states(call.broker)
     rows = [(name, {"id": topic_id_in(states, name), "number": split(name)[1]}) for name in partitions]
     return [
@@ -216,14 +218,14 @@ def _topics(call: ApiCall, partitions: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def describe_consumer_groups(call: ApiCall) -> Flow:
-    """The state of groups, with the epoch, the assignment and the target of each member."""
+    """Handle ConsumerGroupDescribe: groups with the epoch, assignment and target of each member."""
     (answer,) = yield ask(ConsumerGroupDescribeRequest(0, tuple(call.request.group_ids)))
-    told = [_describe_consumer_group(call, each) for each in answer.groups]
-    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in told]}
+    groups = [_describe_consumer_group(call, each) for each in answer.groups]
+    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in groups]}
 
 
 def _operations(call: ApiCall, error: int) -> dict[str, int]:
-    """What a client may do with a group, if it asks."""
+    """Return the authorized operations on a group, if requested."""
     if error or not call.get("include_authorized_operations", False):
         return {}
     return {"authorized_operations": of_group(call.house.cluster.profile)}
@@ -257,11 +259,11 @@ def _describe_member(call: ApiCall, member: DescribedConsumer) -> dict[str, Any]
     }
 
 
-# The embedded protocol of consumers (``ConsumerProtocol``): passed on as it is, read only for its topics.
+# The embedded protocol of consumers (``ConsumerProtocol``): passed on unchanged, parsed only for its topics.
 
 
 WIRE: Final = "wire:"
-"""Begins the model's user data that is a real member's whole message; byte for byte, as Latin-1."""
+"""Prefix of user data in the model that contains a real member's whole message, as Latin-1."""
 _VERSION: Final = 2
 _read_subscription: Final = entity_reader(ConsumerProtocolSubscription)
 _read_assignment: Final = entity_reader(ConsumerProtocolAssignment)
@@ -274,18 +276,18 @@ def _kept(data: bytes) -> str:
 
 
 def subscription(data: bytes, protocol_type: str) -> Subscription:
-    """A member's metadata; only that of consumers says anything to a coordinator."""
+    """Return a member's metadata; the coordinator only parses that of consumers."""
     if protocol_type != "consumer":
         return Subscription((), user_data=_kept(data))
     try:
         found, _size = _read_subscription(data[_VERSION:], 0)
-    except Exception:  # a member may say what it likes: a coordinator passes it on
+    except Exception:  # members may send any bytes: a coordinator passes them on
         return Subscription((), user_data=_kept(data))
     return Subscription(tuple(found.topics), user_data=_kept(data))
 
 
 def subscription_bytes(told: Subscription | None) -> bytes:
-    """As a real leader reads it."""
+    """Return a subscription as a real group leader parses it."""
     if told is None:
         return b""
     if told.user_data.startswith(WIRE):
@@ -294,7 +296,7 @@ def subscription_bytes(told: Subscription | None) -> bytes:
 
 
 def assignment(data: bytes, protocol_type: str) -> Assignment:
-    """What a leader gives a member."""
+    """Return the assignment that a group leader sends for a member."""
     if protocol_type not in ("", "consumer") or not data:
         return Assignment(user_data=_kept(data))
     try:
@@ -308,7 +310,7 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
 
 
 def assignment_bytes(told: Assignment) -> bytes:
-    """As a real member reads it."""
+    """Return an assignment as a real member parses it."""
     if told.user_data.startswith(WIRE):
         return told.user_data[len(WIRE) :].encode("latin-1")
     if not told.partitions:
@@ -329,26 +331,26 @@ def _written(write: Any, message: Any) -> bytes:
 
 
 _MANY_KEYS = 4
-"""Version of FindCoordinator from which it has several keys (KIP-699)."""
+"""First version of FindCoordinator with several keys (KIP-699)."""
 _SEVERAL_LEAVE = 3
 
 
 def find_coordinator(call: ApiCall) -> Flow:
-    """Who coordinates groups, or transactional ids."""
+    """Handle FindCoordinator: coordinators of groups or transactional ids."""
     kind = call.get("key_type", 0)
     keys = tuple(call.request.coordinator_keys) if call.version >= _MANY_KEYS else (call.request.key,)
     answers = yield ask(*[FindCoordinatorRequest(0, key, kind) for key in keys])
-    found = [{"key": key, **_place(call, answer)} for key, answer in zip(keys, answers, strict=True)]
+    found = [{"key": key, **_coordinator(call, answer)} for key, answer in zip(keys, answers, strict=True)]
     return {"coordinators": found} if call.version >= _MANY_KEYS else found[0]
 
 
-def _place(call: ApiCall, answer: FindCoordinatorResponse) -> dict[str, Any]:
+def _coordinator(call: ApiCall, answer: FindCoordinatorResponse) -> dict[str, Any]:
     host, port = call.house.addresses.get(answer.node_id, ("", -1))
     return {"error_code": answer.error, "node_id": answer.node_id, "host": host, "port": port}
 
 
 def join_group(call: ApiCall) -> Flow:
-    """Become a member; answered when the generation is complete."""
+    """Handle JoinGroup: answered when the generation is complete."""
     request = call.request
     session_us = ms(request.session_timeout)
     rebalance = call.get("rebalance_timeout")
@@ -383,7 +385,7 @@ def join_group(call: ApiCall) -> Flow:
 
 
 def sync_group(call: ApiCall) -> Flow:
-    """Ask for one's assignment; the leader brings everybody's."""
+    """Handle SyncGroup: a member's assignment; the leader sends those of all members."""
     request = call.request
     kind = call.get("protocol_type") or ""
     given = tuple((each.member_id, assignment(each.assignment, kind)) for each in request.assignments)
@@ -402,7 +404,7 @@ def sync_group(call: ApiCall) -> Flow:
 
 
 def heartbeat(call: ApiCall) -> Flow:
-    """A member is alive."""
+    """Handle Heartbeat: keep a member's session alive."""
     request = call.request
     instance = call.get("group_instance_id") or ""
     (answer,) = yield ask(
@@ -412,7 +414,7 @@ def heartbeat(call: ApiCall) -> Flow:
 
 
 def leave_group(call: ApiCall) -> Flow:
-    """Members leave."""
+    """Handle LeaveGroup: remove members."""
     request = call.request
     if call.version < _SEVERAL_LEAVE:
         members: tuple[LeavingMember, ...] = (LeavingMember(request.member_id),)
@@ -421,27 +423,27 @@ def leave_group(call: ApiCall) -> Flow:
     (answer,) = yield ask(LeaveGroupRequest(0, request.group_id, members))
     if call.version < _SEVERAL_LEAVE:
         return {"error_code": answer.error or answer.members[0]}
-    told = [
+    results = [
         {"member_id": member, "group_instance_id": instance or None, "error_code": error}
         for (member, instance), error in zip(members, answer.members, strict=False)
     ]
-    return {"error_code": answer.error, "members": told}
+    return {"error_code": answer.error, "members": results}
 
 
 def describe_groups(call: ApiCall) -> Flow:
-    """The state of groups whose members join and sync, members' metadata included while they are stable."""
+    """Handle DescribeGroups: classic groups; members' metadata only while the group is stable."""
     (answer,) = yield ask(DescribeGroupsRequest(0, tuple(call.request.groups), classic=True))
-    told = [_describe_group(call, each) for each in answer.groups]
-    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in told]}
+    groups = [_describe_group(call, each) for each in answer.groups]
+    return {"groups": [{**each, **_operations(call, each["error_code"])} for each in groups]}
 
 
 DEAD = "Dead"
-_TELLS_UNKNOWN = 6
-"""Version of DescribeGroups from which a group that is not there is an error, and not a Dead group (KIP-1043)."""
+_UNKNOWN_IS_ERROR = 6
+"""First version of DescribeGroups that returns an error instead of a Dead group for an unknown id (KIP-1043)."""
 
 
 def _describe_group(call: ApiCall, group: DescribedGroup) -> dict[str, Any]:
-    unknown = call.version >= _TELLS_UNKNOWN and not group.error and state_of(group) == DEAD
+    unknown = call.version >= _UNKNOWN_IS_ERROR and not group.error and state_of(group) == DEAD
     return {
         "error_code": KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error,
         "error_message": f"Group {group.group_id} not found." if unknown else None,
@@ -464,7 +466,7 @@ def _describe_group(call: ApiCall, group: DescribedGroup) -> dict[str, Any]:
 
 
 def list_groups(call: ApiCall) -> Flow:
-    """The groups that this broker coordinates."""
+    """Handle ListGroups: the groups that this broker coordinates."""
     states, types = tuple(call.get("states_filter", ())), tuple(call.get("types_filter", ()))
     (answer,) = yield ask(ListGroupsRequest(0, states, types))
     groups = [
@@ -480,7 +482,7 @@ def list_groups(call: ApiCall) -> Flow:
 
 
 def delete_groups(call: ApiCall) -> Flow:
-    """Delete groups and what they have committed."""
+    """Handle DeleteGroups: delete groups and their committed offsets."""
     (answer,) = yield ask(DeleteGroupsRequest(0, tuple(call.request.groups_names)))
     results = [{"group_id": group, "error_code": error} for group, error in answer.groups]
     return {"error_code": KafkaError.NONE, "results": results}

@@ -1,4 +1,4 @@
-"""ApiVersions, Metadata, DescribeCluster: as the broker that is asked knows the cluster, stale or not."""
+"""Handlers of ApiVersions, Metadata and DescribeCluster, answered from the broker's own, possibly stale, metadata."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -25,13 +25,13 @@ from gateway.protocol.context import (
 UNKNOWN_TOPIC_ID: Final = 100
 INTERNAL: Final = (OFFSETS, TRANSACTIONS)
 FORMED: Final = 0
-"""Epoch of features that are what the cluster was formed with: none is changed at run time."""
-_TELLS_FEATURES: Final = 3
-_TELLS_RANGES_FROM_0: Final = 4
+"""Features epoch of the cluster's initial features: they are never changed at run time."""
+_HAS_FEATURES: Final = 3
+_HAS_RANGES_FROM_0: Final = 4
 
 
 def api_versions(call: ApiCall) -> Flow:
-    """What this broker can do. It asks the broker something, so that one that cannot answer does not."""
+    """Handle ApiVersions. It sends a model request, so that an unresponsive broker does not answer."""
     yield ask(MetadataRequest(0))
     keys = [
         {"api_key": api, "min_version": low, "max_version": high}
@@ -41,17 +41,17 @@ def api_versions(call: ApiCall) -> Flow:
 
 
 def _features(call: ApiCall) -> dict[str, Any]:
-    """Which levels of features there may be, and which ones there are (KIP-584)."""
+    """Return supported and finalized feature levels (KIP-584)."""
     cluster = call.house.cluster
     known = features_of(cluster.profile, cluster.spec.config)
-    if not known or call.version < _TELLS_FEATURES:
+    if not known or call.version < _HAS_FEATURES:
         return {}
     return {
-        # Older clients cannot read a range that begins with 0.
+        # Older clients cannot parse a range that starts at 0.
         "supported_features": [
             {"name": each.name, "min_version": each.lowest, "max_version": each.highest}
             for each in known
-            if each.lowest or call.version >= _TELLS_RANGES_FROM_0
+            if each.lowest or call.version >= _HAS_RANGES_FROM_0
         ],
         "finalized_features_epoch": FORMED,
         "finalized_features": [
@@ -63,14 +63,14 @@ def _features(call: ApiCall) -> dict[str, Any]:
 
 
 def metadata(call: ApiCall) -> Flow:
-    """Topics by name or id, or all; what is not there is created if the client lets it be."""
+    """Handle Metadata: topics by name or id, or all; missing topics are created if client and broker allow it."""
     (known,) = yield ask(MetadataRequest(0))
-    there = _by_name(known)
+    existing = _by_name(known)
     topics: list[dict[str, Any]] = []
     missing: list[str] = []
-    for name, topic_id in _wanted(call, there):
-        if name in there:
-            topics.append(_topic(name, there[name], known))
+    for name, topic_id in _wanted(call, existing):
+        if name in existing:
+            topics.append(_topic(name, existing[name], known))
         elif name:
             topics.append({"error_code": _why_missing(call, name), "name": name, "topic_id": NO_ID})
             missing.append(name)
@@ -94,27 +94,27 @@ def metadata(call: ApiCall) -> Flow:
 
 
 def _by_name(known: MetadataResponse) -> dict[str, list[PartitionState]]:
-    """Topic → its partitions."""
-    there: dict[str, list[PartitionState]] = {}
+    """Return topic → its partitions."""
+    found: dict[str, list[PartitionState]] = {}
     for state in known.partitions:
-        there.setdefault(split(state.partition)[0], []).append(state)
-    return there
+        found.setdefault(split(state.partition)[0], []).append(state)
+    return found
 
 
 def _creates(call: ApiCall) -> bool:
-    """Whether what is asked for and is not there is made: by the broker's word, and by the client's."""
+    """Return whether missing topics are created: both the broker and the client must allow it."""
     return bool(call.house.creates_topics and call.get("allow_auto_topic_creation", True))
 
 
 def _why_missing(call: ApiCall, name: str) -> KafkaError:
-    """The error for a topic that does not exist (``AutoTopicCreationManager``).
+    """Return the error for a topic that does not exist (``AutoTopicCreationManager``).
 
-    The controller of a ZooKeeper-mode cluster has written a new topic by then, and its leader is what is missing.
+    In ZooKeeper mode the controller has already created a new topic by then, and only its leader is missing.
     """
     if not is_legal(name):
         return KafkaError.INVALID_TOPIC_EXCEPTION
-    being_made = _creates(call) and not call.house.cluster.profile.kraft
-    return KafkaError.LEADER_NOT_AVAILABLE if being_made else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    creating = _creates(call) and not call.house.cluster.profile.kraft
+    return KafkaError.LEADER_NOT_AVAILABLE if creating else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def _wanted(call: ApiCall, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
@@ -159,38 +159,38 @@ def _brokers(call: ApiCall, brokers: Iterable[int], key: str) -> list[dict[str, 
     return found
 
 
-# DescribeTopicPartitions (KIP-966): topics page by page, with their eligible leader replicas.
+# DescribeTopicPartitions (KIP-966): pages of topics, with their eligible leader replicas.
 
 
 MOST_PARTITIONS: Final = 2_000
-"""``max.request.partition.size.limit``."""
+"""Default of ``max.request.partition.size.limit``."""
 
 
 def describe_topic_partitions(call: ApiCall) -> Flow:
-    """Topics in order of their names, from a cursor on and up to a number of partitions, and the next cursor."""
+    """Handle DescribeTopicPartitions: topics by name from a cursor on, up to a limit, and the next cursor."""
     (known,) = yield ask(MetadataRequest(0))
-    there = _by_name(known)
+    existing = _by_name(known)
     request = call.request
-    asked = {topic.name for topic in request.topics}
+    requested = {topic.name for topic in request.topics}
     cursor = request.cursor
     begin = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
-    if begin[1] < 0 or (cursor is not None and asked and begin[0] not in asked):
-        return _no_cursor(asked)
+    if begin[1] < 0 or (cursor is not None and requested and begin[0] not in requested):
+        return _no_cursor(requested)
     left = max(1, min(MOST_PARTITIONS, request.response_partition_limit))
     topics: list[dict[str, Any]] = []
-    for name in sorted(each for each in (asked or there) if each >= begin[0]):
+    for name in sorted(each for each in (requested or existing) if each >= begin[0]):
         if not left:
             return _page(topics, (name, 0))
-        if name not in there:
+        if name not in existing:
             topics.append({"name": name, "error_code": _why_missing(call, name), "topic_id": NO_ID,
                            "is_internal": name in INTERNAL, "partitions": ()})  # fmt: skip
             continue
-        told = _topic(name, there[name], known)
+        fields = _topic(name, existing[name], known)
         first = begin[1] if name == begin[0] else 0
-        found = told["partitions"][first : first + left]
-        eligible = {split(state.partition)[1]: state for state in there[name]}
-        topics.append({**told, "partitions": [_with_elr(each, eligible) for each in found]})
-        if first + left < len(told["partitions"]):
+        found = fields["partitions"][first : first + left]
+        eligible = {split(state.partition)[1]: state for state in existing[name]}
+        topics.append({**fields, "partitions": [_with_elr(each, eligible) for each in found]})
+        if first + left < len(fields["partitions"]):
             return _page(topics, (name, first + left))
         left -= len(found)
     return _page(topics, None)
@@ -210,7 +210,7 @@ def _page(topics: list[dict[str, Any]], cursor: tuple[str, int] | None) -> dict[
 
 
 def _no_cursor(asked: set[str]) -> dict[str, Any]:
-    """A cursor that fits nothing: the error is that of every topic (``getErrorResponse``)."""
+    """Return the response to an invalid cursor: every topic has the error (``getErrorResponse``)."""
     topics = [
         {"name": name, "error_code": KafkaError.INVALID_REQUEST, "topic_id": NO_ID, "partitions": ()}
         for name in sorted(asked)
@@ -220,11 +220,11 @@ def _no_cursor(asked: set[str]) -> dict[str, Any]:
 
 BROKERS: Final = 1
 CONTROLLERS: Final = 2
-"""``EndpointType`` (KIP-919)."""
+"""Values of ``EndpointType`` (KIP-919)."""
 
 
 def describe_cluster(call: ApiCall) -> Flow:
-    """Brokers and controller (KIP-700), fenced brokers where they are asked for (KIP-1073)."""
+    """Handle DescribeCluster: brokers and controller (KIP-700), with fenced brokers on request (KIP-1073)."""
     (known,) = yield ask(MetadataRequest(0))
     wanted = call.get("endpoint_type", BROKERS)
     if wanted != BROKERS:

@@ -54,28 +54,28 @@ from gateway.protocol.record_batches import (
     record_at,
 )
 
-# The current leader in a refusal of Produce or Fetch, and where that broker listens (KIP-951).
+# The current leader in an error response of Produce or Fetch, and its address (KIP-951).
 #
-# Only versions that have room for the addresses tell: ``KafkaApis.handleProduceRequest`` from 10 on,
-# ``handleFetchRequest`` from 16 on, though the leader's field is in Fetch since 12. A client that heard of a leader
-# without its address would have to look it up among brokers of which it may be the one that is missing.
+# Only versions with a field for the addresses include it: ``KafkaApis.handleProduceRequest`` from 10 on,
+# ``handleFetchRequest`` from 16 on, although Fetch has the leader's field since 12. A client that received a leader
+# without its address would have to look it up among its known brokers, where it may be missing.
 
 
 _SINCE: Final = {api_versions.PRODUCE: 10, api_versions.FETCH: 16}
 
 Hint = tuple[int, int] | None
-"""(leader, its epoch), as the model's broker says."""
+"""(leader, leader epoch), as the modelled broker returns it."""
 
 
 def told(call: ApiCall, hint: Hint) -> dict[str, Any]:
-    """The field of a partition, if this version has it."""
+    """Return the leader field of a partition, if this version has it."""
     if hint is None or call.version < _SINCE[call.api]:
         return {}
     return {"current_leader": {"leader_id": hint[0], "leader_epoch": hint[1]}}
 
 
 def endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any]]:
-    """Where those leaders listen that the broker knows to be alive, each once."""
+    """Return the addresses of these leaders, each once, if the broker knows them to be alive."""
     if call.version < _SINCE[call.api]:
         return []
     live = call.house.cluster.brokers[call.broker].metadata.live
@@ -89,22 +89,22 @@ def endpoints(call: ApiCall, hints: Iterable[Hint]) -> list[dict[str, Any]]:
 
 
 NO_SESSION: Final = 0
-"""Fetch sessions are not offered: every fetch is a full one (KIP-227 lets a broker do so)."""
+"""Fetch sessions are not offered: every fetch is a full one, which KIP-227 allows."""
 EARLIEST_LOCAL: Final = -4
-"""Where a log begins on the leader's disk: at its start, since nothing is tiered (KIP-405)."""
+"""First offset on the leader's disk: the log start offset, since there is no tiered storage (KIP-405)."""
 LATEST_TIERED: Final = -5
-"""The last offset in tiered storage, which there is none of (KIP-1005)."""
+"""Last offset in tiered storage, which does not exist here (KIP-1005)."""
 _SPECIAL: Final = (LATEST, EARLIEST, MAX_TIMESTAMP)
 _ZSTD_IS_READ: Final = 10
-"""Version of Fetch from which topics with ``compression.type`` zstd are read (``KafkaApis.handleFetchRequest``)."""
+"""First version of Fetch that reads topics with ``compression.type`` zstd (``KafkaApis.handleFetchRequest``)."""
 _SINCE_VERSION: Final = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
-"""From which version of ListOffsets on a special timestamp may be asked for."""
+"""Special timestamp → first version of ListOffsets that allows it."""
 
 
 def fetch(call: ApiCall) -> Flow:
-    """Read. A broker with nothing to say waits, and so does the client's connection."""
+    """Handle Fetch. A broker without data delays the response, and so the client's connection."""
     request = call.request
-    asked: list[FetchPartition] = []
+    partitions: list[FetchPartition] = []
     most = 0
     refused: list[dict[str, Any]] = []
     for topic in request.topics:
@@ -118,18 +118,18 @@ def fetch(call: ApiCall) -> Flow:
             continue
         for each in topic.partitions:
             most = max(most, each.partition_max_bytes)
-            asked.append(
+            partitions.append(
                 FetchPartition(
                     named(name, each.partition), each.fetch_offset, getattr(each, "current_leader_epoch", -1),
                     getattr(each, "last_fetched_epoch", -1),
                 )
             )  # fmt: skip
-    if not asked and refused:
+    if not partitions and refused:
         return {"error_code": 0, "session_id": NO_SESSION, "responses": refused}
     wait_us = 0 if refused else ms(request.max_wait)
     (answer,) = yield ask(
         FetchRequest(
-            0, CONSUMER, -1, wait_us, most, tuple(asked), rack=call.get("rack_id", "") or "",
+            0, CONSUMER, -1, wait_us, most, tuple(partitions), rack=call.get("rack_id", "") or "",
             min_bytes=max(1, request.min_bytes), response_max_bytes=request.max_bytes,
             isolation=request.isolation_level,
         )
@@ -151,13 +151,13 @@ def fetch(call: ApiCall) -> Flow:
 
 
 def _errors(topic: Any, error: int) -> list[dict[str, Any]]:
-    """An error for each partition that is asked for."""
-    said = {"error_code": error, "high_watermark": -1, "records": b""}
-    return [{"partition_index": each.partition, **said} for each in topic.partitions]
+    """Return an error for each requested partition."""
+    error_fields = {"error_code": error, "high_watermark": -1, "records": b""}
+    return [{"partition_index": each.partition, **error_fields} for each in topic.partitions]
 
 
 def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "partition_index": split(data.partition)[1],
         "error_code": data.error,
         "high_watermark": data.hw,
@@ -168,12 +168,12 @@ def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
         "records": partial(bytes_of, call.house, data) if data.records.extents else b"",
     }
     if data.diverging is not None:
-        said["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}
-    return {**said, **told(call, data.current)}
+        fields["diverging_epoch"] = {"epoch": data.diverging[0], "end_offset": data.diverging[1]}
+    return {**fields, **told(call, data.current)}
 
 
 def list_offsets(call: ApiCall) -> Flow:
-    """Offsets by time, and the ends of logs."""
+    """Handle ListOffsets: offsets by time, and log start and end offsets."""
     requests, refused, stamps = [], {}, {}
     for topic in call.request.topics:
         for each in topic.partitions:
@@ -196,8 +196,8 @@ def list_offsets(call: ApiCall) -> Flow:
         answers = yield ask(*requests)
     rows = [(each.partition, _offset(call, each, stamps[each.partition])) for each in answers]
     for name, error in refused.items():
-        said = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
-        rows.append((name, said))
+        result = {"partition_index": split(name)[1], "error_code": error, "timestamp": -1, "offset": -1}
+        rows.append((name, result))
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
@@ -211,7 +211,7 @@ def _model_time(call: ApiCall, stamp: int) -> int:
 
 
 def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[str, Any]:
-    """An answer by time is a batch of the model; of a real client's it is the record in it that was asked for."""
+    """Return a result; the model looks up batches by time, so a real client's batch is searched for the record."""
     offset, stamp_ms, epoch = answer.log_offset, -1, answer.leader_epoch
     if not answer.error and asked_ms == LATEST_TIERED:
         offset = epoch = -1
@@ -232,7 +232,7 @@ def _offset(call: ApiCall, answer: ListOffsetsResponse, asked_ms: int) -> dict[s
 
 
 def _newest(house: House, replica: Replica, offset: int) -> int:
-    """The offset of the newest record of a batch; before 3.8 of a compressed one it is the last (``LogValidator``)."""
+    """Return the offset of a batch's newest record; before 3.8 the last one if compressed (``LogValidator``)."""
     found = batch_at(replica, offset)
     if found is None or not found[1]:
         return offset
@@ -247,9 +247,9 @@ def _newest(house: House, replica: Replica, offset: int) -> int:
 
 
 def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple[int, int]:
-    """(offset, time) of the first record of a time or later from a batch on, both -1 for none.
+    """Return (offset, time) of the first record at or after a time, from a batch on; both -1 if there is none.
 
-    Records of the model's own batches have one time; of what cannot be read it is that of the batch.
+    Records of the model's own batches have the batch's time, and so do records that cannot be decoded.
     """
     while offset < replica.hw and (found := batch_at(replica, offset)) is not None:
         batch, payload = found
@@ -268,13 +268,13 @@ def _record(house: House, replica: Replica, offset: int, asked_ms: int) -> tuple
 
 
 def epoch_ends(call: ApiCall) -> Flow:
-    """Where epochs ended, for a client that looks whether its position was cut off (KIP-320)."""
-    asked = tuple(
+    """Handle OffsetForLeaderEpoch: end offsets of epochs, with which a client detects log truncation (KIP-320)."""
+    epochs = tuple(
         (named(topic.topic, each.partition), each.leader_epoch, each.current_leader_epoch)
         for topic in call.request.topics
         for each in topic.partitions
     )
-    (answer,) = yield ask(EpochEndRequest(0, asked, NOBODY))
+    (answer,) = yield ask(EpochEndRequest(0, epochs, NOBODY))
     rows = [
         (
             each.partition,
@@ -288,85 +288,87 @@ def epoch_ends(call: ApiCall) -> Flow:
     return {"topics": [{"topic": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 
 
-# Produce: a client's batches, unopened, one model request for each partition.
+# Produce: a client's batches, not decompressed, one model request for each partition.
 
 
 _ACKS: Final = (-1, 0, 1)
 _BY_ID: Final = 13
-"""Version from which topics have ids instead of names (KIP-516)."""
+"""First version of Produce with topic ids instead of names (KIP-516)."""
 
 
-class _Place(NamedTuple):
-    """Where a batch is to go, by the client's words: a topic's name or its id, and a number."""
+class _BatchTarget(NamedTuple):
+    """Target of a batch in a request: a topic's name or id, and a partition number."""
 
     topic: Any
     number: int
     partition: str
-    """Empty where nobody knows the id."""
+    """Empty if the id is unknown."""
 
 
 def produce(call: ApiCall) -> Flow:
-    """Append; with acks=0 nobody is answered, and the connection of who sent what is refused is closed."""
+    """Handle Produce; with acks=0 there is no response, and an error closes the connection."""
     acks = call.request.acks
-    refused: dict[_Place, tuple[int, str]] = {}
+    refused: dict[_BatchTarget, tuple[int, str]] = {}
     requests: list[ProduceRequest] = []
-    places: list[_Place] = []
+    targets: list[_BatchTarget] = []
     known = call.house.states(call.broker)
-    for place, records in _sent(call):
-        places.append(place)
-        if not place.partition:
-            refused[place] = (UNKNOWN_TOPIC_ID, "")
-        elif place.partition not in known:
-            refused[place] = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "")
+    for target, records in _sent(call):
+        targets.append(target)
+        if not target.partition:
+            refused[target] = (UNKNOWN_TOPIC_ID, "")
+        elif target.partition not in known:
+            refused[target] = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "")
         elif acks not in _ACKS:
-            refused[place] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
+            refused[target] = (KafkaError.INVALID_REQUIRED_ACKS, f"found acks={acks}, allowed are -1, 0 and 1")
         else:
             try:
-                head, data = _taken(call, place.partition, bytes(records or b""))
+                head, data = _taken(call, target.partition, bytes(records or b""))
             except BatchError as error:
-                refused[place] = (code_of(error, call.house.cluster.profile), str(error))
+                refused[target] = (code_of(error, call.house.cluster.profile), str(error))
                 continue
-            requests.append(_request(call, place.partition, head, data))
+            requests.append(_request(call, target.partition, head, data))
     answers: tuple[ProduceResponse, ...] = ()
     if requests:
         answers = yield ModelRequests(tuple(requests), waits=acks != 0, closes=True)
     if not acks:
-        for place, (code, why) in refused.items():
-            raise RequestError(f"{place.partition or place.topic}: error {code}, {why or 'no such topic'}")
+        for target, (code, message) in refused.items():
+            raise RequestError(f"{target.partition or target.topic}: error {code}, {message or 'no such topic'}")
         return None
     answered = {each.partition: each for each in answers}
     rows: dict[Any, list[dict[str, Any]]] = {}
-    for place in places:
-        said = _refused(place, *refused[place]) if place in refused else _said(call, answered[place.partition])
-        rows.setdefault(place.topic, []).append(said)
+    for target in targets:
+        result = (
+            _refused(target, *refused[target]) if target in refused else _appended(call, answered[target.partition])
+        )
+        rows.setdefault(target.topic, []).append(result)
     key = "topic_id" if call.version >= _BY_ID else "name"
     responses = [{key: topic, "partition_responses": found} for topic, found in rows.items()]
     return {"responses": responses, "node_endpoints": endpoints(call, [each.current for each in answers])}
 
 
-def _sent(call: ApiCall) -> Iterator[tuple[_Place, Any]]:
-    """Each batch, and where it is to go."""
+def _sent(call: ApiCall) -> Iterator[tuple[_BatchTarget, Any]]:
+    """Yield each batch with its target."""
     for topic in call.request.topic_data:
         by_id = call.version >= _BY_ID
         name = topic_named(call.house, call.broker, topic.topic_id) if by_id else topic.name
         for each in topic.partition_data:
             partition = named(name, each.index) if name or not by_id else ""
-            yield _Place(topic.topic_id if by_id else name, each.index, partition), each.records
+            yield _BatchTarget(topic.topic_id if by_id else name, each.index, partition), each.records
 
 
 def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, bytes]:
-    """A batch as it goes into the log: with the codec of its topic, if it has one of its own.
+    """Return a batch as it is appended, recompressed if its topic has a codec of its own.
 
     Raises:
-        BatchError: it is refused.
+        BatchError: The batch is rejected.
     """
     head = read_head(data, call.version)
     rules = _rules(call, split(partition)[0])
     if rules.codec in (PRODUCERS_CODEC, head.codec):
         return head, data
     if head.size > rules.max_message:
-        said = f"found a batch of {head.size} bytes, allowed are {rules.max_message}"
-        raise BatchError(KafkaError.MESSAGE_TOO_LARGE, said)
+        message = f"found a batch of {head.size} bytes, allowed are {rules.max_message}"
+        raise BatchError(KafkaError.MESSAGE_TOO_LARGE, message)
     try:
         data = recompressed(data, rules.codec)
     except UnreadableError as error:
@@ -375,7 +377,7 @@ def _taken(call: ApiCall, partition: str, data: bytes) -> tuple[BatchHeader, byt
 
 
 def _rules(call: ApiCall, topic: str) -> LogRules:
-    """Settings of a topic's logs, as the broker that is asked knows them."""
+    """Return the log settings of a topic, as this broker knows them."""
     return call.house.cluster.brokers[call.broker].settings.of(topic).log
 
 
@@ -392,7 +394,7 @@ def _request(call: ApiCall, partition: str, head: BatchHeader, data: bytes) -> P
 
 
 def _oldest_us(call: ApiCall, partition: str, data: bytes) -> int:
-    """When the oldest record of a batch was made, -1 untold; every record is looked at where their age is bounded."""
+    """Return the time of a batch's oldest record, -1 if unknown; records are decoded only if their age is limited."""
     rules = _rules(call, split(partition)[0])
     if rules.oldest_us == NEVER or rules.log_append_time:
         return -1
@@ -403,14 +405,14 @@ def _oldest_us(call: ApiCall, partition: str, data: bytes) -> int:
 
 
 def _model_us(call: ApiCall, stamp_ms: int) -> int:
-    """A timestamp in the model's time; -1 stays "none", and no other becomes it."""
+    """Convert a timestamp to the model's time; -1 stays "none", and no other value becomes -1."""
     if stamp_ms == -1:
         return -1
     found = call.house.model_us(stamp_ms)
     return -2 if found == -1 else found
 
 
-def _said(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
+def _appended(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
     return {
         "index": split(answer.partition)[1],
         "error_code": answer.error,
@@ -421,14 +423,14 @@ def _said(call: ApiCall, answer: ProduceResponse) -> dict[str, Any]:
 
 
 def _log_start(call: ApiCall, answer: ProduceResponse) -> int:
-    """Where the log begins: of what was appended, and where the broker says so of what was not."""
+    """Return the log start offset: from the response, or on an error from the broker's replica."""
     replica = call.house.cluster.brokers[call.broker].replicas.get(answer.partition)
     return answer.log_start if answer.error or replica is None else replica.log.log_start
 
 
-def _refused(place: _Place, error: int, message: str) -> dict[str, Any]:
+def _refused(target: _BatchTarget, error: int, message: str) -> dict[str, Any]:
     return {
-        "index": place.number, "error_code": error, "base_offset": -1, "log_start_offset": -1,
+        "index": target.number, "error_code": error, "base_offset": -1, "log_start_offset": -1,
         "error_message": message or None,
     }  # fmt: skip
 
@@ -437,7 +439,7 @@ def _refused(place: _Place, error: int, message: str) -> dict[str, Any]:
 
 
 def init_producer_id(call: ApiCall) -> Flow:
-    """An id and an epoch; with a transactional id whatever an earlier process left open is aborted first."""
+    """Handle InitProducerId; with a transactional id, an open transaction of an earlier process is aborted first."""
     request = call.request
     (answer,) = yield ask(
         InitProducerIdRequest(
@@ -451,7 +453,7 @@ def init_producer_id(call: ApiCall) -> Flow:
 
 
 def add_partitions(call: ApiCall) -> Flow:
-    """Let partitions be part of the open transaction."""
+    """Handle AddPartitionsToTxn: add partitions to the open transaction."""
     request = call.request
     names = tuple(named(topic.name, number) for topic in request.v3_and_below_topics for number in topic.partitions)
     (answer,) = yield ask(
@@ -464,12 +466,12 @@ def add_partitions(call: ApiCall) -> Flow:
         (name, {"partition_index": split(name)[1], "partition_error_code": answer.error})
         for name in names
     ]  # fmt: skip
-    told = [{"name": topic, "results_by_partition": found} for topic, found in by_topic(rows).items()]
-    return {"results_by_topic_v3_and_below": told}
+    results = [{"name": topic, "results_by_partition": found} for topic, found in by_topic(rows).items()]
+    return {"results_by_topic_v3_and_below": results}
 
 
 def add_offsets(call: ApiCall) -> Flow:
-    """Let a group's offsets be part of it."""
+    """Handle AddOffsetsToTxn: add a group's offsets to the open transaction."""
     request = call.request
     (answer,) = yield ask(
         AddOffsetsToTxnRequest(
@@ -480,7 +482,7 @@ def add_offsets(call: ApiCall) -> Flow:
 
 
 def end_txn(call: ApiCall) -> Flow:
-    """Commit or abort."""
+    """Handle EndTxn: commit or abort."""
     request = call.request
     (answer,) = yield ask(
         EndTxnRequest(

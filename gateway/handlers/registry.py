@@ -1,4 +1,4 @@
-"""Which handler answers which API."""
+"""Table of the handler of each API key."""
 
 from typing import Final
 

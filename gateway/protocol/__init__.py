@@ -1,14 +1,14 @@
-"""Kafka's wire protocol, to and from what the simulation knows.
+"""Kafka's wire protocol, converted to and from the simulation's requests and responses.
 
 codec: requests and responses as bytes, by the message classes of `kio`.
-api_versions: which APIs are offered, in which versions, by the release that the cluster runs; and which error an older
-  version gets in place of one that it does not know.
-record_batches: record batches as bytes (message format 2), of real clients and of the
-  simulation's own producers: records compressed and unpacked, and their times.
-context: what a handler works with: the cluster, where brokers listen, topic ids, what a client may do, and the
-  call itself.
+api_versions: APIs and versions offered by each Kafka release, and the errors that older API versions use instead of
+  newer ones.
+record_batches: record batches as bytes (message format 2), of real clients and of the simulation's own producers:
+  compression and timestamps of records.
+context: context of a handler: the cluster, the brokers' addresses, topic ids, authorized operations, and the call
+  itself.
 
-Builds on `cluster_model`, and on `playbooks.model` for what a record holds. It opens no socket.
+Builds on `cluster_model`, and on `playbooks.model` for record contents. It opens no socket.
 """
 
 __all__ = [

@@ -1,12 +1,12 @@
-"""Which APIs are offered in which versions, by the release that a cluster runs, and the errors of older versions.
+"""APIs and versions that each Kafka release offers, and the errors of older API versions.
 
-Floors are those of Kafka 4.0 (KIP-896) and older where the codec has older versions; the ceiling of an API is the
-newest version that the release had; where that is below the floor, the API is not offered. librdkafka infers what a
-broker can do from whether old versions lie inside the range, so the floors stay low whatever the ceiling is; and
-Produce is offered from 0 for its sake, as Kafka 4 does, though versions 0 to 2 are refused. Versions that a release had
-for trials alone (``latestVersionUnstable``) are none of what it offers, nor are those that only brokers use
-(AddPartitionsToTxn from 4 on). What a release offers it need not allow: where its configuration has no consumer
-protocol (KIP-848), the model answers UNSUPPORTED_VERSION, as Kafka does.
+Floors are those of Kafka 4.0 (KIP-896), lower where the codec supports older versions. The ceiling of an API is the
+newest version of the release; an API whose ceiling is below its floor is not offered. librdkafka infers a broker's
+features from whether old versions are in the range, so floors stay low whatever the ceiling is; for the same reason
+Produce is advertised from version 0, as by Kafka 4, although versions 0 to 2 are rejected. Unstable versions
+(``latestVersionUnstable``) and versions that only brokers use (AddPartitionsToTxn from 4 on) are not offered. An
+offered API may still be disabled: if the consumer protocol (KIP-848) is not configured, the model responds with
+UNSUPPORTED_VERSION, as Kafka does.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from cluster_model.protocol.errors import KafkaError as E
 from cluster_model.protocol.versions import Version
 
 OLDEST: Final = (1, 0, 0)
-"""Releases before speak versions of Produce and Fetch that no codec here has."""
+"""First supported release; older ones use versions of Produce and Fetch that the codec does not have."""
 
 PRODUCE: Final = 0
 FETCH: Final = 1
@@ -69,7 +69,7 @@ LIST_CONFIG_RESOURCES: Final = 74
 DESCRIBE_TOPIC_PARTITIONS: Final = 75
 
 KRAFT_ONLY: Final = (DESCRIBE_QUORUM, UNREGISTER_BROKER, LIST_CONFIG_RESOURCES, DESCRIBE_TOPIC_PARTITIONS)
-"""What only brokers in KRaft mode have on their listeners (``ApiMessageType.ListenerType``)."""
+"""APIs that only brokers in KRaft mode have on their listeners (``ApiMessageType.ListenerType``)."""
 ADVERTISED_FROM_ZERO: Final = (PRODUCE,)
 
 _V1, _V2, _V3, _V4 = (1, 0, 0), (2, 0, 0), (3, 0, 0), (4, 0, 0)
@@ -132,11 +132,11 @@ CEILINGS: Final[dict[int, tuple[int, tuple[tuple[Version, int], ...]]]] = {
     LIST_CONFIG_RESOURCES: (0, (((3, 7, 0), 0), ((4, 1, 0), 1))),
     DESCRIBE_TOPIC_PARTITIONS: (0, (((3, 8, 0), 0),)),
 }  # fmt: skip
-"""API → its floor, and (release, ceiling from there on) each."""
+"""API → its floor, and pairs of (release, ceiling from this release on)."""
 
 
 def offered(release: Version, *, kraft: bool = True) -> dict[int, tuple[int, int]]:
-    """API → (lowest, highest) version that a broker of this release and mode answers."""
+    """Return API → (lowest, highest) version that a broker of this release and mode supports."""
     found: dict[int, tuple[int, int]] = {}
     for api, (floor, ceilings) in CEILINGS.items():
         if api in KRAFT_ONLY and not kraft:
@@ -148,17 +148,16 @@ def offered(release: Version, *, kraft: bool = True) -> dict[int, tuple[int, int
 
 
 def advertised(ranges: dict[int, tuple[int, int]]) -> tuple[tuple[int, int, int], ...]:
-    """(API, lowest, highest) each, as ApiVersions tells them."""
+    """Return (API, lowest, highest) of each API, as in the ApiVersions response."""
     return tuple((api, 0 if api in ADVERTISED_FROM_ZERO else low, high) for api, (low, high) in ranges.items())
 
 
-# The errors that older versions of an API get in place of newer ones that they do not know.
-#
-# Kafka does so wherever a response is made (``KafkaApis``); here it is one table, looked at for every response.
+# Errors that older versions of an API use instead of newer ones. Kafka replaces them wherever it makes a response
+# (``KafkaApis``); here one table is applied to every response.
 
 
 class Since(NamedTuple):
-    """From which version on an API has an error, and the error that stands for it before."""
+    """First version of an API that has an error, and the error that earlier versions use instead."""
 
     version: int
     error: int
@@ -166,7 +165,7 @@ class Since(NamedTuple):
 
 
 _FENCED: Final = Since(2, E.PRODUCER_FENCED, E.INVALID_PRODUCER_EPOCH)
-"""A producer from before 2.7 knows one error for both (KIP-588)."""
+"""Producers before 2.7 have one error for both (KIP-588)."""
 
 NEWER: Final[dict[int, tuple[Since, ...]]] = {
     PRODUCE: (Since(4, E.KAFKA_STORAGE_ERROR, E.NOT_LEADER_OR_FOLLOWER),),
@@ -178,18 +177,21 @@ NEWER: Final[dict[int, tuple[Since, ...]]] = {
     END_TXN: (_FENCED,),
     TXN_OFFSET_COMMIT: (Since(2, E.COORDINATOR_LOAD_IN_PROGRESS, E.COORDINATOR_NOT_AVAILABLE),),
 }
-"""TxnOffsetCommit before 2 is that of producers that end by the first error (KAFKA-7296)."""
+"""API → errors that older versions replace.
+
+Versions of TxnOffsetCommit before 2 belong to producers that fail on the first error (KAFKA-7296).
+"""
 
 
 def as_known(number: int, version: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The fields of a response of API ``number``, with errors that its version knows."""
+    """Return the fields of a response of API ``number`` with errors that its version has."""
     changes = {each.error: each.before for each in NEWER.get(number, ()) if version < each.version}
     return _changed(said, changes) if changes else said
 
 
-def _changed(said: Mapping[str, Any], changes: Mapping[int, int]) -> dict[str, Any]:
+def _changed(fields: Mapping[str, Any], changes: Mapping[int, int]) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for name, value in said.items():
+    for name, value in fields.items():
         if name.endswith("error_code"):
             found[name] = changes.get(value, value)
         elif isinstance(value, list):

@@ -1,6 +1,6 @@
-"""Messages and bytes, by the message classes of ``kio``: one for each API, version and direction.
+"""Codec of requests and responses, by the message classes of ``kio``: one per API, version and direction.
 
-Handlers say what they have; a version takes the fields that it knows of, and has defaults for what nobody said.
+Handlers return the fields they have; a version uses those that it defines, and defaults for missing ones.
 """
 
 import io
@@ -26,11 +26,11 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class RequestError(ValueError):
-    """Bytes that are no request of this version; the message says which."""
+    """Bytes that are not a valid request of this version; the message gives the reason."""
 
 
 class Header(NamedTuple):
-    """Of a request."""
+    """Header of a request."""
 
     api: int
     version: int
@@ -40,7 +40,7 @@ class Header(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Message:
-    """How to read or write one kind of message."""
+    """Codec of one API version in one direction."""
 
     flexible: bool
     read: Callable[[bytes], Any]
@@ -69,7 +69,7 @@ def _message(schema: Any) -> _Message:
 
 
 def load(ranges: Mapping[int, tuple[int, int]]) -> None:
-    """Have every message ready that a client may send: made at first use each would hold up everybody."""
+    """Load every message class that a client may need, since loading on first use would delay all clients."""
     for api, (low, high) in ranges.items():
         for version in range(low, high + 1):
             _request(api, version)
@@ -77,10 +77,10 @@ def load(ranges: Mapping[int, tuple[int, int]]) -> None:
 
 
 def read_header(frame: bytes) -> Header:
-    """The fixed part of a request's header, which every version has.
+    """Return the fixed part of a request's header, which every version has.
 
     Raises:
-        RequestError: too few bytes, or a client id that is no text.
+        RequestError: There are too few bytes, or the client id is not UTF-8.
     """
     if len(frame) < 10:
         raise RequestError(f"found {len(frame)} bytes, a request has at least 10")
@@ -93,15 +93,15 @@ def read_header(frame: bytes) -> Header:
     try:
         client = frame[10 : 10 + max(0, size)].decode()
     except UnicodeDecodeError as error:
-        raise RequestError(f"found a client id that is no UTF-8: {error.reason}") from None
+        raise RequestError(f"found a client id that is not UTF-8: {error.reason}") from None
     return Header(api, version, correlation, client)
 
 
 def read_request(header: Header, frame: bytes) -> Any:
-    """The request itself, as the class of its version.
+    """Return the request as the class of its version.
 
     Raises:
-        RequestError: the bytes are not one.
+        RequestError: The bytes are not a valid request.
     """
     kind = _request(header.api, header.version)
     at = 10 + max(0, int.from_bytes(frame[8:10], "big", signed=True))
@@ -109,7 +109,7 @@ def read_request(header: Header, frame: bytes) -> Any:
         if kind.flexible:
             at = _skip_tags(frame, at)
         return kind.read(frame[at:])
-    except Exception as error:  # whatever the codec finds wrong with hostile bytes
+    except Exception as error:  # the codec may raise anything on invalid bytes
         raise RequestError(f"API {header.api} version {header.version}: {type(error).__name__}: {error}") from None
 
 
@@ -120,16 +120,16 @@ def _skip_tags(frame: bytes, at: int) -> int:
         size, at = varint(frame, at)
         at += size
         if at > len(frame):
-            raise RequestError("found a tag that goes on behind the frame")
+            raise RequestError("found a tag that exceeds the frame")
     return at
 
 
 def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and where it ends; ``most`` bytes at most.
+    """Return an unsigned varint of at most ``most`` bytes, and the position after it.
 
     Raises:
-        RequestError: it is longer.
-        IndexError: the bytes end before it does.
+        RequestError: It is longer.
+        IndexError: The data ends before it does.
     """
     value = shift = 0
     while True:
@@ -144,7 +144,7 @@ def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
 
 
 def write_response(api: int, version: int, correlation: int, said: Mapping[str, Any], *, plain: bool = False) -> bytes:
-    """A response with its header; ``plain``: that of version 0, which ApiVersions always has (KIP-511)."""
+    """Return a response with its header; ``plain``: with header version 0, as always for ApiVersions (KIP-511)."""
     kind = _response(api, version)
     out = io.BytesIO()
     out.write(correlation.to_bytes(4, "big", signed=True))
@@ -154,7 +154,7 @@ def write_response(api: int, version: int, correlation: int, said: Mapping[str, 
     return out.getvalue()
 
 
-# -- making a message of what a handler says --------------------------------------------------------------------------
+# -- building messages from fields ------------------------------------------------------------------------------------
 
 
 def _as_error(value: Any) -> ErrorCode:
@@ -175,7 +175,7 @@ def _as_many(values: Any) -> Any:
 
 
 def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
-    """Builds instances of a class out of plain values by the names of its fields."""
+    """Return a function that builds instances of a message class from plain values by field name."""
     parts = [(each.name, _converter(each), _default(each)) for each in fields(schema)]
 
     def make(said: Mapping[str, Any]) -> Any:
@@ -186,7 +186,7 @@ def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
                 if default is not MISSING:
                     values[name] = default
                 continue
-            if callable(value):  # what is large is made when it is written
+            if callable(value):  # large values are made when they are written
                 value = value()
             values[name] = value if convert is None else convert(value)
         return schema(**values)
@@ -220,7 +220,7 @@ def _is_many(kind: Any) -> bool:
 
 
 def _entity(kind: Any) -> Any:
-    """The class of a nested structure, None of anything else."""
+    """Return the class of a nested structure; None for any other type."""
     for arm in _arms(kind):
         inner = get_args(arm)[0] if get_origin(arm) is tuple else arm
         if hasattr(inner, "__dataclass_fields__"):
@@ -248,4 +248,4 @@ def _default(field: Any) -> Any:
 
 
 NO_ID: Final = uuid.UUID(int=0)
-"""What stands for no topic id."""
+"""Topic id that means none."""

@@ -1,4 +1,4 @@
-"""What handlers stand on: the modelled cluster, where its brokers listen, its times, and what clients may do."""
+"""Context of handlers: the modelled cluster, brokers' addresses, timestamps, and authorized operations."""
 
 import hashlib
 import uuid
@@ -15,14 +15,14 @@ from cluster_model.protocol.messages import PartitionState
 from cluster_model.protocol.versions import Profile
 from gateway.protocol.codec import NO_ID
 
-# What a client may do, as a cluster without an authorizer answers it: everything (KIP-430).
+# Authorized operations (KIP-430). A cluster without an authorizer allows all of them.
 #
-# ``AuthHelper.authorizedOperations`` makes a field of bits of the operations that ``AclEntry.supportedOperations`` has
-# for a type of resource, each the number of its ``AclOperation``.
+# ``AuthHelper.authorizedOperations`` returns a bit field of the operations in ``AclEntry.supportedOperations`` for a
+# resource type; the bit's position is the code of its ``AclOperation``.
 
 
 class AclOperation(IntEnum):
-    """``AclOperation``, as far as the resources here have them."""
+    """Codes of Kafka's ``AclOperation``, for the resource types of the gateway."""
 
     READ = 3
     WRITE = 4
@@ -54,94 +54,97 @@ _OF_GROUP: Final = _bits(AclOperation.READ, AclOperation.DESCRIBE, AclOperation.
 
 
 def of_group(profile: Profile) -> int:
-    """Of a group, in a release."""
+    """Return the authorized operations on a group, for a Kafka release."""
     return _OF_GROUP | _bits(*_CONFIGS) if profile.group_configs else _OF_GROUP
 
 
-# What handlers stand on: the modelled cluster, where its brokers listen, and what its times are on the wall.
+# Context of handlers: the modelled cluster, its brokers' addresses, and the conversion of its times.
 
 
 CLUSTER_ID: Final = "floodmark-gateway-0000"
 OUTSIDE: Final = " (wire)"
-"""Follows a ``client.id`` that is the name of one of the model's own clients, which has no such characters."""
+"""Suffix for a ``client.id`` that equals the name of one of the model's own clients, whose names never contain it."""
 
 LOG_DIR: Final = "/var/lib/kafka/data"
-"""A broker's only log directory, by the name that clients see."""
+"""Path of a broker's only log directory, as clients see it."""
 CLIENT_HOST: Final = "/127.0.0.1"
-"""Where a member of a group is, as its coordinator tells it."""
+"""Host of every group member, as its coordinator reports it."""
 
 Said = Mapping[str, Any] | None
-"""The fields of a response by name; None where there is none."""
+"""Fields of a response by name; None if there is no response."""
 
 
 class ModelRequests(NamedTuple):
-    """Requests for the model, all at once; the flow goes on when all are answered, or at once if nobody waits."""
+    """Requests for the model, sent together; the handler continues when all responses have arrived.
+
+    If ``waits`` is false it continues at once.
+    """
 
     requests: tuple[Any, ...]
     waits: bool = True
     broker: int = -1
-    """Who is asked, if it is not the broker that the client asked."""
+    """Broker that receives them; -1: the broker that the client connected to."""
     closes: bool = False
-    """Whether an answer for which nobody waits is an error that closes the client's connection, as with acks=0."""
+    """Whether an error in a response without a waiting handler closes the connection, as with acks=0."""
 
 
 Flow = Generator[ModelRequests, Any, Said]
-"""What a request turns into: it is sent the answers to what it asks, in order."""
+"""Generator of a request: it yields model requests and is sent their responses, in order."""
 
 
 @dataclass(slots=True)
 class House:
-    """One cluster and its doors."""
+    """The cluster behind the gateway, and the addresses of its brokers."""
 
     cluster: Cluster
     began_ms: int
-    """The wall's time, in ms since 1970, at which the model's clocks show 0."""
+    """Wall-clock time at which the model's clocks are 0, in milliseconds since 1970."""
     addresses: dict[int, tuple[str, int]] = field(default_factory=dict)
     """Broker → host and port, as advertised."""
     ranges: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """API → versions that are answered."""
+    """API → supported versions."""
     creates_topics: bool = True
-    """``auto.create.topics.enable``."""
+    """Value of ``auto.create.topics.enable``."""
     made: dict[tuple[str, int, int], bytes] = field(default_factory=dict)
-    """Batches of the model's own clients as bytes, by partition, stint and base offset; the last ones."""
+    """Cache of encoded batches of the model's own clients, by partition, log branch and base offset."""
 
     def stamp_ms(self, model_us: int) -> int:
-        """A time of the model as clients write it."""
+        """Convert a time of the model to a timestamp in milliseconds since 1970."""
         return self.began_ms + model_us // 1_000
 
     def model_us(self, stamp_ms: int) -> int:
-        """Undo of :meth:`stamp_ms`."""
+        """Convert a timestamp to a time of the model; inverse of :meth:`stamp_ms`."""
         return (stamp_ms - self.began_ms) * 1_000
 
     def account(self, client: str) -> str:
-        """What the ledger calls a client: its ``client.id``, told from the producers and members of the playbook."""
+        """Return a client's name in the ledger: its ``client.id``, with a suffix if the playbook has such a client."""
         own = self.cluster.clients
         owner = client.removesuffix(OUTPUT).removesuffix(LETTERS)
         return client + OUTSIDE if client in own.producers or owner in own.consumers else client
 
     def racks(self) -> dict[int, str | None]:
-        """Broker → its rack."""
+        """Return broker → its rack."""
         return {broker.id: broker.rack or None for broker in self.cluster.spec.brokers}
 
     def states(self, broker: int) -> Mapping[str, PartitionState]:
-        """A broker's own metadata cache."""
+        """Return the metadata cache of a broker."""
         return self.cluster.brokers[broker].states
 
 
 @dataclass(slots=True)
 class ApiCall:
-    """A request of a client for one broker."""
+    """Request of a client to one broker."""
 
     house: House
     broker: int
     client: str
-    """Its ``client.id``."""
+    """The client's ``client.id``."""
     api: int
     version: int
     request: Any
 
     def get(self, name: str, default: Any = None) -> Any:
-        """A field of the request, or the default where its version has none."""
+        """Return a field of the request, or the default if its version does not have it."""
         return getattr(self.request, name, default)
 
 
@@ -149,19 +152,19 @@ Handler = Callable[[ApiCall], Flow]
 
 
 def ask(*requests: Any) -> ModelRequests:
-    """Requests for the broker that the client asked."""
+    """Return requests for the broker that the client connected to."""
     return ModelRequests(requests)
 
 
 @lru_cache(maxsize=4096)
 def topic_uuid(topic: str, topic_id: int) -> uuid.UUID:
-    """A topic's id as the wire has it: stable, and another one for a topic created again (KIP-516)."""
+    """Return a topic's id on the wire: stable, but different for a topic that is created again (KIP-516)."""
     digest = hashlib.sha256(f"{topic}/{topic_id}".encode()).digest()
     return uuid.UUID(bytes=digest[:16], version=4)
 
 
 def topic_named(house: House, broker: int, topic_id: uuid.UUID | None) -> str:
-    """The topic of an id, as far as a broker knows; empty for none."""
+    """Return the topic with this id in a broker's metadata cache; empty if there is none."""
     if topic_id is None or topic_id == NO_ID:
         return ""
     for partition, state in house.states(broker).items():
@@ -172,40 +175,40 @@ def topic_named(house: House, broker: int, topic_id: uuid.UUID | None) -> str:
 
 
 BELOW: Final = "~"
-"""Stands for the sign of a number below 0, which is the number of no partition."""
+"""Replaces the sign of a negative partition number, which no partition has."""
 
 
 def named(topic: Any, number: int) -> str:
-    """``("orders", 0)`` → ``orders-0``; a number below 0 gives a name that no partition has."""
+    """Return ``orders-0`` for ``("orders", 0)``; a negative number gives a name that no partition has."""
     return f"{topic}-{number}" if number >= 0 else f"{topic}-{BELOW}{-number}"
 
 
 def split(partition: str) -> tuple[str, int]:
-    """Undo of :func:`named`."""
+    """Return topic and number of a partition; inverse of :func:`named`."""
     topic, _dash, number = partition.rpartition("-")
     return topic, -int(number[1:]) if number.startswith(BELOW) else int(number)
 
 
 def by_topic(rows: Iterable[tuple[str, dict[str, Any]]]) -> dict[str, list[dict[str, Any]]]:
-    """(partition, what is said of it) as topic → what is said of its partitions, in order."""
+    """Return topic → fields of its partitions, in order, from pairs of partition and fields."""
     found: dict[str, list[dict[str, Any]]] = {}
-    for partition, said in rows:
-        found.setdefault(split(partition)[0], []).append(said)
+    for partition, row in rows:
+        found.setdefault(split(partition)[0], []).append(row)
     return found
 
 
 def topic_id_in(states: Mapping[str, PartitionState], partition: str) -> uuid.UUID:
-    """The id of a partition's topic, as a broker knows it; that of its first making, where it does not."""
+    """Return the id of a partition's topic in a broker's metadata; if unknown, the id of a topic created once."""
     state = states.get(partition)
     return topic_uuid(split(partition)[0], 0 if state is None else state.topic_id)
 
 
 def state_of(group: Any) -> str:
-    """A group's state as Kafka writes it."""
+    """Return a group's state as Kafka writes it."""
     return str(getattr(group.state, "value", group.state))
 
 
 def ms(span: Any) -> int:
-    """A ``timedelta`` of a request in microseconds of the model; a negative one is -1."""
+    """Convert a ``timedelta`` of a request to microseconds of the model; negative values become -1."""
     us = round(span.total_seconds() * 1_000_000) if span is not None else -1
     return us if us >= 0 else -1

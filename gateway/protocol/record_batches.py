@@ -1,7 +1,7 @@
 """Record batches as bytes (message format 2), compressed or not: batches of real clients, and a modelled log.
 
-Base offset and leader epoch lie outside of what the checksum covers, so a broker hands a client's bytes on as they are,
-compressed or not, with those two patched (``DefaultRecordBatch``).
+Base offset and leader epoch are not covered by the checksum, so a broker passes a client's bytes on unchanged,
+compressed or not, except for these two fields (``DefaultRecordBatch``).
 """
 
 import json
@@ -22,10 +22,10 @@ from gateway.protocol.codec import RequestError, varint
 from gateway.protocol.context import House
 from playbooks.model import RecordName, contents, fields_of, written
 
-# Compression of batches' records, as Kafka's clients and brokers frame it (``CompressionType``).
+# Compression of records, with the framing of Kafka's clients and brokers (``CompressionType``).
 #
-# A broker compresses anew where a topic's ``compression.type`` is not ``producer`` (``LogValidator``), and unpacks a
-# batch to look for a record in it.
+# A broker recompresses batches if a topic's ``compression.type`` is not ``producer`` (``LogValidator``), and
+# decompresses a batch to find a record in it.
 
 
 NONE: Final = 0
@@ -35,32 +35,32 @@ LZ4: Final = 3
 ZSTD: Final = 4
 
 MOST: Final = 16 * 1024 * 1024
-"""Bytes that a batch may have when it is unpacked: a few bytes of a client may be made to grow to any size."""
+"""Maximum bytes of a decompressed batch: a few bytes of a client may decompress to any size."""
 
 _SIZE: Final = struct.Struct(">i")
 _FRAMED_BY_JAVA: Final = b"\x82SNAPPY\x00"
 _FRAME_HEADER: Final = 16
 _SNAPPY_VERSIONS: Final = struct.pack(">ii", 1, 1)
 _SNAPPY_BLOCK: Final = 32 * 1024
-"""Bytes of a block of ``SnappyOutputStream``."""
+"""Bytes per block of ``SnappyOutputStream``."""
 
 _LZ4_HEADER: Final = bytes.fromhex("04224d18604082")
-"""Magic, independent blocks of 64 KiB, the header's checksum: the only blocks that ``Lz4BlockInputStream`` reads."""
+"""Magic, flags for independent blocks of 64 KiB, and header checksum: the only blocks ``Lz4BlockInputStream`` reads."""
 _LZ4_BLOCK: Final = 64 * 1024
 _LZ4_SIZE: Final = struct.Struct("<I")
 _LZ4_AS_IT_IS: Final = 1 << 31
-"""Marks a block that is not compressed."""
+"""Flag of an uncompressed block."""
 
 
 class UnreadableError(ValueError):
-    """Records that cannot be read, or that would take too long: a broker never looks at them when it takes a batch."""
+    """Records that cannot be decoded, or are too many; a broker does not decode them when it appends a batch."""
 
 
 def unpacked(data: bytes, codec: int) -> bytes:
-    """The records of a batch; at most :data:`MOST` bytes.
+    """Return the decompressed records of a batch, at most :data:`MOST` bytes.
 
     Raises:
-        UnreadableError: they are compressed in another way, or there are more.
+        UnreadableError: The data is not valid for the codec, or larger than that.
     """
     if codec == NONE:
         return data
@@ -75,7 +75,7 @@ def unpacked(data: bytes, codec: int) -> bytes:
 
 
 def packed(data: bytes, codec: int) -> bytes:
-    """Records compressed, framed so that Java's clients read them too; the same bytes for the same records."""
+    """Return compressed records, framed so that Java clients can read them; the output is deterministic."""
     if codec == NONE:
         return data
     if codec == SNAPPY:
@@ -87,7 +87,7 @@ def packed(data: bytes, codec: int) -> bytes:
 
 
 def _unpacked_snappy(data: bytes) -> bytes:
-    """One block, or blocks with their lengths before them as Java's library writes them."""
+    """Decompress one raw block, or length-prefixed blocks as Java's library writes them."""
     if not data.startswith(_FRAMED_BY_JAVA):
         return _block(data, MOST)
     out, at = bytearray(), _FRAME_HEADER
@@ -124,14 +124,14 @@ def _packed_lz4(data: bytes) -> bytes:
     return bytes(out + _LZ4_SIZE.pack(0))
 
 
-# Record batches as bytes (message format 2): batches of real clients, and a modelled log encoded for them.
+# Record batches as bytes (message format 2): batches of real clients, and the modelled log, encoded for them.
 
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 OVERHEAD: Final = _HEADER.size
 """61 bytes (``RECORD_BATCH_OVERHEAD``)."""
 _LENGTH_ENDS: Final = 12
-"""What a batch's length does not count: base offset, and the length itself."""
+"""Bytes that a batch's length does not include: base offset, and the length itself."""
 _CRC_FROM: Final = 21
 _CODEC: Final = 0x07
 _TRANSACTIONAL: Final = 0x10
@@ -144,7 +144,7 @@ _CRC: Final = struct.Struct(">I")
 
 
 class BatchError(ValueError):
-    """No batch that a broker takes; ``code`` is what it answers."""
+    """Batch that a broker rejects; ``code`` is the error code of its response."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -154,11 +154,11 @@ class BatchError(ValueError):
 _CODECS: Final = range(ZSTD + 1)
 """none, gzip, snappy, lz4, zstd."""
 _ZSTD_SINCE: Final = 7
-"""Version of Produce from which batches may be compressed by zstd (KIP-110)."""
+"""First version of Produce that allows zstd (KIP-110)."""
 
 
 class BatchHeader(NamedTuple):
-    """What a broker needs to know of a batch. Times are milliseconds since 1970."""
+    """Fields of a batch that a broker uses; times are in milliseconds since 1970."""
 
     records: int
     size: int
@@ -171,13 +171,13 @@ class BatchHeader(NamedTuple):
 
 
 def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
-    """Check a batch as a broker does before it appends, but for its records.
+    """Validate a batch as a broker does before it appends it, without its records.
 
-    First what ``ProduceRequest.validateRecords`` looks at in a request of ``version``, then ``LogValidator``. Before
-    2.4 a broker has CORRUPT_MESSAGE for INVALID_RECORD, see :func:`code_of`.
+    The checks of ``ProduceRequest.validateRecords`` for a request of ``version`` come first, then those of
+    ``LogValidator``. Before 2.4 a broker returns CORRUPT_MESSAGE instead of INVALID_RECORD, see :func:`code_of`.
 
     Raises:
-        BatchError: it is damaged, more or less than one batch, of an older format, or compressed in an unknown way.
+        BatchError: The batch is corrupt, not exactly one batch, of an older format, or has an unknown codec.
     """
     if len(data) < OVERHEAD:
         raise BatchError(KafkaError.INVALID_RECORD, f"found {len(data)} bytes, a batch has at least {OVERHEAD}")
@@ -189,23 +189,23 @@ def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
     if magic != 2:
         raise BatchError(KafkaError.INVALID_RECORD, f"found message format {magic}, allowed is 2")
     if codec == ZSTD and version < _ZSTD_SINCE:
-        said = f"found zstd in version {version}, allowed from {_ZSTD_SINCE} on"
-        raise BatchError(KafkaError.UNSUPPORTED_COMPRESSION_TYPE, said)
+        message = f"found zstd in version {version}, allowed from {_ZSTD_SINCE} on"
+        raise BatchError(KafkaError.UNSUPPORTED_COMPRESSION_TYPE, message)
     if length != len(data) - _LENGTH_ENDS:
-        said = f"found a batch of {length} in {len(data)} bytes, allowed is one whole batch"
-        raise BatchError(KafkaError.INVALID_RECORD, said)
+        message = f"found a batch of {length} in {len(data)} bytes, allowed is one complete batch"
+        raise BatchError(KafkaError.INVALID_RECORD, message)
     if crc32c(memoryview(data)[_CRC_FROM:]) != crc:
-        raise BatchError(KafkaError.CORRUPT_MESSAGE, "found a batch whose checksum is not that of its bytes")
-    if codec not in _CODECS:  # an IllegalArgumentException in Kafka, for which there is no error
+        raise BatchError(KafkaError.CORRUPT_MESSAGE, "found a batch with a wrong checksum")
+    if codec not in _CODECS:  # an IllegalArgumentException in Kafka, which has no error code
         raise BatchError(KafkaError.UNKNOWN_SERVER_ERROR, f"found codec {codec}, allowed are 0 to {ZSTD}")
     if attributes & _CONTROL:
         raise BatchError(KafkaError.INVALID_RECORD, "found a control batch, which only brokers write")
     if records < 1 or last_delta != records - 1:
-        said = f"found {records} records up to offset {last_delta} of their batch"
-        raise BatchError(KafkaError.INVALID_RECORD, said)
+        message = f"found {records} records up to offset {last_delta} of their batch"
+        raise BatchError(KafkaError.INVALID_RECORD, message)
     if producer_id >= 0 and (producer_epoch < 0 or sequence < 0):
-        said = f"found producer {producer_id} with epoch {producer_epoch}, number {sequence}"
-        raise BatchError(KafkaError.INVALID_RECORD, said)
+        message = f"found producer {producer_id} with epoch {producer_epoch}, sequence {sequence}"
+        raise BatchError(KafkaError.INVALID_RECORD, message)
     return BatchHeader(
         records, len(data), codec, newest_ms, producer_id, producer_epoch, sequence,
         bool(attributes & _TRANSACTIONAL),
@@ -213,22 +213,22 @@ def read_head(data: bytes, version: int = _ZSTD_SINCE) -> BatchHeader:
 
 
 def recompressed(data: bytes, codec: int) -> bytes:
-    """A batch with its records compressed by another codec (``LogValidator``, ``compression.type`` of a topic).
+    """Return a batch with its records recompressed (``LogValidator``, ``compression.type`` of a topic).
 
     Raises:
-        UnreadableError: the records are not compressed as their batch says, or are too many bytes.
+        UnreadableError: The records are not valid for the batch's codec, or too large.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, _CRC_FROM)
     body = packed(unpacked(data[OVERHEAD:], attributes & _CODEC), codec)
-    made_anew = bytearray(data[:OVERHEAD] + body)
-    _LENGTH.pack_into(made_anew, 8, len(made_anew) - _LENGTH_ENDS)
-    _ATTRIBUTES.pack_into(made_anew, _CRC_FROM, attributes & ~_CODEC | codec)
-    _CRC.pack_into(made_anew, _CRC_FROM - _CRC.size, crc32c(memoryview(made_anew)[_CRC_FROM:]))
-    return bytes(made_anew)
+    result = bytearray(data[:OVERHEAD] + body)
+    _LENGTH.pack_into(result, 8, len(result) - _LENGTH_ENDS)
+    _ATTRIBUTES.pack_into(result, _CRC_FROM, attributes & ~_CODEC | codec)
+    _CRC.pack_into(result, _CRC_FROM - _CRC.size, crc32c(memoryview(result)[_CRC_FROM:]))
+    return bytes(result)
 
 
 def code_of(error: BatchError, profile: Profile) -> int:
-    """What a broker of a release answers: INVALID_RECORD came with 2.4 (KIP-467), zstd with 2.1 (KIP-110)."""
+    """Return a release's error code: INVALID_RECORD came with 2.4 (KIP-467), zstd with 2.1 (KIP-110)."""
     if error.code == KafkaError.INVALID_RECORD and not profile.invalid_record:
         return KafkaError.CORRUPT_MESSAGE
     if error.code == KafkaError.UNSUPPORTED_COMPRESSION_TYPE and not profile.zstd:
@@ -237,7 +237,7 @@ def code_of(error: BatchError, profile: Profile) -> int:
 
 
 def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:
-    """A batch at its place in the log."""
+    """Return a batch with its base offset and leader epoch in the log."""
     patched = bytearray(data)
     _START.pack_into(patched, 0, base)
     _EPOCH.pack_into(patched, 12, leader_epoch)
@@ -245,7 +245,7 @@ def placed(data: bytes, base: int, leader_epoch: int) -> bytearray:
 
 
 class BatchProducer(NamedTuple):
-    """Who wrote a batch that is made here: producer id, epoch, first sequence."""
+    """Producer of an encoded batch: producer id, epoch, first sequence."""
 
     producer_id: int = -1
     epoch: int = -1
@@ -265,7 +265,7 @@ def made(
     transactional: bool = False,
     control: bool = False,
 ) -> bytes:
-    """A batch of records, (key, value) each: for what the model's own producers and coordinators wrote."""
+    """Return a batch of (key, value) records, for batches of the model's own producers and coordinators."""
     body = b"".join(_encode_record(number, key, value) for number, (key, value) in enumerate(records))
     attributes = _TRANSACTIONAL * (transactional or control) | _CONTROL * control
     checked = struct.pack(
@@ -277,7 +277,7 @@ def made(
 def marker(
     base: int, leader_epoch: int, timestamp_ms: int, origin: BatchProducer, coordinator: int, *, commit: bool
 ) -> bytes:
-    """A transaction's end (``EndTransactionMarker``)."""
+    """Return a control batch that ends a transaction (``EndTransactionMarker``)."""
     key, value = struct.pack(">hh", 0, int(commit)), struct.pack(">hi", 0, coordinator)
     return made(base, leader_epoch, timestamp_ms, [(key, value)], origin, control=True)
 
@@ -301,15 +301,15 @@ def _zigzag(value: int) -> bytes:
     return bytes(out)
 
 
-# A fetched stretch of a modelled log as bytes: clients' batches as they came, and the model's own made to look so.
+# Fetched data of a modelled log as bytes: batches of real clients unchanged, those of the model's own clients encoded.
 
 
 KEPT: Final = 4096
-"""Batches of the model's own producers that are kept as bytes."""
+"""Number of encoded batches of the model's own producers that are cached."""
 
 
 def bytes_of(house: House, data: FetchData) -> bytes:
-    """Whole batches, in order, each with its offset and its leader's epoch; a damaged one is damaged here too."""
+    """Return complete batches, in order, with their offsets and leader epochs; a corrupt batch stays corrupt."""
     lineages = house.cluster.lineages[data.partition]
     records = data.records
     out: list[bytes | bytearray] = []
@@ -325,7 +325,7 @@ def bytes_of(house: House, data: FetchData) -> bytes:
 
 
 def batch_at(replica: Replica, offset: int) -> tuple[Batch, bytes] | None:
-    """The batch that has an offset of a log, and its bytes as a real client wrote them, empty where none did."""
+    """Return the batch that contains an offset, and its bytes if a real client wrote it, else empty bytes."""
     records = replica.log.read(offset, offset + 1, 1)
     if not records.extents:
         return None
@@ -341,10 +341,10 @@ def _spoilt(data: bytearray, records: Slice, batch: Batch) -> bytearray:
 
 
 def _made(house: House, partition: str, stint: int, batch: Batch, lineages: Lineages) -> bytes:
-    place = (partition, stint, batch.base)
-    data = house.made.get(place)
+    key = (partition, stint, batch.base)
+    data = house.made.get(key)
     if data is None:
-        data = house.made[place] = _make(house, partition, batch, lineages)
+        data = house.made[key] = _make(house, partition, batch, lineages)
         if len(house.made) > KEPT:
             del house.made[next(iter(house.made))]
     return data
@@ -353,18 +353,18 @@ def _made(house: House, partition: str, stint: int, batch: Batch, lineages: Line
 def _make(house: House, partition: str, batch: Batch, lineages: Lineages) -> bytes:
     stamp_ms = house.stamp_ms(batch.timestamp_us if batch.timestamp_us != -1 else batch.appended_us)
     if batch.kind >= ABORT:
-        who = BatchProducer(batch.producer_id, batch.producer_epoch)
-        return marker(batch.base, 0, stamp_ms, who, batch.coordinator_epoch, commit=batch.kind == COMMIT)
+        producer = BatchProducer(batch.producer_id, batch.producer_epoch)
+        return marker(batch.base, 0, stamp_ms, producer, batch.coordinator_epoch, commit=batch.kind == COMMIT)
     sequence = batch.sequence - batch.origin if batch.sequence >= 0 else -1
-    who = BatchProducer(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
+    producer = BatchProducer(batch.producer_id, batch.producer_epoch, sequence if batch.producer_id >= 0 else -1)
     records = [_model_record(house, partition, batch, number, lineages) for number in range(batch.records)]
-    return made(batch.base, 0, stamp_ms, records, who, transactional=batch.kind == TRANSACTIONAL)
+    return made(batch.base, 0, stamp_ms, records, producer, transactional=batch.kind == TRANSACTIONAL)
 
 
 def _model_record(
     house: House, partition: str, batch: Batch, number: int, lineages: Lineages
 ) -> tuple[bytes | None, bytes | None]:
-    """A record of the model's own producers: what its playbook says, or which record it is."""
+    """Return key and value of a record of the model's own producers: from the playbook, or its identity."""
     if number < len(batch.name):
         named, sign, value = batch.name[number].partition("=")
         return (named.encode(), value.encode()) if sign else (None, named.encode())
@@ -377,22 +377,22 @@ def _model_record(
     name = RecordName(batch.client, partition, batch.sequence + number, max(0, batch.timestamp_us), key)
     fields = {} if spec is None else fields_of(spec)
     if not fields:
-        told = {"producer": name.producer, "partition": partition, "number": name.number}
-        return (None if key is None else key.encode(), json.dumps(told).encode())
+        identity = {"producer": name.producer, "partition": partition, "number": name.number}
+        return (None if key is None else key.encode(), json.dumps(identity).encode())
     value = written(contents(fields, house.cluster.seed, name))
     return (None if key is None else key.encode(), value.encode())
 
 
-# Times of the records in a batch of a real client.
+# Timestamps of the records in a batch of a real client.
 #
-# A broker that is asked for offsets by time looks into the batch that has one (``FileRecords.searchForTimestamp``), and
-# one that bounds the age of records looks at every one of them (``LogValidator.validateTimestamp``).
+# A broker decodes a batch to look up offsets by time (``FileRecords.searchForTimestamp``), and to check every record if
+# the age of records is limited (``LogValidator.validateTimestamp``).
 
 
 MOST_RECORDS: Final = 100_000
-"""Records of a batch that are looked at, which takes a tenth of a second."""
+"""Maximum number of records of a batch that are decoded, which takes a tenth of a second."""
 LEAST_RECORD: Final = 6
-"""Bytes of a record after its length: attributes, two numbers, and three lengths."""
+"""Minimum bytes of a record after its length: attributes, two numbers, and three lengths."""
 LATEST_MS: Final = 2**63 - 1
 
 _LOG_APPEND_TIME: Final = 0x08
@@ -401,12 +401,12 @@ _COUNT: Final = struct.Struct(">i")
 
 
 def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int] | None:
-    """(number in the batch, its time) of the first record of a time or later; None if there is none.
+    """Return (index in the batch, time) of the first record at or after a time; None if there is none.
 
-    ``least``: the number of the first record that is still in the log.
+    ``least``: index of the first record that is still in the log.
 
     Raises:
-        UnreadableError: the bytes are no such records, or there are too many of them.
+        UnreadableError: The records cannot be decoded, or are too many.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
     _first_ms, newest_ms = _TIMES.unpack_from(data, 27)
@@ -417,26 +417,26 @@ def record_at(data: bytes, timestamp_ms: int, least: int = 0) -> tuple[int, int]
 
 
 def oldest_ms(data: bytes) -> int:
-    """The time of the oldest record, -1 where they have none.
+    """Return the time of the oldest record in milliseconds; -1 if the records have no timestamps.
 
     Raises:
-        UnreadableError: the bytes are no such records, or there are too many of them.
+        UnreadableError: The records cannot be decoded, or are too many.
     """
     first_ms, newest_ms = _TIMES.unpack_from(data, 27)
     return -1 if -1 in (first_ms, newest_ms) else min((at_ms for _number, at_ms in _times(data)), default=-1)
 
 
 def _times(data: bytes) -> Iterator[tuple[int, int]]:
-    """Number and time of each record.
+    """Yield index and time of each record.
 
     Raises:
-        UnreadableError: the bytes are no such records, or there are too many of them.
+        UnreadableError: The records cannot be decoded, or are too many.
     """
     (attributes,) = _ATTRIBUTES.unpack_from(data, 21)
     first_ms, _newest_ms = _TIMES.unpack_from(data, 27)
     (count,) = _COUNT.unpack_from(data, 57)
     if count > MOST_RECORDS:
-        raise UnreadableError(f"found {count} records, read are at most {MOST_RECORDS}")
+        raise UnreadableError(f"found {count} records, allowed are at most {MOST_RECORDS}")
     try:
         body = unpacked(data[OVERHEAD:], attributes & _CODEC)
         at = 0
@@ -448,7 +448,7 @@ def _times(data: bytes) -> Iterator[tuple[int, int]]:
             delta_ms, at = _read_zigzag(body, at + 1)
             number, at = _read_zigzag(body, at)
             if number != expected or not 0 <= first_ms + delta_ms <= LATEST_MS:
-                raise UnreadableError(f"found record {number} of {first_ms + delta_ms} ms in place {expected}")
+                raise UnreadableError(f"found record {number} of {first_ms + delta_ms} ms at index {expected}")
             yield number, first_ms + delta_ms
             at = end
     except (RequestError, IndexError) as error:
@@ -456,6 +456,6 @@ def _times(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _read_zigzag(data: bytes, at: int) -> tuple[int, int]:
-    """A number with a sign (``ByteUtils.readVarlong``), and where it ends."""
+    """Return a signed varint (``ByteUtils.readVarlong``), and the position after it."""
     value, at = varint(data, at, 10)
     return (value >> 1) ^ -(value & 1), at
