@@ -1,4 +1,4 @@
-"""Every fault by name, and the names that other tools have for faults and operations."""
+"""Catalogue of all faults by name, and the names that other tools use for faults and operations."""
 
 import difflib
 import string
@@ -9,21 +9,21 @@ from faults.declarations.fault import ACCEPTS, FAMILIES, Alias, DeclarationError
 from faults.declarations.operation import OPERATIONS, Operation
 from faults.kinds import client, control_plane, disk, network, partition, process
 
-# Declarations are checked when this module is imported: a name, a letter or an alias that two of them have would make
-# one of the two disappear without a word.
+# Declarations are checked when this module is imported: of two declarations with the same name, letter or alias, one
+# would be lost silently.
 
 
 FAULT_LETTERS: Final = string.ascii_lowercase + string.ascii_uppercase + string.digits
-"""What may be a fault's key on its sheet."""
+"""Characters allowed as a fault's key on its sheet."""
 OPERATION_LETTERS: Final = string.ascii_lowercase
-"""What may be an operation's key on its sheet."""
+"""Characters allowed as an operation's key on its sheet."""
 
 
 def check_declarations(faults: Sequence[Fault], operations: Sequence[Operation]) -> None:
-    """Refuse declarations that cannot be, or that contradict each other.
+    """Refuse declarations that are invalid or conflict with each other.
 
     Raises:
-        DeclarationError: a line for each mistake: which faults or operations, what was found, what is allowed.
+        DeclarationError: One line per mistake: which faults or operations, what was found, what is allowed.
     """
     mistakes = [
         *_names_taken(faults, operations),
@@ -40,7 +40,7 @@ def check_declarations(faults: Sequence[Fault], operations: Sequence[Operation])
 
 
 def _names_taken(faults: Sequence[Fault], operations: Sequence[Operation]) -> Iterator[str]:
-    """Names and aliases: a playbook means one fault or operation by each of them."""
+    """Yield conflicts of names and aliases: each must identify one fault or operation in a playbook."""
     owners: dict[str, str] = {}
     kinds: list[tuple[str, Fault | Operation]] = [("fault", fault) for fault in faults]
     kinds += [("operation", operation) for operation in operations]
@@ -48,7 +48,7 @@ def _names_taken(faults: Sequence[Fault], operations: Sequence[Operation]) -> It
     aliases = [(alias.name, f"an alias of {kind} {each.name!r}") for kind, each in kinds for alias in each.aliases]
     for name, owner in (*own, *aliases):
         if name in owners:
-            yield f"found {name!r}, which is {owners[name]} and {owner}; allowed is a name that is not taken"
+            yield f"found {name!r}, which is {owners[name]} and {owner}; use a name that is not taken"
         owners.setdefault(name, owner)
 
 
@@ -56,18 +56,18 @@ def _titles_taken(kind: str, declared: Sequence[Fault] | Sequence[Operation]) ->
     owners: dict[str, str] = {}
     for each in declared:
         if each.title in owners:
-            taken = f"found the title {each.title!r}, which {kind} {owners[each.title]!r} has"
-            yield f"{kind} {each.name!r}: {taken}; allowed is one that is not taken"
+            taken = f"found the title {each.title!r}, which {kind} {owners[each.title]!r} uses"
+            yield f"{kind} {each.name!r}: {taken}; use a title that is not taken"
         owners.setdefault(each.title, each.name)
 
 
 def _letters_taken(kind: str, declared: Sequence[Fault] | Sequence[Operation], allowed: str) -> Iterator[str]:
-    """One key on the sheet means one fault or operation."""
+    """Yield conflicts of letters: one key on the sheet must identify one fault or operation."""
     owners: dict[str, str] = {}
     free = ", ".join(letter for letter in allowed if letter not in {each.letter for each in declared})
     for each in declared:
         if each.letter in owners:
-            taken = f"which {kind} {owners[each.letter]!r} has"
+            taken = f"which {kind} {owners[each.letter]!r} uses"
             yield f"{kind} {each.name!r}: found the letter {each.letter!r}, {taken}; free are {free}"
         elif len(each.letter) != 1 or each.letter not in allowed:
             yield f"{kind} {each.name!r}: found the letter {each.letter!r}; free are {free}"
@@ -126,20 +126,18 @@ CATALOGUE: Final = _by_family(
     client.LOST_ACK_FAULTS,
     client.ZOMBIE_FAULTS,
 )
-"""Faults by name, those of a family together."""
+"""All faults by name, grouped by family."""
 
 
 def nearest(name: str) -> str:
-    """A hint at the fault that was perhaps meant, empty if none is near."""
+    """Return a hint with the most similar fault name; empty if none is similar."""
     near = difflib.get_close_matches(name, CATALOGUE, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
-# Names that other tools have for faults and operations.
-#
-# That is in Kafka's system tests, Trogdor and Admin client, and in Jepsen, Toxiproxy, Pumba, Chaos Mesh and Litmus.
-# Names that mean different things in different places are left out: ``delay``, ``stop``, ``pod_failure``,
-# ``timeout``.
+# Names that other tools use for faults and operations: Kafka's system tests, Trogdor and the Admin client, Jepsen,
+# Toxiproxy, Pumba, Chaos Mesh and Litmus. Names with a different meaning in different tools are left out: ``delay``,
+# ``stop``, ``pod_failure``, ``timeout``.
 
 
 def _by_alias(declared: Iterable[Fault | Operation]) -> dict[str, tuple[str, Alias]]:
@@ -147,17 +145,17 @@ def _by_alias(declared: Iterable[Fault | Operation]) -> dict[str, tuple[str, Ali
 
 
 FAULT_ALIASES: Final = _by_alias(CATALOGUE.values())
-"""Other name → the fault's own, and the alias."""
+"""Alias → the fault's name, and the alias."""
 OPERATION_ALIASES: Final = _by_alias(OPERATIONS.values())
-"""Other name → the operation's own, and the alias."""
+"""Alias → the operation's name, and the alias."""
 
 
 def true_name(name: str) -> str:
-    """The name that the catalogue has for a fault or an operation; any other text as it is."""
+    """Return the catalogue's name for a fault's or an operation's alias; any other text unchanged."""
     found = FAULT_ALIASES.get(name) or OPERATION_ALIASES.get(name)
     return found[0] if found else name
 
 
 def called(aliases: Iterable[Alias]) -> list[str]:
-    """Other names for people: ``kill_broker (brokers)``."""
+    """Return aliases as text: ``kill_broker (brokers)``."""
     return [f"{each.name} ({each.accepts})" if each.accepts else each.name for each in aliases]

@@ -1,8 +1,8 @@
-"""Guardrails: limits of a session that refuse a fault, or heal what is active when they are crossed.
+"""Guardrails: limits of a session that refuse a fault, or heal active faults when a limit is exceeded.
 
-A broker counts as down while its process is dead or paused, or while nobody who decides hears it: in KRaft mode the
-controller, in ZooKeeper mode a server of the ensemble. Guards look at everything, as an operator would who watches the
-whole cluster; what they do is told by :class:`cluster_model.protocol.events.GuardActed`.
+A broker counts as down while its process is dead or paused, or while it cannot reach the control plane: the controller
+in KRaft mode, a server of the ensemble in ZooKeeper mode. Guardrails read the whole cluster state, as an operator who
+monitors the cluster would; their actions are recorded as :class:`cluster_model.protocol.events.GuardActed`.
 """
 
 from collections.abc import Callable, Collection
@@ -23,48 +23,52 @@ ON_BREACH: Final = (REFUSE, HEAL)
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What must not happen, and what is done about it; -1: no limit."""
+    """Limits of a session and the reaction when one is exceeded; -1: no limit."""
 
     max_brokers_down: int = -1
-    """Brokers that may be down at once."""
+    """Brokers that may be down at the same time."""
     keep_last_in_sync: bool = False
-    """Whether every partition keeps an in-sync replica on a broker that is not down."""
+    """Whether every partition must keep an in-sync replica on a broker that is not down."""
     max_faults: int = -1
-    """Faults that last and may be active at once."""
+    """Lasting faults that may be active at the same time."""
     on_breach: str = REFUSE
-    """``refuse``: what would cross a limit is not injected. ``heal``: it is, and all is healed once it is crossed."""
+    """``refuse``: a fault that would exceed a limit is not injected. ``heal``: it is injected, and all faults are
+    healed once a limit is exceeded."""
 
 
 class Breach(NamedTuple):
-    """A limit that is crossed, or would be."""
+    """A limit that is or would be exceeded, and the reason."""
 
     guard: str
     reason: str
 
 
 class Guarded(Protocol):
-    """What guards watch over: the board."""
+    """What guardrails monitor; :class:`faults.injector.FaultBoard` implements it."""
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that suffers."""
+        """The cluster in which faults are injected."""
         ...
 
     def active(self) -> tuple[FaultView, ...]:
-        """Faults that last, oldest first."""
+        """Return lasting faults, oldest first."""
         ...
 
     def heal(self, name: str) -> int:
-        """Heal all."""
+        """Heal faults by name; ``all`` heals every fault."""
         ...
 
 
 class GuardError(FaultError):
-    """A guard refused a fault; the code is the guard's name."""
+    """A guardrail refused a fault; the code is the name of the guardrail."""
 
 
 class Guards:
-    """The guards of one board. ``stop`` says whether chaos is to end, ``stop_text`` is its condition."""
+    """Guardrails of one session: check faults before injection, and heal them when a limit is exceeded.
+
+    ``stop`` returns whether chaos is to end; ``stop_text`` is its condition as text.
+    """
 
     def __init__(
         self, limits: Limits, board: Guarded, stop: Callable[[], bool] | None = None, stop_text: str = ""
@@ -77,13 +81,17 @@ class Guards:
 
     @property
     def stopped(self) -> bool:
-        """Whether chaos has ended."""
+        """Whether fault injection has ended."""
         return self._stopped_us >= 0
 
     # -- before a fault -----------------------------------------------------------------------------------------------
 
     def admit(self, fault: Fault, target: str, expected: ExpectedImpact) -> None:
-        """Let a fault pass, or refuse it with :class:`GuardError` and say so in the trace."""
+        """Allow a fault, or refuse it and record the refusal.
+
+        Raises:
+            GuardError: A limit would be exceeded, or chaos has ended.
+        """
         breach = self.objection(fault, expected)
         if breach is None:
             return
@@ -92,16 +100,16 @@ class Guards:
         raise GuardError(f"refused by {breach.guard}: {breach.reason}", code=breach.guard)
 
     def objection(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
-        """Why a fault would be refused now, by what is expected of it; None when it would not."""
+        """Return why a fault would be refused now, given its predicted impact; None if it would not."""
         if self.stopped:
             when = exact_duration(self._stopped_us)
-            return Breach("stop_when", f"chaos has ended: {self._stop_text} held at {when}")
+            return Breach("stop_when", f"chaos ended at {when}, when {self._stop_text} became true")
         if self.limits.on_breach != REFUSE:
             return None
         return self.crossing(fault, expected)
 
     def crossing(self, fault: Fault, expected: ExpectedImpact) -> Breach | None:
-        """The limit that a fault would cross, whatever would be done about it."""
+        """Return the limit that a fault would exceed, whatever the reaction; None if there is none."""
         down = self._down()
         return (
             self._last_replica(down, (*down, *expected.down), expected)
@@ -113,14 +121,14 @@ class Guards:
         most = self.limits.max_faults
         if not lasting or most < 0 or count <= most:
             return None
-        return Breach("max_faults", f"{counted(count, 'fault')} at once, allowed {_are(most)}")
+        return Breach("max_faults", f"{counted(count, 'fault')} at once, allowed: {most}")
 
     def _too_low(self, before: Collection[int], after: Collection[int]) -> Breach | None:
         most = self.limits.max_brokers_down
         if most < 0 or len(after) <= most or len(after) <= len(before):
             return None
-        who = names(self._board.cluster, sorted(after))
-        return Breach("max_brokers_down", f"{counted(len(after), 'broker')} down ({who}), allowed {_are(most)}")
+        shown = names(self._board.cluster, sorted(after))
+        return Breach("max_brokers_down", f"{counted(len(after), 'broker')} down ({shown}), allowed: {most}")
 
     def _last_replica(self, before: Collection[int], after: Collection[int], expected: ExpectedImpact) -> Breach | None:
         if not self.limits.keep_last_in_sync:
@@ -131,20 +139,20 @@ class Guards:
             taken = list(expected.offline)
         return Breach("keep_last_in_sync", f"the last in-sync replica of {_some(taken)}") if taken else None
 
-    # -- as the state changes -----------------------------------------------------------------------------------------
+    # -- when the state changes ---------------------------------------------------------------------------------------
 
     def alarm(self) -> bool:
-        """Whether a limit is crossed now, or chaos is to end; looking changes nothing."""
+        """Return whether a limit is exceeded now, or chaos is to end; nothing changes."""
         return not self.stopped and (self._ends() or self._crossed() is not None)
 
     def act(self) -> None:
-        """Do what has to be done about it: everything is healed."""
+        """Heal all faults if a limit is exceeded or chaos is to end, and record why."""
         if self.stopped:
             return
         cluster = self._board.cluster
         if self._ends():
             self._stopped_us = cluster.now_us
-            cluster.emit(GuardActed(cluster.now_us, "stop_when", "stopped", "", "", f"{self._stop_text} holds"))
+            cluster.emit(GuardActed(cluster.now_us, "stop_when", "stopped", "", "", f"{self._stop_text} is true"))
             self._board.heal("all")
             return
         breach = self._crossed()
@@ -158,7 +166,7 @@ class Guards:
         return self._stop is not None and self._stop()
 
     def _crossed(self) -> Breach | None:
-        """The limit that is crossed while there is something to heal."""
+        """Return the exceeded limit; None if there is none or no fault is active."""
         active = len(self._board.active())
         if not active:
             return None
@@ -168,27 +176,23 @@ class Guards:
         )
 
     def _down(self) -> tuple[int, ...]:
-        """Brokers that are down now."""
+        """Return the brokers that are down now."""
         cluster = self._board.cluster
         net = Reachability(cluster, (), ())
         counted = [node for node in net.counted(cluster.brokers) if net.runs(node)]
         return tuple(node for node in cluster.brokers if node not in counted)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (self._stopped_us,)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         (self._stopped_us,) = saved
 
 
 def _held(isr: tuple[int, ...], down: Collection[int]) -> bool:
     return any(each not in down for each in isr)
-
-
-def _are(most: int) -> str:
-    return "is none" if most == 0 else "is 1" if most == 1 else f"are {most}"
 
 
 def _some(partitions: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""The board of active faults: applies them to a live cluster, and heals them when asked or when their time is over."""
+"""Injector of faults: applies them to a live cluster, and heals them on request or when their time is over."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -27,59 +27,64 @@ from faults.guardrails import Guards
 from faults.operations.runner import WAKINGS, Desk
 
 OPERATOR: Final = "operator"
-"""Who acts when no step of a playbook does."""
+"""Actor of an action that is not a step of a playbook."""
 
 PHASES: Final = 1 << 48
-"""Tokens of the cluster's control events from here on wake a fault that lasts; what is below is an operation's, or the
-end of a fault."""
+"""First token of the cluster's control events that wake a lasting fault.
+
+Lower tokens belong to operations, or mark the end of a fault.
+"""
 
 
 class FaultBoard:
-    """Faults of one cluster. It listens to the cluster's control events to heal in virtual time."""
+    """Faults of one cluster. It handles the cluster's control events to heal faults in virtual time."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         self._active: dict[int, Injury] = {}
         self._next = 1
         self._holds: dict[int, tuple[int, ...]] = {}
-        """Node → the faults that hold its process."""
+        """Node → ids of the faults that pause its process."""
         self._meant: dict[str, tuple[int, ...]] = {}
-        """What the selectors of the fault that is being aimed were found to mean."""
+        """Selector of the fault being injected → the nodes it resolved to."""
         self.desk = Desk(cluster)
-        """Operations of the administrator."""
+        """Admin operations of this cluster."""
         self.guards: Guards | None = None
-        """Limits of the session, where it has any."""
+        """Guardrails of the session, if any."""
         self.before: Callable[[Action], None] | None = None
-        """Told of every fault right before it is injected, or refused."""
+        """Called with every fault right before it is injected or refused."""
         cluster.on_control = self._time_is_over
         cluster.faults = self._count
         cluster.heed(self._strikes)
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that suffers."""
+        """The cluster in which faults are injected."""
         return self._cluster
 
     def _count(self, name: str) -> int:
         return sum(name in ("", injury.fault) for injury in self._active.values())
 
     def inject(self, action: Action) -> int:
-        """Apply a fault; its number, or 0 where it was skipped: nobody was there, and that is what ``if_any`` allows.
+        """Inject a fault and return its number; 0 if it was skipped.
+
+        A fault is skipped if its target resolves to no node and the action has ``if_any``.
 
         Raises:
-            FaultError: unknown fault or target, or one that it cannot be done to now. Nothing has changed then.
-            GuardError: a guard refuses it.
+            FaultError: The fault or target is unknown, or the fault cannot be applied to it now. Nothing has
+                changed.
+            GuardError: A guardrail refuses the fault.
         """
         fault = _known(action.name)
         if self.before is not None:
             self.before(action)
         try:
             aim = self._admitted(fault, action)
-        except NobodyError as nobody:
+        except NobodyError as error:
             if not action.if_any:
                 raise
-            asked = action.target or fault.target
-            self._cluster.emit(FaultSkipped(self._cluster.now_us, fault.name, asked, str(nobody)))
+            target = action.target or fault.target
+            self._cluster.emit(FaultSkipped(self._cluster.now_us, fault.name, target, str(error)))
             return 0
         number = self._next
         self._next += 1
@@ -96,7 +101,10 @@ class FaultBoard:
         return number
 
     def _aim(self, fault: Fault, action: Action) -> Aim:
-        """What is struck. It may draw; who asks takes that back where nothing comes of it."""
+        """Determine what the fault affects.
+
+        It may advance the random stream; the caller restores the stream if the fault is not injected.
+        """
         self._meant.clear()
         self._refuse_mode(fault)
         action = two_sided(fault, action)
@@ -105,12 +113,12 @@ class FaultBoard:
         for node in nodes:
             if not fits(fault.accepts, node, self._cluster):
                 raise FaultError(
-                    f"{fault.title} is for {ACCEPTS[fault.accepts]}, {self._names((node,))} is none",
+                    f"{fault.title} applies to {ACCEPTS[fault.accepts]}; found {self._names((node,))}",
                     code="wrong_kind_of_target",
                 )
         if len(nodes) < fault.at_least:
             raise FaultError(
-                f"{fault.title} takes {fault.at_least} nodes or more, found {self._names(nodes)}",
+                f"{fault.title} needs at least {fault.at_least} nodes, found {self._names(nodes)}",
                 code="too_few_targets",
             )
         for_us = action.for_us if fault.lasting else -1
@@ -119,7 +127,7 @@ class FaultBoard:
         return aim
 
     def _admitted(self, fault: Fault, action: Action) -> Aim:
-        """What is struck, if the guards let it pass. A refusal takes its random draws back."""
+        """Determine what the fault affects, if the guardrails allow it. A refusal restores the random stream."""
         stream = self._cluster.stream(TARGETS)
         position = stream.position
         try:
@@ -135,20 +143,20 @@ class FaultBoard:
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
         if fault.mode and fault.mode != mode:
             raise FaultError(
-                f"{fault.title} is for {fault.mode} mode, this cluster runs in {mode} mode", code="wrong_mode"
+                f"{fault.title} applies to {fault.mode} mode, this cluster runs in {mode} mode", code="wrong_mode"
             )
 
     def _names(self, nodes: tuple[int, ...]) -> str:
         return ", ".join(self._cluster.name_of(node) for node in nodes)
 
-    # -- what behaviours act by ---------------------------------------------------------------------------------------
+    # -- FaultContext -------------------------------------------------------------------------------------------------
 
     def targets(self, text: str) -> tuple[int, ...]:
-        """Nodes that a selector means now.
+        """Return the nodes that a selector resolves to now.
 
         Raises:
-            NobodyError: it means nobody.
-            FaultError: it cannot be read, or names what there is not.
+            NobodyError: It resolves to no node.
+            FaultError: It cannot be parsed, or names something that does not exist.
         """
         try:
             found = self._meant[text] = tuple(resolve(text, self._cluster))
@@ -159,18 +167,18 @@ class FaultBoard:
         return found
 
     def wake(self, injury: Injury, after_us: int) -> None:
-        """Have the behaviour's ``woken`` called, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         self._cluster.call_at(self._cluster.now_us + after_us, PHASES + injury.id)
 
     def pause(self, injury: Injury, node: int) -> None:
-        """Stop a process without its noticing; it stays stopped as long as any fault holds it."""
+        """Pause a process; it stays paused as long as any fault pauses it."""
         held = self._holds.get(node, ())
         self._holds[node] = (*held, injury.id)
         if self._cluster.state_of(node) is ProcessState.RUNNING:
             self._cluster.pause(node)
 
     def unpause(self, injury: Injury, node: int) -> None:
-        """Undo :meth:`pause` of that fault."""
+        """Undo :meth:`pause` for this fault."""
         held = self._holds.get(node, ())
         if injury.id not in held:
             return
@@ -183,18 +191,18 @@ class FaultBoard:
             self._cluster.resume(node)
 
     def take_away(self, node: int) -> None:
-        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
+        """Remove a process that is about to end from the faults that pause or are ending it."""
         self._holds.pop(node, None)
         self._leave(node, lambda behaviour, injury: behaviour.holds(injury))
 
     def restart(self, node: int) -> None:
-        """Start a process that is down: the faults that had ended it are healed for it."""
+        """Start a process that is down, and remove it from the faults that had ended it."""
         self._holds.pop(node, None)
         self._leave(node, lambda behaviour, injury: behaviour.ends(injury))
         self._cluster.restart(node)
 
     def _leave(self, node: int, which: Callable[[Behaviour, Injury], bool]) -> None:
-        """A fault on one of several nodes ended by another way; what is left of it goes on."""
+        """Remove a node from the faults for which ``which`` is true; the fault continues on its other nodes."""
         for injury in tuple(self._active.values()):
             if node in injury.nodes and which(CATALOGUE[injury.fault].behaviour, injury):
                 left = tuple(other for other in injury.nodes if other != node)
@@ -204,7 +212,7 @@ class FaultBoard:
                     self.end(injury)
 
     def end(self, injury: Injury) -> None:
-        """A lasting fault is over by itself; nothing is undone."""
+        """Mark a lasting fault as over; nothing is undone."""
         if self._active.pop(injury.id, None) is not None:
             self._tell_end(injury)
 
@@ -224,10 +232,10 @@ class FaultBoard:
             self._heal(token)
 
     def heal(self, name: str) -> int:
-        """Heal a fault by name or number, or ``all``; how many were healed.
+        """Heal faults by name or number, or ``all``; return how many were healed.
 
         Raises:
-            FaultError: nothing in the catalogue has that name, or no fault has that number.
+            FaultError: No fault in the catalogue has this name, or no active fault has this number.
         """
         if name == "all":
             numbers = list(self._active)
@@ -252,25 +260,25 @@ class FaultBoard:
         CATALOGUE[injury.fault].behaviour.heal(self, injury)
 
     def admin(self, action: Action, by: str = OPERATOR) -> int:
-        """Begin an operation of the administrator; its number. What comes of it is told by :attr:`desk`.
+        """Start an admin operation and return its number; :attr:`desk` reports its result.
 
         Raises:
-            FaultError: unknown operation, or a parameter that is missing or wrong.
+            FaultError: The operation is unknown, or a parameter is missing or invalid.
         """
         return self.desk.request(action, by)
 
     def usual(self, name: str, partition: str, broker: int) -> Action:
-        """An operation with sensible parameters for a partition and a broker."""
+        """Return an operation with its usual parameters for a partition and a broker."""
         return usual(name, self._cluster, partition, broker)
 
-    # -- what is asked of it ------------------------------------------------------------------------------------------
+    # -- queries ------------------------------------------------------------------------------------------------------
 
     def operations(self) -> tuple[OperationView, ...]:
-        """Operations under way, oldest first."""
+        """Return operations in progress, oldest first."""
         return self.desk.active()
 
     def active(self) -> tuple[FaultView, ...]:
-        """Faults that last, oldest first."""
+        """Return lasting faults, oldest first."""
         return tuple(
             FaultView(each.id, each.fault, self._names(each.nodes), each.since_us, each.until_us, each.detail)
             for each in self._active.values()
@@ -278,32 +286,32 @@ class FaultBoard:
 
     @property
     def any_active(self) -> bool:
-        """Whether any fault lasts."""
+        """Whether any lasting fault is active."""
         return bool(self._active)
 
     def _strikes(self) -> Iterator[tuple[int, ...]]:
-        """What is being done to the cluster: links one by one, and nodes where it is about no links."""
+        """Yield what active faults affect: each link, or each node if the fault is not about links."""
         for injury in self._active.values():
             yield from injury.links or ((node,) for node in injury.nodes)
 
     def on_node(self, node: int) -> tuple[str, ...]:
-        """Names of the faults active on a node."""
+        """Return the names of the faults active on a node."""
         return tuple(each.fault for each in self._active.values() if node in each.nodes)
 
     def expect(self, action: Action) -> ExpectedImpact:
-        """What an injection would do now. It changes nothing, and draws nothing for good.
+        """Return the predicted impact of an injection now. Nothing changes, including random streams.
 
         Raises:
-            FaultError: it would be refused.
+            FaultError: The injection would be refused.
         """
         aim = self.aimed(action)
         return CATALOGUE[action.name].behaviour.expect(self._cluster, aim)
 
     def aimed(self, action: Action) -> Aim:
-        """What an injection would strike now. It changes nothing, and draws nothing for good.
+        """Return what an injection would affect now. Nothing changes, including random streams.
 
         Raises:
-            FaultError: it would be refused.
+            FaultError: The injection would be refused.
         """
         fault = _known(action.name)
         stream = self._cluster.stream(TARGETS)
@@ -314,16 +322,16 @@ class FaultBoard:
             stream.position = position
 
     def expectation(self, name: str, node: int) -> str:
-        """What this fault with its defaults would do to this node now, in one line, from the state of things."""
+        """Return the predicted impact of this fault with its defaults on a node now, in one line."""
         return self.foreseen(name, node).sentence
 
     def foreseen(self, name: str, node: int) -> ExpectedImpact:
-        """All that this fault, as one key injects it, would do to this node now. It draws nothing for good."""
+        """Return the predicted impact on a node of this fault as one key injects it. Nothing changes."""
         fault, cluster = CATALOGUE[name], self._cluster
         own = self.own_target(name, node)
         if not own and not fits(fault.accepts, node, cluster):
             return ExpectedImpact(
-                f"nothing: {fault.title} is for {ACCEPTS[fault.accepts]}, {cluster.name_of(node)} is none"
+                f"nothing: {fault.title} applies to {ACCEPTS[fault.accepts]}, not to {cluster.name_of(node)}"
             )
         stream = cluster.stream(TARGETS)
         position = stream.position
@@ -342,13 +350,13 @@ class FaultBoard:
             stream.position = position
 
     def own_target(self, name: str, node: int) -> str:
-        """The target that a fault has of itself, where one key cannot mean this node by it; else empty."""
+        """Return the fault's default target if a key cannot apply the fault to this node; else empty."""
         fault = CATALOGUE[name]
         takes_it = fault.at_least == 1 and fits(fault.accepts, node, self._cluster)
         return "" if takes_it else fault.target
 
     def fitting(self, node: int) -> tuple[str, ...]:
-        """Names of the faults that can be done to a node of this cluster at all, or have a target of their own."""
+        """Return the names of the faults that can be applied to a node, or that have a default target."""
         mode = "kraft" if self._cluster.profile.kraft else "zookeeper"
         return tuple(
             name
@@ -357,13 +365,13 @@ class FaultBoard:
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state; saved and loaded with the cluster's keyframe."""
+        """Return all state; it is saved and loaded with the cluster's keyframe."""
         injuries = tuple(injury.save() for injury in self._active.values())
         guards = () if self.guards is None else self.guards.save()
         return (self._next, injuries, tuple(self._holds.items()), self.desk.save(), guards)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._next, injuries, holds, desk, guards = saved
         self._active = {injury.id: injury for injury in map(Injury.loaded, injuries)}
         self._holds = dict(holds)

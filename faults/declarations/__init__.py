@@ -1,11 +1,11 @@
-"""What a fault or an operation is, what it may target, and what it would do.
+"""Declarations of faults and operations, their targets, and their predicted impact.
 
-fault: `Fault`, its parameters and behaviour, and `Action`: what a playbook step and a key press both become.
-operation: every operation of an administrator, declared once, with sensible parameters for one partition.
-parameters: given parameters, checked against the declaration and completed with defaults.
-targets: the language of target selectors, such as `leader(orders-0)` or `random(2, isr(orders-0))`, what a selector
-  finds in a live cluster, and which links a fault of the network is about.
-impact: what losing nodes or links would mean now: leaders, min.insync.replicas, quorums, clients.
+fault: `Fault`, its parameters and behaviour, and `Action`, which both a playbook step and a key press produce.
+operation: every admin operation, with usual parameters for one partition.
+parameters: validation of given parameters against the declaration, and defaults.
+targets: the language of target selectors, such as `leader(orders-0)` or `random(2, isr(orders-0))`, the nodes that a
+  selector resolves to in a live cluster, and the links that a network fault affects.
+impact: predicted impact of losing nodes or links now: leaders, min.insync.replicas, quorums, clients.
 
 The lowest package of `faults`: it builds on `cluster_model` only.
 """

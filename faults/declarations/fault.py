@@ -1,7 +1,7 @@
-"""What a fault is: its declaration, the behaviour that goes with it, and an action that injects it.
+"""Declaration of a fault, the behaviour that belongs to it, and the action that injects it.
 
-A declaration says everything that a screen, a playbook, a page of documentation or a person at a prompt needs; the
-behaviour beside it does it to a live cluster, undoes it, and tells what it would do now.
+The declaration holds everything that the TUI, a playbook, the documentation or the command line needs. The behaviour
+applies the fault to a live cluster, heals it, and predicts its impact on the current state.
 """
 
 from abc import ABC, abstractmethod
@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, Protocol
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.errors import CodedError
 
-# An action: a playbook step and a key press become the same plain value.
+# An action: a playbook step and a key press produce the same plain value.
 
 
 Verb = Literal["inject", "heal", "admin", "wire"]
@@ -22,10 +22,10 @@ Value = int | str | bool | tuple[Any, ...]
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """A verb, what it names, the target selector as text, and parameters in model units (times in microseconds).
+    """A verb, the name it applies to, a target selector, and parameters in model units (times in microseconds).
 
     ``inject`` names a fault of the catalogue; ``heal`` names a fault, a fault's number or ``all``; ``admin`` names an
-    operation of the administrator (``elect_leaders``). ``for_us`` is how long a fault lasts, -1 until healed.
+    operation (``elect_leaders``). ``for_us`` is the duration of a fault; -1: until healed.
     """
 
     verb: Verb
@@ -34,7 +34,7 @@ class Action:
     params: dict[str, Value] = field(default_factory=dict)
     for_us: int = -1
     if_any: bool = False
-    """Whether an injection that finds nobody to strike is skipped, and not refused."""
+    """Whether an injection whose target resolves to no node is skipped instead of refused."""
 
 
 ParamType = Literal[
@@ -42,16 +42,19 @@ ParamType = Literal[
     "topic", "new topic", "partition", "broker", "brokers", "placement",
     "topic config", "broker config", "topic keys", "broker keys", "text", "group", "scopes", "offset lines",
 ]  # fmt: skip
-"""How a value is written. A duration is in microseconds, a percentage in millionths (``1%`` is 10 000), a size in
-bytes, a throughput in bytes per second. A list of brokers or of keys is a tuple, a placement a tuple of those, and
-configurations are a tuple of (key, value) pairs. Scopes are topics, ``orders`` or only some partitions, ``orders:0,2``;
-offset lines are those of a file, ``orders,0,120``."""
+"""Types of parameters.
+
+A duration is in microseconds, a percentage in millionths (``1%`` is 10 000), a size in bytes, a throughput in bytes per
+second. A list of brokers or of keys is a tuple, a placement a tuple of those, and configurations are a tuple of (key,
+value) pairs. Scopes are topics, ``orders``, or some partitions of one, ``orders:0,2``; offset lines are lines of a
+file, ``orders,0,120``.
+"""
 
 MS: Final = 1_000
 SECOND: Final = 1_000_000
 HOUR: Final = 3_600 * SECOND
 PERCENT: Final = 10_000
-"""Millionths of one percent."""
+"""One percent in millionths."""
 
 NUMERIC: Final = ("int", "duration", "percent", "size", "throughput")
 """Types whose values are whole numbers between a parameter's ``low`` and ``high``."""
@@ -65,26 +68,32 @@ ACCEPTS: Final = {
     "consumers": "consumers",
     "controllers": "nodes that are or may become the controller",
     "plane": "nodes of the control plane: controllers and ZooKeeper servers",
-    "nodes": "everybody, the administrator's client among them",
+    "nodes": "all nodes, including the admin client",
 }
-"""Kinds of targets, with who they are."""
+"""Kinds of targets, and the nodes of each kind."""
 
 Family = Literal["processes", "links", "disks", "control plane", "clients"]
 FAMILIES: Final[tuple[Family, ...]] = ("processes", "links", "disks", "control plane", "clients")
-"""In the order in which sheets and tables show them."""
+"""Families in the order in which sheets and tables show them."""
 
 
 class FaultError(CodedError):
-    """A fault cannot be done to this target now; ``code`` names the reason, the message is a sentence for a person."""
+    """A fault or operation cannot be applied to its target now.
+
+    ``code`` identifies the reason; the message is text for a person.
+    """
 
 
 class NobodyError(FaultError):
-    """Its target, or the other side that it names, is nobody at this instant."""
+    """The target of a fault, or its other side, resolves to no node now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Param:
-    """A parameter; ``default`` None: it must be given, or is decided when applied. Units are the type's."""
+    """Parameter of a fault or an operation; the type determines its unit.
+
+    ``default`` None: it must be given, or is determined when the fault is applied.
+    """
 
     name: str
     type: ParamType
@@ -97,30 +106,30 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Another name of a fault or an operation, as other tools have it. Sessions and traces carry the true one."""
+    """Another name of a fault or an operation, as other tools call it; recordings contain the true name."""
 
     name: str
     accepts: str = ""
-    """One of :data:`ACCEPTS` where the name says whom it can be done to, fewer than the fault itself."""
+    """One of :data:`ACCEPTS` if the alias accepts fewer kinds of targets than the fault."""
 
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a fault is about to strike: nodes, all its parameters, and, where it is about links, those."""
+    """What a fault is about to affect: nodes, all its parameters and, for link faults, the links."""
 
     nodes: tuple[int, ...]
     params: Mapping[str, Any]
     links: tuple[tuple[int, int], ...] = ()
-    """(source, target), each one direction."""
+    """(source, target) pairs, each one direction."""
     for_us: int = -1
-    """How long it is to last; -1 until healed."""
+    """Duration of the fault in microseconds; -1: until healed."""
 
 
 @dataclass(slots=True)
 class Injury:
-    """A fault that was injected; one that lasts stays on the board until it is healed.
+    """An injected fault; a lasting fault stays active until it is healed.
 
-    ``memo`` is the behaviour's own, by name; all that it holds are plain values (whole numbers, texts, tuples of them).
+    ``memo`` is the state of the behaviour, by name; it holds plain values only (integers, strings, tuples of them).
     """
 
     id: int
@@ -130,12 +139,12 @@ class Injury:
     links: tuple[tuple[int, int], ...]
     since_us: int
     until_us: int
-    """-1 when it lasts until healed."""
+    """-1 if it lasts until healed."""
     detail: str
     memo: dict[str, Any] = field(default_factory=dict)
 
     def save(self) -> tuple[Any, ...]:
-        """All state as plain values."""
+        """Return all state as plain values."""
         params, memo = tuple(self.params.items()), tuple(self.memo.items())
         return (
             self.id, self.fault, self.nodes, params, self.links, self.since_us, self.until_us, self.detail, memo,
@@ -143,179 +152,191 @@ class Injury:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Injury":
-        """Undo of :meth:`save`."""
+        """Return the fault that :meth:`save` saved."""
         number, fault, nodes, params, links, since_us, until_us, detail, memo = saved
         return cls(number, fault, nodes, dict(params), links, since_us, until_us, detail, dict(memo))
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectedImpact:
-    """What a fault is expected to do now: a sentence, and what it would hit, by name."""
+    """Predicted impact of a fault on the current state: a sentence, and what it affects, by name."""
 
     sentence: str
     leaders_moved: tuple[str, ...] = ()
     """Partitions that would get another leader."""
     offline: tuple[str, ...] = ()
-    """Partitions that would be left without one."""
+    """Partitions that would have no leader."""
     under_min_isr: tuple[str, ...] = ()
-    """Partitions that would refuse acks=all for want of in-sync replicas."""
+    """Partitions that would reject acks=all for lack of in-sync replicas."""
     clients: tuple[str, ...] = ()
-    """Producers and members of groups that would notice."""
+    """Producers and group members that would be affected."""
     shrunk: tuple[str, ...] = ()
-    """Partitions whose ISR would get smaller, and have a leader."""
+    """Partitions with a leader whose ISR would shrink."""
     groups: tuple[str, ...] = ()
-    """Groups whose coordinator would move, or be missing."""
+    """Groups whose coordinator would move or be unavailable."""
     transactional: tuple[str, ...] = ()
-    """Producers whose transaction coordinator would."""
+    """Producers whose transaction coordinator would move or be unavailable."""
     down: tuple[int, ...] = ()
     """Brokers that would be dead, paused, or cut off from the controller."""
     controller_moves: bool = False
-    """Whether another node would have to be the controller."""
+    """Whether another node would have to become the controller."""
     quorum_lost: bool = False
-    """Whether nothing could be decided any more: no majority of the quorum or the ensemble is left."""
+    """Whether the quorum or the ensemble would have no majority, so that no decision is possible."""
 
 
 class FaultContext(Protocol):
-    """What behaviours act by. It is the board, seen from below."""
+    """Access of a behaviour to the cluster and to other faults; :class:`FaultBoard` implements it."""
 
     @property
     def cluster(self) -> Cluster:
-        """The cluster that suffers."""
+        """The cluster in which faults are injected."""
         ...
 
     def targets(self, text: str) -> tuple[int, ...]:
-        """Nodes that a selector means now; raises :class:`FaultError`."""
+        """Return the nodes that a selector resolves to now.
+
+        Raises:
+            FaultError: The selector is invalid or resolves to no node.
+        """
         ...
 
     def wake(self, injury: Injury, after_us: int) -> None:
-        """Have the behaviour's ``woken`` called, unless the fault is healed by then."""
+        """Schedule a call of the behaviour's ``woken``, unless the fault is healed by then."""
         ...
 
     def pause(self, injury: Injury, node: int) -> None:
-        """Stop a process without its noticing; it stays stopped as long as any fault holds it."""
+        """Pause a process; it stays paused as long as any fault pauses it."""
         ...
 
     def unpause(self, injury: Injury, node: int) -> None:
-        """Undo :meth:`pause` of that fault."""
+        """Undo :meth:`pause` for this fault."""
         ...
 
     def take_away(self, node: int) -> None:
-        """A process is about to end: what held or was ending it is over, faults of that kind are healed for it."""
+        """Remove a process that is about to end from the faults that pause or are ending it."""
         ...
 
     def restart(self, node: int) -> None:
-        """Start a process that is down: the faults that had ended it are healed for it."""
+        """Start a process that is down, and remove it from the faults that had ended it."""
         ...
 
     def end(self, injury: Injury) -> None:
-        """A lasting fault is over by itself; nothing is undone."""
+        """Mark a lasting fault as over; nothing is undone."""
         ...
 
 
 class Behaviour(ABC):
-    """What a fault does. It keeps no state of its own: what it must remember is in the injury's memo."""
+    """Implementation of a fault. It has no state of its own; state belongs in the active fault's memo."""
 
     ends_process: bool = False
     """Whether its targets are down while it lasts: a restart heals it for the node."""
     holds_process: bool = False
-    """Whether it holds processes that run: the end of the process heals it for the node."""
+    """Whether it pauses or stops running processes: the end of a process heals it for the node."""
 
     def ends(self, injury: Injury) -> bool:
-        """:attr:`ends_process` of one injury, where it depends on its parameters."""
+        """Return :attr:`ends_process` for one active fault; overridden if its parameters matter."""
         del injury
         return self.ends_process
 
     def holds(self, injury: Injury) -> bool:
-        """:attr:`holds_process` likewise."""
+        """Return :attr:`holds_process` for one active fault; overridden if its parameters matter."""
         del injury
         return self.holds_process
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Settle what is struck, links for instance; raises :class:`FaultError` where nothing can be."""
+        """Determine what the fault affects, for example its links.
+
+        Raises:
+            FaultError: There is nothing to affect.
+        """
         del stage
         return aim
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Refuse with :class:`FaultError` what cannot be done now; nothing has happened yet."""
+        """Refuse an injection that is not possible now, before anything has changed.
+
+        Raises:
+            FaultError: The fault cannot be applied to its target.
+        """
         del stage, aim
 
     @abstractmethod
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Do it."""
+        """Apply the fault to the cluster."""
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Undo it; the fault is off the board already. What does not last is never healed."""
+        """Undo the fault, which is no longer active; called for lasting faults only."""
         del stage, injury
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """A time that was asked for by :meth:`FaultContext.wake` has come."""
+        """Handle a time scheduled with :meth:`FaultContext.wake`."""
         del stage, injury
 
     @abstractmethod
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What it would do now."""
+        """Return the impact that the fault would have now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault of the catalogue."""
+    """Declaration of a fault in the catalogue."""
 
     name: str
     letter: str
-    """Its key on the screen, after ``f``."""
+    """Its key in the TUI, after ``f``."""
     title: str
     family: Family
     summary: str
-    """What it does to its target, in one sentence."""
+    """Effect of the fault on its target."""
     params: tuple[Param, ...]
     accepts: str
-    """Whom it can be done to, one of :data:`ACCEPTS`."""
+    """Kind of targets, one of :data:`ACCEPTS`."""
     lasting: bool
-    """Whether it stays until healed; ``for:`` heals it after a time."""
+    """Whether it stays active until healed; ``for:`` heals it after a time."""
     heals: str
-    """What healing does; empty where there is nothing to heal."""
+    """Effect of healing; empty if there is nothing to heal."""
     glyph: str
     colour: str
     cause: str
-    """The real-world causes that it stands for."""
+    """Real-world causes that the fault represents."""
     may_break: str
-    """What an operator may see break."""
+    """Failures that an operator may observe."""
     behaviour: Behaviour = field(repr=False, compare=False)
-    """What applies and heals it."""
+    """Implementation that applies and heals the fault."""
     usual_for_us: int = -1
-    """How long it lasts when one key injects it; -1: until healed."""
+    """Duration when one key injects it, in microseconds; -1: until healed."""
     target: str = ""
-    """Whom it strikes where nobody is named; empty: somebody must be."""
+    """Default target; empty: a target must be given."""
     example: str = ""
-    """A target that makes sense in documentation; empty: :attr:`target`, or one for its kind of targets."""
+    """A target for examples in the documentation; empty: :attr:`target`, or one of the accepted kind."""
     mode: str = ""
-    """``kraft`` or ``zookeeper`` where only one has what it breaks."""
+    """``kraft`` or ``zookeeper`` if the fault only applies in one mode."""
     at_least: int = 1
-    """How many nodes it takes; where more than one, a key strikes :attr:`target` and not the node under the cursor."""
+    """Minimum number of nodes; if more than one, a key uses :attr:`target`, not the node under the cursor."""
     aliases: tuple[Alias, ...] = ()
-    """What else it is called, where that is unambiguous."""
+    """Other unambiguous names."""
 
     def param(self, name: str) -> Param | None:
-        """A parameter by name."""
+        """Return the parameter with this name, or None."""
         return next((param for param in self.params if param.name == name), None)
 
 
 class DeclarationError(Exception):
-    """A fault or an operation is declared in a way that cannot be, or that contradicts another declaration."""
+    """The declaration of a fault or an operation is invalid or conflicts with another one."""
 
 
 def table(*faults: Fault) -> dict[str, Fault]:
-    """Faults by name.
+    """Return the faults by name.
 
     Raises:
-        DeclarationError: two of them have one name.
+        DeclarationError: Two faults have the same name.
     """
     found: dict[str, Fault] = {}
     for fault in faults:
         if fault.name in found:
             raise DeclarationError(
-                f"found the name {fault.name!r} of two faults, {found[fault.name].title!r} and {fault.title!r}; "
-                "allowed is a name that no other fault has"
+                f"found the name {fault.name!r} on two faults, {found[fault.name].title!r} and {fault.title!r}; "
+                "a fault's name must be unique"
             )
         found[fault.name] = fault
     return found

@@ -1,8 +1,8 @@
-"""The declaration of every operation of an administrator, with usual parameters for one partition and broker.
+"""Declarations of every admin operation, with usual parameters for one partition and broker.
 
-Each is what a tool of Kafka's does (``kafka-topics.sh``, ``kafka-reassign-partitions.sh``, ``kafka-configs.sh``,
-``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``,
-``kafka-consumer-groups.sh``, ``kafka-transactions.sh``), or what an operator does with several.
+Each operation does what one of Kafka's tools does (``kafka-topics.sh``, ``kafka-reassign-partitions.sh``,
+``kafka-configs.sh``, ``kafka-leader-election.sh``, ``kafka-delete-records.sh``, ``kafka-cluster.sh``,
+``kafka-consumer-groups.sh``, ``kafka-transactions.sh``), or what an operator does with several of them.
 """
 
 import difflib
@@ -17,94 +17,94 @@ from cluster_model.protocol.versions import Version, parse_version
 from faults.declarations.fault import HOUR, MS, SECOND, Action, Alias, DeclarationError, Param, Value
 
 ALL: Final = -1
-"""A broker that stands for all of them; a number that Kafka's own default stands for."""
+"""As a broker: all brokers. As a number: Kafka's own default."""
 MOST_PARTITIONS: Final = 10_000
 MOST_REPLICAS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """An operation of the administrator."""
+    """Declaration of one admin operation: its names, parameters and what it may break."""
 
     name: str
     letter: str
-    """Its key on the screen, after ``a``."""
+    """Its key in the TUI, after ``a``."""
     title: str
     summary: str
-    """What it does, in one sentence."""
+    """One sentence on the effect of the operation."""
     params: tuple[Param, ...]
     may_break: str
-    """What an operator may see break."""
+    """Failures that an operator may observe."""
     since: str = ""
-    """The first Kafka release that has it; empty: all of them."""
+    """First Kafka release that supports it; empty: every release."""
     mode: str = ""
-    """``kraft`` or ``zookeeper`` where only one has it."""
+    """``kraft`` or ``zookeeper`` if only one mode supports it."""
     one_of: tuple[str, ...] = ()
-    """Parameters of which exactly one is to be given."""
+    """Parameters of which exactly one must be given."""
     aliases: tuple[Alias, ...] = ()
-    """What else it is called, in Kafka's Admin client and its tools."""
+    """Other names, from Kafka's Admin client and its tools."""
     usual: Callable[["Cursor"], dict[str, Value]] = lambda _cursor: {}
-    """Parameters for one key on the screen; empty values are left out."""
+    """Parameters used when a key in the TUI starts the operation; empty values are left out."""
 
     usual_for_us: int = -1
-    """As for faults: none lasts for a time that a key could give it."""
+    """Always -1, as for a fault without a usual duration: no operation lasts for a given time."""
 
     def param(self, name: str) -> Param | None:
-        """A parameter by name."""
+        """Return the parameter with this name, or None."""
         return next((param for param in self.params if param.name == name), None)
 
     def lacking(self, kafka: Version, mode: str) -> str:
-        """Why a version does not have it in a mode; empty when it does."""
+        """Return why a Kafka version does not support the operation in a mode; empty if it does."""
         if self.since and kafka < parse_version(self.since):
-            return f"{self.title} came with Kafka {self.since}"
+            return f"{self.title} requires Kafka {self.since}"
         if self.mode and self.mode != mode:
-            return f"{self.title} is for {self.mode} mode"
+            return f"{self.title} requires {self.mode} mode"
         return ""
 
 
 # Usual parameters of an operation, for the partition and broker under the cursor.
 #
-# Like a target selector, this looks at everything: it stands for an operator who knows the cluster.
+# Like a target selector, this reads the whole cluster state, as an operator who knows the cluster would.
 
 
 RESTART_US: Final = 5 * SECOND
-"""How long a broker stays down that one key shuts down and starts again."""
+"""Downtime of a broker that one key shuts down and restarts, in microseconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A cluster, and the partition and broker that an operation is asked for."""
+    """The cluster with the partition and broker that an operation applies to."""
 
     cluster: Cluster
     partition: str
-    """Empty where there is none."""
+    """Empty if there is none."""
     broker: int
 
     @property
     def topic(self) -> str:
-        """The partition's topic."""
+        """Topic of the partition."""
         return topic_of(self.partition)
 
     @property
     def partitions(self) -> int:
-        """How many the topic has."""
+        """Number of partitions of the topic."""
         return sum(topic_of(each) == self.topic for each in self.cluster.world.records)
 
     @property
     def replicas(self) -> tuple[int, ...]:
-        """The partition's, the preferred leader first."""
+        """Replicas of the partition, the preferred leader first."""
         records = self.cluster.world.records
         return tuple(records[self.partition].assignment) if self.partition in records else ()
 
     @property
     def group(self) -> str:
-        """A group that reads the topic, else any; empty if there is none."""
+        """A group that reads the topic, else any group; empty if there is none."""
         groups = self.cluster.spec.groups
         names = [spec.name for spec in groups]
         return next((spec.name for spec in groups if self.topic in spec.topics), names[0] if names else "")
 
     def free_topic(self) -> str:
-        """``topic-1``, or the first such name that is free."""
+        """Return ``topic-1``, or the first unused name of this form."""
         taken = [topic_of(partition) for partition in self.cluster.world.records]
         number = 1
         while f"topic-{number}" in taken:
@@ -135,7 +135,10 @@ def _another_min_isr(cursor: Cursor) -> dict[str, Value]:
 
 
 def _moved(replicas: Sequence[int], broker: int, brokers: Sequence[int]) -> tuple[int, ...]:
-    """On to the broker in the place of the last replica; off it, to the first one that has none, if it has one."""
+    """Return the replicas with the broker as the last one, or without it if it is one of them already.
+
+    A broker that is removed is replaced by the first broker without a replica; if there is none, the list is rotated.
+    """
     others = [each for each in brokers if each not in replicas]
     if broker not in replicas:
         return (*replicas[:-1], broker)
@@ -170,35 +173,35 @@ _TOPIC: Final = Param("topic", "topic", "The topic.")
 _BROKER: Final = Param("broker", "broker", "The broker.")
 _MOVED: Final = (
     Param("partition", "partition", "The partition to move.", default=""),
-    Param("topic", "topic", "The topic, all of whose partitions move.", default=""),
+    Param("topic", "topic", "The topic whose partitions all move.", default=""),
 )
 _THROTTLE: Final = Param(
     "throttle",
     "int",
-    "Bytes a second that the move may take on each broker; 0: no limit. Taken off again when the move is over.",
+    "Bytes per second that the move may use on each broker; 0: no limit. Removed when the move is over.",
     default=0,
     high=1 << 40,
 )
 
-_GROUP: Final = Param("group", "group", "The consumer group; it need not be one of the playbook's.")
+_GROUP: Final = Param("group", "group", "The consumer group; it need not be defined in the playbook.")
 _STRATEGIES: Final = (
-    Param("to_earliest", "bool", "Where each log begins.", default=False),
-    Param("to_latest", "bool", "Its high watermark.", default=False),
-    Param("to_current", "bool", "What is committed, else the high watermark.", default=False),
-    Param("to_offset", "int", "This offset, or the nearest that the log has.", ALL, 0, 1 << 62),
-    Param("shift_by", "int", "So many records on from what is committed, or back if negative.", "", -1 << 62, 1 << 62),
+    Param("to_earliest", "bool", "The start of each log.", default=False),
+    Param("to_latest", "bool", "The high watermark of each partition.", default=False),
+    Param("to_current", "bool", "The committed offset, else the high watermark.", default=False),
+    Param("to_offset", "int", "This offset, or the nearest one in the log.", ALL, 0, 1 << 62),
+    Param("shift_by", "int", "Records to skip after the committed offset; back if negative.", "", -1 << 62, 1 << 62),
     Param(
-        "to_datetime", "duration", "The first record of this time or later: virtual time since the start.", ALL, 0,
+        "to_datetime", "duration", "The first record at or after this time: virtual time since the start.", ALL, 0,
         10_000 * HOUR,
     ),
-    Param("by_duration", "duration", "The first record of the last so much time.", ALL, 0, 10_000 * HOUR),
-    Param("from_file", "offset lines", "Offsets as a file would say them: topic,partition,offset.", default=()),
+    Param("by_duration", "duration", "The first record within this duration before now.", ALL, 0, 10_000 * HOUR),
+    Param("from_file", "offset lines", "Offsets as lines of a CSV file: topic,partition,offset.", default=()),
 )  # fmt: skip
 _PARTITION: Final = Param("partition", "partition", "The partition.")
 _LARGEST: Final = Param(
     "max_transaction_timeout",
     "duration",
-    "The largest timeout that producers may have: what is open for longer is suspect.",
+    "The largest transaction timeout of producers: transactions open for longer are suspect.",
     HOUR // 4,
     0,
     10_000 * HOUR,
@@ -212,17 +215,23 @@ OPERATIONS: Final = _table(
         name="create_topic",
         letter="c",
         title="create topic",
-        summary="Makes a topic; its replicas are placed as given, or spread over the brokers as the version does.",
+        summary="Creates a topic; its replicas are placed as given, or spread over the brokers as the Kafka version "
+        "does.",
         params=(
             Param("topic", "new topic", "Name of the new topic."),
-            Param("partitions", "int", "How many; -1: what num.partitions says.", ALL, ALL, MOST_PARTITIONS),
+            Param("partitions", "int", "Number of partitions; -1: num.partitions.", ALL, ALL, MOST_PARTITIONS),
             Param(
-                "replication", "int", "Replicas of each; -1: as default.replication.factor.", ALL, ALL, MOST_REPLICAS
+                "replication",
+                "int",
+                "Replicas of each partition; -1: default.replication.factor.",
+                ALL,
+                ALL,
+                MOST_REPLICAS,
             ),
             Param("placement", "placement", "The replicas of each partition, the preferred leader first.", default=()),
-            Param("config", "topic config", "Configurations of its own.", default=()),
+            Param("config", "topic config", "Configuration overrides of the topic.", default=()),
         ),
-        may_break="nothing; a replica on a broker that is down is not in sync from the start",
+        may_break="nothing; a replica on a broker that is down starts out of sync",
         aliases=(Alias("create_topics"),),
         usual=_new_topic,
     ),
@@ -232,7 +241,7 @@ OPERATIONS: Final = _table(
         title="delete topic",
         summary="Deletes a topic with all its records.",
         params=(_TOPIC,),
-        may_break="its producers and consumers; in ZooKeeper mode a broker that is down holds the deletion up",
+        may_break="its producers and consumers; in ZooKeeper mode a broker that is down delays the deletion",
         aliases=(Alias("delete_topics"),),
         usual=lambda cursor: {"topic": cursor.topic},
     ),
@@ -240,13 +249,15 @@ OPERATIONS: Final = _table(
         name="add_partitions",
         letter="n",
         title="add partitions",
-        summary="Gives a topic more partitions; it can never have fewer again.",
+        summary="Increases the partition count of a topic; it can never be decreased.",
         params=(
             _TOPIC,
-            Param("total", "int", "Partitions in all.", low=1, high=MOST_PARTITIONS),
-            Param("placement", "placement", "The replicas of the new ones, the preferred leader first.", default=()),
+            Param("total", "int", "New total number of partitions.", low=1, high=MOST_PARTITIONS),
+            Param(
+                "placement", "placement", "The replicas of the new partitions, the preferred leader first.", default=()
+            ),
         ),
-        may_break="the order of records with keys: a key may belong to another partition from then on",
+        may_break="the order of records with keys: a key may map to another partition from then on",
         aliases=(Alias("create_partitions"),),
         usual=lambda cursor: {"topic": cursor.topic, "total": cursor.partitions + 1},
     ),
@@ -254,15 +265,16 @@ OPERATIONS: Final = _table(
         name="reassign",
         letter="m",
         title="move replicas",
-        summary="Moves a partition, or all those of a topic, to other brokers, and waits until the new replicas are in "
-        "sync and the old ones gone; with cancel takes such a move back.",
+        summary="Moves a partition, or all partitions of a topic, to other brokers, and waits until the new replicas "
+        "are in sync and the old ones are removed; with cancel, cancels such a move.",
         params=(
             *_MOVED,
-            Param("brokers", "brokers", "Where to, the preferred leader first; a topic is spread over them.", ()),
+            Param("brokers", "brokers", "Target brokers, the preferred leader first; a topic is spread over them.", ()),
             _THROTTLE,
-            Param("cancel", "bool", "Take a move under way back instead.", default=False),
+            Param("cancel", "bool", "Cancel a move in progress instead.", default=False),
         ),
-        may_break="latency while the new replicas fetch whole logs; a throttle below the load never lets them catch up",
+        may_break="latency while the new replicas fetch whole logs; with a throttle below the produce rate they never "
+        "catch up",
         one_of=("partition", "topic"),
         aliases=(
             Alias("reassign_partitions"),
@@ -274,26 +286,26 @@ OPERATIONS: Final = _table(
         name="set_replication",
         letter="f",
         title="replication factor",
-        summary="Changes how many replicas a topic's partitions have, by a reassignment: new ones go to the brokers "
-        "with the fewest, and what is too much is taken from the end of each list.",
+        summary="Changes the replication factor of a topic by a reassignment: new replicas go to the brokers with the "
+        "fewest, surplus ones are removed from the end of each list.",
         params=(
             _TOPIC,
             Param("factor", "int", "Replicas of each partition.", low=1, high=MOST_REPLICAS),
             _THROTTLE,
         ),
-        may_break="as a move does; with fewer replicas, how many brokers may fail",
+        may_break="the same as moving replicas; with fewer replicas, fewer brokers may fail",
         usual=_another_factor,
     ),
     Operation(
         name="elect_leaders",
         letter="e",
         title="elect leaders",
-        summary="Elects the preferred leader, or with unclean any live replica where nobody leads.",
+        summary="Elects the preferred leader, or with unclean any live replica of a partition without a leader.",
         params=(
-            Param("partition", "partition", "The partition; all of them unless given.", default=""),
-            Param("unclean", "bool", "Allow a replica from outside the ISR, where nobody leads.", default=False),
+            Param("partition", "partition", "The partition; all partitions by default.", default=""),
+            Param("unclean", "bool", "Allow a replica outside the ISR, if the partition has no leader.", default=False),
         ),
-        may_break="records that the unclean leader lacks, acks=all ones among them",
+        may_break="records that the unclean leader lacks, including acks=all records",
         aliases=(Alias("leader_election"),),
         usual=_election,
     ),
@@ -301,26 +313,31 @@ OPERATIONS: Final = _table(
         name="alter_topic_config",
         letter="t",
         title="topic configuration",
-        summary="Changes a topic's configurations while it is in use.",
+        summary="Changes the configuration of a topic while it is in use.",
         params=(
             _TOPIC,
             Param("set", "topic config", "Configurations and their new values.", default=()),
-            Param("reset", "topic keys", "Configurations that go back to the brokers' own.", default=()),
+            Param("reset", "topic keys", "Configurations to reset to the brokers' values.", default=()),
         ),
-        may_break="what the configuration holds together: acks=all below min.insync.replicas, retention, elections",
+        may_break="whatever the configuration protects: acks=all below min.insync.replicas, retention, elections",
         usual=_another_min_isr,
     ),
     Operation(
         name="alter_broker_config",
         letter="b",
         title="broker configuration",
-        summary="Changes the configurations of one broker, or of all of them, while they run.",
+        summary="Changes the configuration of one broker, or of all brokers, while they run.",
         params=(
-            Param("broker", "broker", "The broker; all of them unless given.", default=ALL),
+            Param("broker", "broker", "The broker; all brokers by default.", default=ALL),
             Param("set", "broker config", "Configurations and their new values.", default=()),
-            Param("reset", "broker keys", "Those that go back to what the brokers started with.", default=()),
+            Param(
+                "reset",
+                "broker keys",
+                "Configurations to reset to the values that the brokers started with.",
+                default=(),
+            ),
         ),
-        may_break="what the configuration holds together, on every topic that has none of its own",
+        may_break="whatever the configuration protects, on every topic that does not override it",
         since="1.1",
         usual=lambda _cursor: {"set": (("unclean.leader.election.enable", True),)},
     ),
@@ -328,12 +345,12 @@ OPERATIONS: Final = _table(
         name="delete_records",
         letter="x",
         title="delete records",
-        summary="Deletes a partition's records below an offset, and waits until every live replica has.",
+        summary="Deletes a partition's records below an offset, and waits until every live replica has deleted them.",
         params=(
             Param("partition", "partition", "The partition."),
-            Param("before", "int", "The first offset that is kept; -1: the high watermark.", ALL, ALL, 1 << 62),
+            Param("before", "int", "The first offset to keep; -1: the high watermark.", ALL, ALL, 1 << 62),
         ),
-        may_break="consumers that have yet to read them: they are out of range",
+        may_break="consumers that have yet to read the records: their offsets are out of range",
         since="0.11",
         usual=lambda cursor: {"partition": cursor.partition},
     ),
@@ -341,12 +358,17 @@ OPERATIONS: Final = _table(
         name="shutdown",
         letter="s",
         title="shut down",
-        summary="Stops a broker in order (SIGTERM): it hands its leaderships over, flushes its logs and exits.",
+        summary="Shuts a broker down cleanly (SIGTERM): it transfers its leaderships, flushes its logs and exits.",
         params=(
             _BROKER,
-            Param("restart_after", "duration", "Starts it again so long after it is down; never unless given.", ALL),
+            Param(
+                "restart_after",
+                "duration",
+                "Restart the broker after it has been down for this long; never by default.",
+                ALL,
+            ),
         ),
-        may_break="partitions of which it held the last replica in sync",
+        may_break="partitions of which it held the last in-sync replica",
         usual=lambda cursor: {"broker": cursor.broker, "restart_after": RESTART_US},
     ),
     Operation(
@@ -355,7 +377,7 @@ OPERATIONS: Final = _table(
         title="decommission",
         summary="Moves every replica off a broker, shuts it down, and in KRaft mode unregisters it.",
         params=(_BROKER, _THROTTLE),
-        may_break="as a move does; never ends while there are too few other brokers",
+        may_break="the same as moving replicas; it never ends while there are too few other brokers",
         since="2.4",
         usual=lambda cursor: {"broker": cursor.broker},
     ),
@@ -363,36 +385,41 @@ OPERATIONS: Final = _table(
         name="rolling_restart",
         letter="o",
         title="rolling restart",
-        summary="Restarts brokers one after the other, each shut down in order.",
+        summary="Restarts brokers one after another, each with a clean shutdown.",
         params=(
-            Param("brokers", "brokers", "Which, in this order; all by their ids unless given.", default=()),
+            Param(
+                "brokers",
+                "brokers",
+                "Brokers in the order of their restarts; all, ordered by id, by default.",
+                default=(),
+            ),
             Param(
                 "wait",
                 "choice",
-                "Before the next broker: until no partition lacks a replica in sync (isr), or only the pause (none).",
+                "Before the next broker: wait until all replicas are in sync (isr), or only for the pause (none).",
                 default="isr",
                 choices=("isr", "none"),
             ),
-            Param("pause", "duration", "From one broker's being back to the next one's shutdown.", default=0),
+            Param("pause", "duration", "Pause between one broker's return and the next broker's shutdown.", default=0),
             Param("down", "duration", "How long each stays down.", default=500 * MS),
         ),
-        may_break="with wait: none, two replicas of a partition may be out of its ISR at a time",
+        may_break="with wait: none, two replicas of a partition may be out of sync at the same time",
         aliases=(Alias("rolling_bounce"),),
     ),
     Operation(
         name="reset_offsets",
         letter="r",
         title="reset offsets",
-        summary="Moves what a group without members has committed, by one of the strategies; a dry run that only tells "
-        "the new offsets, unless executed.",
+        summary="Changes the committed offsets of a group without members, by one of the strategies; without execute "
+        "it is a dry run that only shows the new offsets.",
         params=(
             _GROUP,
-            Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.", default=()),
-            Param("all_topics", "bool", "Every partition that the group has committed.", default=False),
+            Param("topics", "scopes", "Topics, or some partitions of one, such as orders:0,2.", default=()),
+            Param("all_topics", "bool", "Every partition for which the group has committed an offset.", default=False),
             *_STRATEGIES,
-            Param("execute", "bool", "Commit the new offsets, not only tell them.", default=False),
+            Param("execute", "bool", "Commit the new offsets instead of only showing them.", default=False),
         ),
-        may_break="what is skipped, or processed again, once the group has members",
+        may_break="records that are skipped, or processed again, once the group has members",
         since="0.11",
         one_of=tuple(param.name for param in _STRATEGIES),
         usual=_reset_to_earliest,
@@ -401,17 +428,17 @@ OPERATIONS: Final = _table(
         name="describe_group",
         letter="g",
         title="describe group",
-        summary="Tells a group's committed offsets with their lag, its members or its state.",
+        summary="Shows a group's committed offsets with their lag, its members, or its state.",
         params=(
             _GROUP,
             Param(
                 "show",
                 "choice",
-                "Which of the tool's tables.",
+                "Which table of the tool to show.",
                 default="offsets",
                 choices=("offsets", "members", "state"),
             ),
-            Param("verbose", "bool", "Tell the members' partitions too.", default=False),
+            Param("verbose", "bool", "Show the members' partitions too.", default=False),
         ),
         may_break="nothing",
         since="0.9",
@@ -422,8 +449,10 @@ OPERATIONS: Final = _table(
         name="list_groups",
         letter="l",
         title="list groups",
-        summary="Asks every broker for the groups that it coordinates.",
-        params=(Param("state", "choice", "Only groups in this state (2.6).", default="any", choices=_STATES),),
+        summary="Queries every broker for the groups that it coordinates.",
+        params=(
+            Param("state", "choice", "Only groups in this state (Kafka 2.6 or later).", default="any", choices=_STATES),
+        ),
         may_break="nothing",
         since="0.9",
         aliases=(Alias("list_consumer_groups"),),
@@ -432,9 +461,9 @@ OPERATIONS: Final = _table(
         name="delete_group",
         letter="k",
         title="delete group",
-        summary="Deletes a group without members, and all that it has committed.",
+        summary="Deletes a group without members, and all its committed offsets.",
         params=(_GROUP,),
-        may_break="where its members begin when it is used again: auto.offset.reset decides",
+        may_break="the starting position of its members when it is used again: auto.offset.reset decides",
         since="1.1",
         aliases=(Alias("delete_consumer_groups"),),
         usual=lambda cursor: {"group": cursor.group},
@@ -443,9 +472,9 @@ OPERATIONS: Final = _table(
         name="delete_offsets",
         letter="u",
         title="delete offsets",
-        summary="Deletes what a group has committed for topics that none of its members subscribes to.",
-        params=(_GROUP, Param("topics", "scopes", "Topics, or only some partitions of one, as in orders:0,2.")),
-        may_break="where a member begins that subscribes to them again",
+        summary="Deletes a group's committed offsets for topics to which no member subscribes.",
+        params=(_GROUP, Param("topics", "scopes", "Topics, or some partitions of one, such as orders:0,2.")),
+        may_break="the starting position of a member that subscribes to them again",
         since="2.4",
         aliases=(Alias("delete_consumer_group_offsets"),),
         usual=lambda cursor: {"group": cursor.group, "topics": (cursor.topic,)},
@@ -454,7 +483,7 @@ OPERATIONS: Final = _table(
         name="list_transactions",
         letter="i",
         title="list transactions",
-        summary="Asks every broker for the transactional ids that it coordinates, and their states.",
+        summary="Queries every broker for the transactional ids that it coordinates, and their states.",
         params=(),
         may_break="nothing",
         since="3.0",
@@ -463,8 +492,8 @@ OPERATIONS: Final = _table(
         name="describe_producers",
         letter="p",
         title="describe producers",
-        summary="Tells what a partition's leader knows of the producers that wrote to it, and where their transactions "
-        "begin.",
+        summary="Shows the producer state of a partition's leader: the producers that wrote to the partition, and "
+        "where their transactions begin.",
         params=(_PARTITION,),
         may_break="nothing",
         since="3.0",
@@ -474,10 +503,10 @@ OPERATIONS: Final = _table(
         name="find_hanging",
         letter="h",
         title="find hanging",
-        summary="Finds transactions open for longer than any timeout allows, that no coordinator will end.",
+        summary="Finds transactions that are open for longer than any timeout allows and that no coordinator will end.",
         params=(
             Param("partition", "partition", "The partition to search.", default=""),
-            Param("topic", "topic", "The topic, all of whose partitions are searched.", default=""),
+            Param("topic", "topic", "The topic whose partitions are all searched.", default=""),
             _LARGEST,
         ),
         may_break="nothing",
@@ -489,14 +518,16 @@ OPERATIONS: Final = _table(
         name="abort_transaction",
         letter="a",
         title="abort transaction",
-        summary="Ends a transaction in one partition by an ABORT marker: the one that begins at an offset, or the "
-        "first that hangs.",
+        summary="Ends a transaction in one partition with an ABORT marker: the one that begins at the given offset, "
+        "or the first hanging one.",
         params=(
             _PARTITION,
-            Param("start_offset", "int", "Where it begins; -1: the first one that hangs.", ALL, ALL, 1 << 62),
+            Param(
+                "start_offset", "int", "First offset of the transaction; -1: the first hanging one.", ALL, ALL, 1 << 62
+            ),
             _LARGEST,
         ),
-        may_break="a transaction that does not hang: part of it is aborted, whatever becomes of the rest",
+        may_break="a transaction that is not hanging: part of it is aborted, whatever the outcome of the rest",
         since="3.0",
         usual=lambda cursor: {"partition": cursor.partition},
     ),
@@ -504,24 +535,28 @@ OPERATIONS: Final = _table(
         name="cancel",
         letter="z",
         title="cancel",
-        summary="Ends an operation before its time: a move is taken back, a rolling restart stops after its broker.",
+        summary="Cancels an operation in progress: a move is reverted, a rolling restart stops after the current "
+        "broker.",
         params=(Param("operation", "text", "Number of the operation, its name, or all.", default="all"),),
-        may_break="nothing; replicas that had been added go away again",
+        may_break="nothing; replicas added by the operation are removed again",
     ),
 )
 """Operations by name."""
 
 POLL_US: Final = SECOND
-"""How often an operator looks whether something is done."""
+"""Interval at which an operator checks whether an operation is done, in microseconds."""
 
 
 def nearest_operation(name: str) -> str:
-    """A hint at the operation that was perhaps meant, empty if none is near."""
+    """Return a hint with the most similar operation name; empty if none is similar."""
     near = difflib.get_close_matches(name, OPERATIONS, n=1)
     return f"; did you mean {near[0]}?" if near else ""
 
 
 def usual(name: str, cluster: Cluster, partition: str, broker: int) -> Action:
-    """The operation as a key asks for it; ``partition`` may be empty where there is none."""
+    """Return the operation with its usual parameters, as a key in the TUI starts it.
+
+    ``partition`` may be empty if there is none.
+    """
     params = OPERATIONS[name].usual(Cursor(cluster, partition, broker))
     return Action("admin", name, "", {key: value for key, value in params.items() if value not in ("", None)})

@@ -1,4 +1,4 @@
-"""What a fault or an operation was given, checked against its declaration; what was not given is at its default."""
+"""Validation of a fault's or an operation's parameters against its declaration, and their defaults."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -14,14 +14,14 @@ LISTS: Final[Mapping[str, tuple[str, str]]] = {
     "scopes": (r"[A-Za-z0-9._-]{1,249}(?::[0-9]{1,9}(?:,[0-9]{1,9})*)?", "orders:0,2"),
     "offset lines": (r"[A-Za-z0-9._-]{1,249},[0-9]{1,9},[0-9]{1,18}", "orders,0,120"),
 }
-"""Types whose values are lists of texts: what each text is like, and an example."""
+"""Types whose values are lists of strings: the pattern of each string, and an example."""
 
 
 def with_defaults(fault: Fault, action: Action) -> dict[str, Any]:
-    """All parameters of a fault, those that were not given at their defaults.
+    """Return all parameters of a fault, with the default for each one that is not given.
 
     Raises:
-        FaultError: one that is missing, unknown or wrong.
+        FaultError: A parameter is missing, unknown or invalid.
     """
     return _filled(fault, action, ())
 
@@ -45,9 +45,10 @@ def _filled(declared: Fault | Operation, action: Action, brokers: Collection[int
 
 
 def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -> str:
-    """What a fault was given, for its event: ``latency=200000 to=leader(orders-0)->broker1``, values without blanks.
+    """Return a fault's parameters as recorded in its event: ``latency=200000 to=leader(orders-0)->broker1``.
 
-    ``meant`` are names of the nodes that selectors meant, by their text; told where they depend on the moment.
+    Values contain no blanks. ``meant`` maps the text of a selector to the names of the nodes it resolved to; they are
+    added if the selector may resolve to other nodes later.
     """
     shown = {name: str(value) for name, value in params.items() if value not in ("", -1) and value is not False}
     for name, text in shown.items():
@@ -58,10 +59,10 @@ def details(fault: Fault, params: Mapping[str, Any], meant: Mapping[str, str]) -
 
 
 def parameters_of(operation: Operation, action: Action, brokers: Collection[int]) -> dict[str, Any]:
-    """All parameters; ``brokers`` are the cluster's.
+    """Return all parameters of an operation; ``brokers`` are the ids of the cluster's brokers.
 
     Raises:
-        FaultError: one that is missing, unknown or wrong.
+        FaultError: A parameter is missing, unknown or invalid.
     """
     found = _filled(operation, action, brokers)
     given = [param.name for param in operation.params if param.name in operation.one_of and _given(param, found)]
@@ -74,17 +75,17 @@ def parameters_of(operation: Operation, action: Action, brokers: Collection[int]
 
 
 def _given(param: Param, found: Mapping[str, Any]) -> bool:
-    """Whether a parameter says anything."""
+    """Return whether a parameter differs from its default."""
     return bool(found[param.name] != param.default)
 
 
 def frozen(value: Any) -> Any:
-    """The same with tuples for lists, as a recording reads them back."""
+    """Return the value with tuples instead of lists, as a recording contains it."""
     return tuple([frozen(each) for each in value]) if isinstance(value, (list, tuple)) else value
 
 
 def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
-    """What it takes instead; empty when it is right."""
+    """Return what the parameter takes instead of this value; empty if the value is valid."""
     if param.type in NUMERIC:
         right = _whole(value) and param.low <= value <= param.high
         return "" if right else f"takes {param.low} to {param.high}"
@@ -104,7 +105,7 @@ def _wrong(param: Param, value: Any, brokers: Collection[int]) -> str:
         return _wrong_configs(value, "topic" if param.type == "topic config" else "broker")
     if param.type in ("topic keys", "broker keys"):
         good = isinstance(value, tuple) and all(isinstance(key, str) for key in value)
-        return "" if good else "takes a list of configurations"
+        return "" if good else "takes a list of configuration names"
     if param.type in LISTS:
         pattern, example = LISTS[param.type]
         texts = isinstance(value, tuple) and value and all(isinstance(each, str) for each in value)
@@ -132,22 +133,22 @@ def _wrong_configs(value: Any, scope: Scope) -> str:
         try:
             check(scope, key, each)
         except ModelError as error:
-            return f"takes what Kafka does: {error}"
+            return f"takes configurations that Kafka accepts: {error}"
     return ""
 
 
 def words_of(params: Mapping[str, Any], operation: Operation) -> str:
-    """What was given, without what is at its default."""
-    told = []
+    """Return an operation's parameters as text, without those at their defaults."""
+    texts = []
     for param in operation.params:
         value = params[param.name]
         if value != param.default:
-            told.append(f"{param.name}={written(value)}")
-    return " ".join(told)
+            texts.append(f"{param.name}={written(value)}")
+    return " ".join(texts)
 
 
 def written(value: Any) -> str:
-    """A value on one line: ``true``, ``[1,2]``, ``{retention.ms: 5}``."""
+    """Return a value as text on one line: ``true``, ``[1,2]``, ``{retention.ms: 5}``."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, tuple)):

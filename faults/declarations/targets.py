@@ -1,7 +1,7 @@
-"""Target selectors: their language, such as ``all - broker(1)``, and what each finds in a live cluster.
+"""Target selectors: their language, such as ``all - broker(1)``, and their resolution in a live cluster.
 
-Selectors look at everything, as an operator would; the model's own nodes never do. They are resolved at the moment
-their fault strikes.
+Selectors read the whole cluster state, as an operator would; the model's own nodes never do. They are resolved when
+their fault is injected.
 """
 
 import difflib
@@ -20,88 +20,88 @@ from faults.declarations.fault import Action, Aim, Fault, FaultContext, FaultErr
 
 # The language of target selectors: ``leader(orders-0)``, ``all - broker(1)``, ``random(2, isr(orders-0) & rack(a))``.
 #
-# A selector is read once, from text to a tree; what it means is found out where it is resolved against a live cluster.
+# A selector is parsed once, from text to a tree, and then resolved against a live cluster.
 #
-# ``&`` binds closer than ``+`` and ``-``, which go from left to right; brackets say otherwise. Names may hold dashes,
-# as partitions do, so ``-`` takes away only where it stands by itself between blanks.
+# ``&`` binds tighter than ``+`` and ``-``, which are left-associative; brackets group. Names may contain dashes, as
+# partitions do, so ``-`` is an operator only between blanks.
 
 
 _TOKEN: Final = re.compile(r"\s*([A-Za-z0-9._/-]+|[(),+&])")
 
 _LONGEST: Final = 1_000
-"""Characters of a selector."""
+"""Maximum length of a selector in characters."""
 _DEEPEST: Final = 100
-"""Brackets within brackets: what is nested deeper than that was not meant."""
+"""Maximum nesting depth of brackets."""
 
 JOIN: Final = "+"
 WITHOUT: Final = "-"
 COMMON: Final = "&"
 OPERATORS: Final = (JOIN, WITHOUT, COMMON)
-"""Kinds of selectors that are made of others."""
+"""Kinds of selectors that combine others."""
 LINK: Final = "link"
-"""Kind of the selector that names two sides, for faults of links."""
+"""Kind of the selector with two sides, for link faults."""
 
 PARTITION_SELECTORS: Final = ("leader", "follower", "followers", "isr", "replica", "replicas")
 SELECTORS: Final = {
-    "leader": "leader(PARTITION): the broker that leads by the controller's word",
-    "follower": "follower(PARTITION): one of its other replicas, drawn by the session's seed among those that are up",
-    "followers": "followers(PARTITION): all its other replicas",
-    "isr": "isr(PARTITION): its in-sync replicas, the leader among them",
+    "leader": "leader(PARTITION): the leader according to the controller",
+    "follower": "follower(PARTITION): one of the other replicas, chosen at random among those that are up",
+    "followers": "followers(PARTITION): all other replicas",
+    "isr": "isr(PARTITION): the in-sync replicas, including the leader",
     "replica": (
-        "replica(PARTITION, longest|shortest): the one that is up with the longest or shortest log; of equal ones the "
+        "replica(PARTITION, longest|shortest): the replica that is up with the longest or shortest log; on a tie the "
         "first in the partition's assignment"
     ),
-    "replicas": "replicas(PARTITION): everybody who holds it",
+    "replicas": "replicas(PARTITION): all replicas",
     "controller": "controller: the active controller; controller(ID): one node of the KRaft quorum, active or not",
     "controllers": "controllers: every node that is or may become the controller; in ZooKeeper mode every broker",
-    "zookeeper": "zookeeper(N): one server of the ZooKeeper ensemble, from 1",
+    "zookeeper": "zookeeper(N): one server of the ZooKeeper ensemble, numbered from 1",
     "zookeepers": "zookeepers: every server of the ZooKeeper ensemble",
     "coordinator": "coordinator(GROUP): the broker that leads the group's partition of __consumer_offsets",
     "transaction_coordinator": (
-        "transaction_coordinator(PRODUCER): the broker that leads its transactional.id's part of __transaction_state"
+        "transaction_coordinator(PRODUCER): the broker that leads its partition of __transaction_state"
     ),
     "broker": "broker(ID): one broker",
     "rack": "rack(NAME): all brokers of a rack",
-    "client": "client(NAME): a producer, a member of a group as in billing/0, or admin",
+    "client": "client(NAME): a producer, a group member such as billing/0, or admin",
     "members": "members(GROUP): every member of a group",
-    "random": "random(N, SELECTOR): N of those, drawn by the session's seed; random(SELECTOR) draws one",
-    "majority": "majority(SELECTOR): more than half of those, as few as that takes, drawn; majority: of all brokers",
-    "minority": "minority(SELECTOR): less than half of those, as many as that allows, drawn; minority: of all brokers",
-    LINK: "link(SELECTOR, SELECTOR): what connects the two sides, for faults of links: the second side is their to",
+    "random": "random(N, SELECTOR): N of those nodes, chosen at random (by the seed); random(SELECTOR): one of them",
+    "majority": "majority(SELECTOR): a minimal majority of those nodes, chosen at random; majority: of all brokers",
+    "minority": "minority(SELECTOR): a maximal minority of those nodes, chosen at random; minority: of all brokers",
+    LINK: "link(SELECTOR, SELECTOR): the links between two sides, for link faults; the second side is their 'to'",
     "clients": "clients: every producer and every member of a group",
     "producers": "producers: every producer",
     "consumers": "consumers: every member of a group",
     "brokers": "brokers: every broker",
     "all": "all: every broker",
-    JOIN: "SELECTOR + SELECTOR: everybody of either",
-    WITHOUT: "SELECTOR - SELECTOR: those of the first who are not of the second; with blanks around the -",
-    COMMON: "SELECTOR & SELECTOR: who is of both; it binds closer than + and -, and ( ) closest",
+    JOIN: "SELECTOR + SELECTOR: the nodes of both (union)",
+    WITHOUT: "SELECTOR - SELECTOR: the nodes of the first that are not in the second; write blanks around the -",
+    COMMON: "SELECTOR & SELECTOR: the nodes in both (intersection); binds tighter than + and -; ( ) group",
 }
-"""Selector → how it is written and what it means."""
+"""Selector → its syntax and meaning."""
 BARE: Final = (
     "all", "brokers", "clients", "producers", "consumers", "controller", "controllers", "zookeepers",
     "majority", "minority",
 )  # fmt: skip
-"""Selectors that are one word; those of :data:`EITHER` may take something in brackets, all others must."""
+"""Selectors without an argument; those of :data:`EITHER` may have one, all others must."""
 EITHER: Final = ("controller", "majority", "minority")
 NUMBERED: Final = ("broker", "controller", "zookeeper")
 """Selectors whose argument is a number."""
 CONTROL_SELECTORS: Final = ("controller", "controllers", "zookeeper", "zookeepers")
-"""Selectors of the control plane's nodes."""
+"""Selectors of control plane nodes."""
 OF_OTHERS: Final = ("random", "majority", "minority")
-"""Selectors that draw from another one."""
+"""Selectors that choose nodes of another selector at random."""
 LENGTHS: Final = ("longest", "shortest")
 FIXED: Final = (
     "broker", "brokers", "all", "rack", "client", "clients", "producers", "consumers", "members", "controllers",
     "zookeeper", "zookeepers",
 )  # fmt: skip
-"""Selectors that mean the same whenever they are asked."""
+"""Selectors that always resolve to the same nodes."""
 
 
 class SelectorError(CodedError):
-    """A selector that cannot be read or finds nothing; ``column`` counts from 0 within its text.
+    """A selector that is invalid or resolves to no node; ``column`` counts from 0 within its text.
 
-    ``code`` names the reason in a word or two.
+    ``code`` identifies the reason in a word or two.
     """
 
     def __init__(self, message: str, column: int = 0, *, code: str) -> None:
@@ -110,12 +110,12 @@ class SelectorError(CodedError):
 
 
 class NobodyFoundError(SelectorError):
-    """A sound selector that means nobody at this instant."""
+    """A valid selector that resolves to no node now."""
 
 
 @dataclass(frozen=True, slots=True)
 class Selector:
-    """A parsed selector: its kind, one plain argument, what it draws from, and what it is made of."""
+    """Parsed selector: its kind, one plain argument, the selector it draws from, and its parts."""
 
     kind: str
     argument: str = ""
@@ -127,49 +127,49 @@ class Selector:
     column: int = field(default=0, compare=False)
 
     def __str__(self) -> str:
-        """As it would be written."""
+        """Return the selector as text."""
         if self.kind == LINK:
             return f"{LINK}({self.parts[0]}, {self.parts[1]})"
         if self.kind in OPERATORS:
-            return f" {self.kind} ".join(_bracketed(part, self.kind, place) for place, part in enumerate(self.parts))
+            return f" {self.kind} ".join(_bracketed(part, self.kind, index) for index, part in enumerate(self.parts))
         if self.inner is not None:
             count = f"{self.count}, " if self.kind == "random" else ""
             return f"{self.kind}({count}{self.inner})"
-        said = ", ".join(filter(None, (self.argument, self.choice)))
-        return f"{self.kind}({said})" if said else self.kind
+        arguments = ", ".join(filter(None, (self.argument, self.choice)))
+        return f"{self.kind}({arguments})" if arguments else self.kind
 
     @property
     def fixed(self) -> bool:
-        """Whether it means the same whenever it is asked."""
+        """Whether the selector always resolves to the same nodes."""
         if self.parts:
             return all(part.fixed for part in self.parts)
         return self.kind in FIXED or (self.kind == "controller" and bool(self.argument))
 
 
-def _bracketed(part: Selector, operator: str, place: int) -> str:
-    """A part of an operator's, in brackets where it would be read otherwise."""
-    needed = part.kind in (JOIN, WITHOUT) and (operator == COMMON or place > 0)
-    return f"({part})" if needed or (part.kind == operator == COMMON and place > 0) else str(part)
+def _bracketed(part: Selector, operator: str, index: int) -> str:
+    """Return a part of an operator, in brackets if it would be parsed differently without."""
+    needed = part.kind in (JOIN, WITHOUT) and (operator == COMMON or index > 0)
+    return f"({part})" if needed or (part.kind == operator == COMMON and index > 0) else str(part)
 
 
 def parse(text: str) -> Selector:
-    """Read a selector.
+    """Parse a selector.
 
     Raises:
-        SelectorError: with the place and what is allowed.
+        SelectorError: With the column and what is allowed.
     """
     if len(text) > _LONGEST:
-        raise SelectorError(f"a target of {len(text)} characters; {_LONGEST} are allowed", _LONGEST, code="too_long")
+        raise SelectorError(f"the target has {len(text)} characters; {_LONGEST} are allowed", _LONGEST, code="too_long")
     tokens = _tokens(text)
-    selector, rest = _link(tokens) if tokens[0][0] == LINK else _sum(tokens, 0)
-    if rest < len(tokens):
-        word, column = tokens[rest]
-        told = f"; {BLANKS}" if word.startswith(WITHOUT) else ""
-        raise SelectorError(f"nothing may follow the selector, found {word!r}{told}", column, code="word_too_many")
+    selector, end = _link(tokens) if tokens[0][0] == LINK else _sum(tokens, 0)
+    if end < len(tokens):
+        word, column = tokens[end]
+        hint = f"; {BLANKS}" if word.startswith(WITHOUT) else ""
+        raise SelectorError(f"unexpected {word!r} after the selector{hint}", column, code="word_too_many")
     return selector
 
 
-BLANKS: Final = "a - that takes away stands between blanks"
+BLANKS: Final = "write blanks around a - that subtracts"
 _KINDS: Final = ", ".join(kind for kind in SELECTORS if kind not in OPERATORS)
 
 
@@ -184,16 +184,16 @@ def _tokens(text: str) -> list[tuple[str, int]]:
         word = match.group(1)
         depth += (word == "(") - (word == ")")
         if depth > _DEEPEST:
-            raise SelectorError(f"brackets in brackets, more than {_DEEPEST} deep", match.start(1), code="too_deep")
+            raise SelectorError(f"brackets are nested more than {_DEEPEST} deep", match.start(1), code="too_deep")
         tokens.append((word, match.start(1)))
         at = match.end()
     if not tokens:
-        raise SelectorError(f"empty; a target is one of {_KINDS}", code="empty")
+        raise SelectorError(f"it is empty; a target is one of {_KINDS}", code="empty")
     return tokens
 
 
 def _sum(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
-    """Selectors joined and taken away, from left to right."""
+    """Parse selectors joined by + and -, left-associative."""
     found, at = _product(tokens, at)
     while at < len(tokens) and tokens[at][0] in (JOIN, WITHOUT):
         operator = tokens[at][0]
@@ -211,7 +211,7 @@ def _product(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
 
 
 def _made(operator: str, found: Selector, part: Selector) -> Selector:
-    """One selector of two; a row of one operator is one selector of many."""
+    """Return the combination of two selectors; repeated use of one operator makes one selector of many parts."""
     before = found.parts if found.kind == operator else (found,)
     return Selector(operator, parts=(*before, part), column=before[0].column)
 
@@ -224,7 +224,7 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     if kind.isdigit():
         return Selector("broker", kind, column=column), at + 1
     if kind == LINK:
-        raise SelectorError(f"{LINK} is a target by itself, nothing to combine", column, code="link_combined")
+        raise SelectorError(f"{LINK} must be the whole target; it cannot be combined", column, code="link_combined")
     if kind not in SELECTORS or kind in OPERATORS:
         raise SelectorError(
             f"unknown target {kind!r}{_hint(kind)}; a target is one of {_KINDS}", column, code="unknown_target"
@@ -240,9 +240,11 @@ def _selector(tokens: list[tuple[str, int]], at: int) -> tuple[Selector, int]:
     choice = ""
     if kind == "replica":
         at = _expect(tokens, at + 1, ",", SELECTORS[kind])
-        choice, place = _word(tokens, at, SELECTORS[kind])
+        choice, column_of_choice = _word(tokens, at, SELECTORS[kind])
         if choice not in LENGTHS:
-            raise SelectorError(f"{kind} takes {' or '.join(LENGTHS)}, found {choice!r}", place, code="not_a_choice")
+            raise SelectorError(
+                f"{kind} takes {' or '.join(LENGTHS)}, found {choice!r}", column_of_choice, code="not_a_choice"
+            )
     return Selector(kind, argument, choice=choice, column=where), _expect(tokens, at + 1, ")", SELECTORS[kind])
 
 
@@ -277,31 +279,31 @@ def _expect(tokens: list[tuple[str, int]], at: int, wanted: str, usage: str) -> 
 
 
 def _word(tokens: list[tuple[str, int]], at: int, usage: str) -> tuple[str, int]:
-    """The name that must stand here."""
+    """Return the name at this position."""
     if at >= len(tokens) or tokens[at][0] in "(),+&":
         column = tokens[at][1] if at < len(tokens) else tokens[-1][1] + len(tokens[-1][0])
-        raise SelectorError(f"something is missing; write {usage}", column, code="incomplete")
+        raise SelectorError(f"an argument is missing; write {usage}", column, code="incomplete")
     return tokens[at]
 
 
 def _operand(tokens: list[tuple[str, int]], at: int, usage: str) -> int:
-    """Where a selector must begin."""
+    """Return the position, where a selector must begin."""
     if at >= len(tokens) or tokens[at][0] != "(":
         word, column = _word(tokens, at, usage)
         if word == WITHOUT:
-            raise SelectorError(f"something is missing; write {usage}", column, code="incomplete")
+            raise SelectorError(f"an operand is missing; write {usage}", column, code="incomplete")
     return at
 
 
-# What a target selector finds in a live cluster: nodes, links between them, and which kinds of targets there are.
+# Resolution of target selectors in a live cluster: nodes, links between them, and kinds of targets.
 
 
 TARGETS: Final = "targets"
-"""The random stream that draws among candidates."""
+"""Random stream for the choice among candidates."""
 
 
 def selector_of(node: int, client: str = "") -> str:
-    """How a broker, a node of the control plane, or the ``client`` of that name, is written as a target."""
+    """Return a broker, a control plane node, or the ``client`` of that name, written as a target."""
     if client:
         return f"client({client})"
     if node >= FIRST_ZOOKEEPER:
@@ -310,20 +312,20 @@ def selector_of(node: int, client: str = "") -> str:
 
 
 def resolve(text: str, cluster: Cluster) -> list[int]:
-    """Ids of the nodes that a selector means now, in a stable order.
+    """Return the ids of the nodes that a selector resolves to now, in a stable order.
 
     Raises:
-        NobodyFoundError: there is nobody to be found now.
-        SelectorError: an unknown name, or two sides where nodes are wanted.
+        NobodyFoundError: It resolves to no node now.
+        SelectorError: A name is unknown, or the selector has two sides where nodes are needed.
     """
     selector = parse(text)
     if selector.kind == LINK:
         raise SelectorError(
-            "it has two sides: it is a target for faults of links, by itself", selector.column, code="two_sides"
+            "a link has two sides: it must be the whole target of a link fault", selector.column, code="two_sides"
         )
     found = _resolve(selector, cluster)
     if not found:
-        raise NobodyFoundError(f"{text} means nobody right now", selector.column, code="nobody")
+        raise NobodyFoundError(f"{text} matches no node now", selector.column, code="nobody")
     return found
 
 
@@ -331,7 +333,7 @@ def _resolve(selector: Selector, cluster: Cluster) -> list[int]:
     return _RESOLVERS[selector.kind](selector, cluster)
 
 
-# -- made of others -------------------------------------------------------------------------------------------------
+# -- combinations ---------------------------------------------------------------------------------------------------
 
 
 def _joined(selector: Selector, cluster: Cluster) -> list[int]:
@@ -405,8 +407,8 @@ def _client(selector: Selector, cluster: Cluster) -> list[int]:
 
 
 def _clients(selector: Selector, cluster: Cluster) -> list[int]:
-    who: dict[str, Collection[str]] = {"producers": cluster.producers, "consumers": cluster.consumers}
-    return [node for node, name in cluster.clients.names.items() if name in who.get(selector.kind, (name,))]
+    of_kind: dict[str, Collection[str]] = {"producers": cluster.producers, "consumers": cluster.consumers}
+    return [node for node, name in cluster.clients.names.items() if name in of_kind.get(selector.kind, (name,))]
 
 
 # -- the control plane ----------------------------------------------------------------------------------------------
@@ -423,7 +425,7 @@ def _of_control_plane(selector: Selector, cluster: Cluster) -> list[int]:
         return _one_of(int(argument), cluster.plane.controllers(), "controller", selector)
     servers = [node for node in cluster.plane.servers if node >= FIRST_ZOOKEEPER]
     if not servers:
-        raise SelectorError("there is no ZooKeeper in KRaft mode", selector.column, code="no_zookeeper")
+        raise SelectorError("KRaft mode has no ZooKeeper", selector.column, code="no_zookeeper")
     if kind == "zookeepers":
         return servers
     numbers = [node - FIRST_ZOOKEEPER + 1 for node in servers]
@@ -474,37 +476,40 @@ def _of_partition(selector: Selector, cluster: Cluster) -> list[int]:
 
 
 def _rather_up(brokers: Sequence[int], cluster: Cluster) -> list[int]:
-    """Those whose process is up, or all of them where none is."""
+    """Return the brokers whose process is up, or all of them if none is."""
     return [broker for broker in brokers if cluster.is_up(broker)] or list(brokers)
 
 
 def _by_length(selector: Selector, brokers: list[int], cluster: Cluster) -> list[int]:
-    """By the end of its log; of equal ones the first."""
+    """Return the broker with the longest or shortest log; on a tie the first one."""
     ends = [cluster.query.leo(selector.argument, broker) for broker in brokers]
     wanted = max(ends) if selector.choice == "longest" else min(ends)
     return [brokers[ends.index(wanted)]]
 
 
 def _coordinator(selector: Selector, cluster: Cluster) -> list[int]:
-    """By Java's hash of the group's id, as many partitions as the topic has now (``GroupMetadataManager``)."""
+    """Return the group's coordinator (``GroupMetadataManager.partitionFor``).
+
+    The partition is Java's hash of the group id modulo the current partition count of ``__consumer_offsets``.
+    """
     group = selector.argument
     known = list(dict.fromkeys([*(spec.name for spec in cluster.spec.groups), *cluster.outside.groups]))
     if group not in known:
         raise SelectorError(f"no group {group!r}; there are {known}", selector.column, code="no_group")
     leader = _leader_of(OFFSETS, group, cluster)
     if leader is None:
-        why = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
-        raise NobodyFoundError(f"group {group!r} has no coordinator: {why}", selector.column, code="no_coordinator")
+        reason = f"there is no topic {OFFSETS}, which needs offsets.topic.replication.factor brokers"
+        raise NobodyFoundError(f"group {group!r} has no coordinator: {reason}", selector.column, code="no_coordinator")
     return [] if leader == NOBODY else [leader]
 
 
 def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
-    """The same of a transactional id (``TransactionStateManager.partitionFor``)."""
+    """Return the coordinator of a transactional id (``TransactionStateManager.partitionFor``)."""
     name = selector.argument
     ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
     ids.update(cluster.outside.manners.transactional_ids)
     if not ids.get(name):
-        known = [producer for producer, whose in ids.items() if whose]
+        known = [producer for producer, transactional_id in ids.items() if transactional_id]
         raise SelectorError(
             f"no producer {name!r} with a transactional.id; there are {known}",
             selector.column,
@@ -512,13 +517,15 @@ def _transaction_coordinator(selector: Selector, cluster: Cluster) -> list[int]:
         )
     leader = _leader_of(TRANSACTIONS, ids[name], cluster)
     if leader is None:
-        why = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
-        raise NobodyFoundError(f"producer {name!r} has no coordinator: {why}", selector.column, code="no_coordinator")
+        reason = f"there is no topic {TRANSACTIONS}, which needs transaction.state.log.replication.factor brokers"
+        raise NobodyFoundError(
+            f"producer {name!r} has no coordinator: {reason}", selector.column, code="no_coordinator"
+        )
     return [] if leader == NOBODY else [leader]
 
 
 def _leader_of(topic: str, key: str, cluster: Cluster) -> int | None:
-    """Who leads a key's partition of an internal topic, None where there is no such topic."""
+    """Return the leader of a key's partition of an internal topic; None if the topic does not exist."""
     partitions = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
     return cluster.query.leader(f"{topic}-{coordinator_partition(key, partitions)}") if partitions else None
 
@@ -544,20 +551,20 @@ _RESOLVERS: Final[Mapping[str, Callable[[Selector, Cluster], list[int]]]] = {
 }
 
 
-# Which links a fault of the network is about: between its target and another side, one way or both.
+# Links that a network fault affects: between its target and another side, in one direction or both.
 
 
 DIRECTION: Final = Param(
     "direction",
     "choice",
-    "Which way is struck: out of the target, into it, or both.",
+    "Direction that is affected: out of the target, into it, or both.",
     default="both",
     choices=("both", "out", "in"),
 )
 
 
 def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tuple[tuple[int, int], ...]:
-    """(source, target) of each link between the two sides, once each, in a stable order."""
+    """Return (source, target) of each link between the two sides, once each, in a stable order."""
     found: dict[tuple[int, int], None] = {}
     for node in nodes:
         for other in others:
@@ -570,12 +577,12 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
 
 
 def links_of(stage: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
-    """The aim with its links, by its parameters ``to`` and ``direction``; without the latter, both ways.
+    """Return the aim with its links, given by its parameters ``to`` and ``direction``; by default both directions.
 
-    ``others_only``: without ``to``, links among the targets themselves are left alone.
+    ``others_only``: without ``to``, links among the targets themselves are excluded.
 
     Raises:
-        FaultError: there is no link between the two sides.
+        FaultError: There is no link between the two sides.
     """
     if aim.params["to"]:
         others = stage.targets(str(aim.params["to"]))
@@ -585,22 +592,22 @@ def links_of(stage: FaultContext, aim: Aim, fault: str, *, others_only: bool = F
             others = tuple(other for other in others if other not in aim.nodes)
     found = between(aim.nodes, others, str(aim.params.get("direction", "both")))
     if not found:
-        raise FaultError(f"{fault} needs two different ends, found only one", code="one_end")
+        raise FaultError(f"{fault} needs nodes on both sides of its links, found only one side", code="one_end")
     return Aim(aim.nodes, aim.params, found)
 
 
-# A target with two sides, ``link(A, B)``: for a fault of links that stands for target A, and B on the other side.
+# A target with two sides, ``link(A, B)``: for a link fault, the same as target A with B as the other side.
 
 
 OTHER_SIDE = "to"
-"""The parameter of faults of links that names the other side."""
+"""Parameter of link faults that names the other side."""
 
 
 def two_sided(fault: Fault, action: Action) -> Action:
-    """The action with its two sides apart; the same one where its target has only one.
+    """Return the action with its two sides separated; unchanged if its target is not a link.
 
     Raises:
-        FaultError: the fault is for nodes, or the other side is named twice.
+        FaultError: The fault applies to nodes, or the other side is given twice.
     """
     try:
         selector = parse(action.target) if action.target else None
@@ -611,9 +618,7 @@ def two_sided(fault: Fault, action: Action) -> Action:
     if fault.param(OTHER_SIDE) is None:
         raise FaultError(f"{fault.title} affects nodes, not links: found {action.target!r}", code="not_for_links")
     if action.params.get(OTHER_SIDE):
-        raise FaultError(
-            f"{action.target!r} names both sides, so that {OTHER_SIDE} has nothing to say", code="other_side_twice"
-        )
+        raise FaultError(f"{action.target!r} already names both sides: remove {OTHER_SIDE}", code="other_side_twice")
     one, other = map(str, selector.parts)
     return replace(action, target=one, params={**action.params, OTHER_SIDE: other})
 
@@ -622,7 +627,7 @@ def two_sided(fault: Fault, action: Action) -> Action:
 
 
 def fits(accepts: str, node: int, cluster: Cluster) -> bool:
-    """Whether a node is of a kind of targets (:data:`faults.declarations.fault.ACCEPTS`)."""
+    """Return whether a node is an accepted kind of target (:data:`faults.declarations.fault.ACCEPTS`)."""
     if accepts == "brokers":
         return node in cluster.brokers
     if accepts == "controllers":

@@ -1,6 +1,6 @@
-"""The behaviour of every fault, one module for each family, each with the declarations of its faults.
+"""Behaviour of every fault: one module per family, with the declarations of its faults.
 
-process: crashes, power losses, restarts, pauses, slow CPUs and heaps that run out.
+process: crashes, power losses, restarts, pauses, slow CPUs and exhausted heaps.
 disk: slow, full and read-only disks, failed log directories, corrupt batches and lost writes.
 network: lag, loss, bandwidth, late or duplicate responses, connections that break.
 partition: network partitions: isolated nodes, halves, bridges, rings and flapping links.

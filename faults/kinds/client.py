@@ -19,7 +19,7 @@ from cluster_model.cluster import Cluster
 from cluster_model.kernel import ProcessState
 from cluster_model.spec import GroupSpec
 from cluster_model.util.deterministic_math import partition_for_key
-from cluster_model.util.quantities import exact_duration, percent
+from cluster_model.util.quantities import counted, exact_duration, percent
 from faults.declarations.fault import (
     MS,
     PERCENT,
@@ -39,13 +39,13 @@ from faults.declarations.impact import each_of, names, plain, slowness
 from faults.declarations.targets import TARGETS
 from faults.kinds.process import refuse_down
 
-# Processes that end by themselves and are started again.
+# Processes that exit by themselves and are restarted.
 
 
 def back_again(stage: FaultContext, node: int) -> None:
-    """Start a process that has ended itself, or have it start as soon as it has: a consumer takes its time to close.
+    """Restart a process that has exited by itself, at once or as soon as it has exited.
 
-    One that was told to end as well is for whoever told it.
+    A consumer takes time to close. A process that another fault is shutting down is restarted by that fault.
     """
     lives = stage.cluster.lives
     if not stage.cluster.is_up(node):
@@ -54,19 +54,19 @@ def back_again(stage: FaultContext, node: int) -> None:
         lives.start_again(node)
 
 
-# Common to faults of applications: lifted from each client when the fault heals.
+# Common to application faults: removed from each client when the fault heals.
 
 
 class Lifted(Behaviour):
-    """Healed by taking off each process all that this fault put on it."""
+    """Base of faults whose healing removes their effects from each client."""
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """What comes from then on is as usual."""
+        """Remove the effects of this fault from each client."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lift(node, injury.id)
 
 
-# Faults of clients: load, poll stalls, failing handlers, rejoins, lost acknowledgements, zombie producers.
+# Group membership: rejoin storms and duplicate instance ids.
 
 
 LEAVE: Final = "leave"
@@ -74,30 +74,30 @@ RESTART: Final = "restart"
 EVEN: Final = "even"
 RANDOM: Final = "random"
 GAPS: Final = "rejoin storm"
-"""The random stream that gaps are drawn from."""
+"""Random stream for gaps."""
 FENCED: Final = ("FencedInstanceIdException", "UnreleasedInstanceIdException")
-"""Why a member ends whose ``group.instance.id`` another has."""
+"""Exceptions of a member whose ``group.instance.id`` another member uses."""
 
 
 class RejoinStorm(Behaviour):
-    """One member after the other goes and comes back."""
+    """Repeated leaving and rejoining of members, one after another."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Who has no coordinator cannot leave a group."""
+        """Refuse consumers without a group coordinator."""
         for node in aim.nodes:
             if stage.cluster.consumers[stage.cluster.name_of(node)].coordination is None:
                 raise FaultError(
-                    f"{stage.cluster.name_of(node)} is in no group: its partitions are given for good",
+                    f"{stage.cluster.name_of(node)} is in no group: its partitions are assigned manually",
                     code="not_in_a_group",
                 )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """The first goes at once."""
+        """Let the first member leave at once."""
         injury.memo["turn"] = 0
         self.woken(stage, injury)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """The next one goes, unless it is down, held or on its way out already."""
+        """Let the next member leave, unless it is down, paused or already leaving."""
         turn = int(injury.memo["turn"])
         injury.memo["turn"] = turn + 1
         node = injury.nodes[turn % len(injury.nodes)]
@@ -116,10 +116,10 @@ class RejoinStorm(Behaviour):
         stage.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Nobody else goes; who is on its way out starts again as ever."""
+        """Do nothing: no other member leaves, and a leaving member restarts as planned."""
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What the group would have of it."""
+        """Return how often the group would rebalance."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         groups = ", ".join(dict.fromkeys(cluster.consumers[name].group for name in hit))
         if aim.params["how"] == LEAVE and cluster.clients.instance_of(aim.nodes[0]):
@@ -129,21 +129,23 @@ class RejoinStorm(Behaviour):
 
 
 class DuplicateInstance(Behaviour):
-    """A copied configuration."""
+    """Second process with the ``group.instance.id`` of another member."""
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Settle whose id it is."""
+        """Determine the member whose id is used."""
         cluster = stage.cluster
         found = stage.targets(str(aim.params["of"]))
         if len(found) != 1 or not cluster.clients.instance_of(found[0]):
-            told = ", ".join(cluster.name_of(node) for node in found)
-            raise FaultError(f"duplicate_instance needs one static member in of, found {told}", code="no_static_member")
+            shown = ", ".join(cluster.name_of(node) for node in found)
+            raise FaultError(
+                f"duplicate_instance: of must be one static member, found {shown}", code="no_static_member"
+            )
         params: dict[str, Any] = dict(aim.params)
         params["of"] = f"client({cluster.name_of(found[0])})"
         return Aim(aim.nodes, params, aim.links)
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Both are static members of one group, and not one and the same."""
+        """Require two different static members of one group."""
         cluster = stage.cluster
         (of,) = stage.targets(str(aim.params["of"]))
         for node in aim.nodes:
@@ -154,7 +156,7 @@ class DuplicateInstance(Behaviour):
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Start the target anew with the other's id."""
+        """Restart the target with the other member's id."""
         (of,) = stage.targets(str(injury.params["of"]))
         injury.memo["of"] = of
         clients = stage.cluster.clients
@@ -163,7 +165,7 @@ class DuplicateInstance(Behaviour):
             _start_anew(stage, node)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Start it with its own; who was fenced meanwhile is started again, too."""
+        """Restart the target with its own id, and also a member that was fenced."""
         cluster = stage.cluster
         for node in injury.nodes:
             cluster.clients.faults.lift(node, injury.id)
@@ -176,20 +178,20 @@ class DuplicateInstance(Behaviour):
             back_again(stage, of)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Which of the two survives."""
+        """Return which of the two members is fenced."""
         given = aim.params["of"]
         other = str(given).removeprefix("client(").removesuffix(")") if given else "the other"
         targets = [cluster.clients.names[node] for node in aim.nodes]
         hit = (*targets, other) if given else tuple(targets)
-        who = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, aim.nodes)
         coordination = cluster.consumers[targets[0]].coordination
         if coordination is not None and coordination.settings.modern:
-            return plain(f"{who} is refused while {other} lives, and ends (UNRELEASED_INSTANCE_ID)", hit)
-        return plain(f"{who} takes over from {other}, which is fenced with its next heartbeat, and ends", hit)
+            return plain(f"{subject} is rejected while {other} is alive, and exits (UNRELEASED_INSTANCE_ID)", hit)
+        return plain(f"{subject} replaces {other}, which is fenced at its next heartbeat and exits", hit)
 
 
 def _start_anew(stage: FaultContext, node: int) -> None:
-    """End a process in order, so that its own id is free again where that matters (KIP-848), and start the next one."""
+    """Shut a process down cleanly, so that its own id is released (KIP-848), and start the next one."""
     cluster = stage.cluster
     if cluster.state_of(node) is ProcessState.RUNNING:
         if not cluster.lives.is_leaving(node):
@@ -215,26 +217,30 @@ MEMBERSHIP_FAULTS: Final = table(
         letter="J",
         title="rejoin storm",
         family="clients",
-        summary="One after the other, the members leave their group and join it again as new ones, over and over.",
+        summary="One after another, the members leave their group and rejoin it as new members, over and over.",
         params=(
             Param("every", "duration", "From one member's turn to the next.", default=5 * SECOND, low=100_000),
             Param(
                 "how",
                 "choice",
-                "A member closes its consumer and makes a new one, or its process is killed and started.",
+                "How a member leaves: it closes its consumer and creates a new one, or its process is killed and "
+                "restarted.",
                 default=LEAVE,
                 choices=(LEAVE, RESTART),
             ),
-            Param("gaps", "choice", "All alike, or drawn, and alike on average.", default=EVEN, choices=(EVEN, RANDOM)),
+            Param(
+                "gaps", "choice", "Equal gaps, or random gaps with the same mean.", default=EVEN, choices=(EVEN, RANDOM)
+            ),
         ),
         accepts="consumers",
         lasting=True,
-        heals="members stay; the group calms down",
+        heals="members stay; the group becomes stable",
         glyph="@",
         colour="alarm",
-        cause="an autoscaler that flaps, a crash loop, a liveness probe that kills, a deployment of many small steps",
-        may_break="a group that rebalances all the time: with eager protocols nobody reads meanwhile; lag, and records "
-        "that are processed again",
+        cause="an autoscaler that flaps, a crash loop, a liveness probe that kills healthy pods, a deployment in many "
+        "small steps",
+        may_break="a group that rebalances all the time: with eager protocols nobody reads during a rebalance; lag "
+        "grows, and records are processed again",
         usual_for_us=30 * SECOND,
         example="members(billing)",
         behaviour=RejoinStorm(),
@@ -244,17 +250,17 @@ MEMBERSHIP_FAULTS: Final = table(
         letter="I",
         title="duplicate instance id",
         family="clients",
-        summary="The target's process is started anew with the group.instance.id of another member: two claim one id, "
-        "and one of them is fenced.",
-        params=(Param("of", "target", "Whose id it takes: a static member of the same group."),),
+        summary="The target restarts with the group.instance.id of another member: two processes claim one id, and "
+        "one of them is fenced.",
+        params=(Param("of", "target", "Static member of the same group whose id is used."),),
         accepts="consumers",
         lasting=True,
-        heals="the target is started with its own id, and so is who has been fenced",
+        heals="the target restarts with its own id, and the fenced member restarts too",
         glyph="=",
         colour="alarm",
-        cause="a copied configuration, a pod that is started while its predecessor still runs",
-        may_break="one member, which ends with FencedInstanceIdException or, by the consumer protocol, "
-        "UnreleasedInstanceIdException; the target's own partitions, which wait for its session to end",
+        cause="a copied configuration, a pod that starts while its predecessor still runs",
+        may_break="one member, which exits with FencedInstanceIdException or, under the consumer protocol, "
+        "UnreleasedInstanceIdException; the target's own partitions, which wait for its session to expire",
         example="client(billing/1)",
         behaviour=DuplicateInstance(),
     ),
@@ -266,14 +272,14 @@ MEMBERSHIP_FAULTS: Final = table(
 
 
 LOOKS_US: Final = 100 * MS
-"""How often it is looked whether all of them are lost."""
+"""Interval of checks whether all responses are lost, in microseconds."""
 
 
 class LostAck(Lifted):
-    """Answers that get lost."""
+    """Loss of responses to produce requests."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Somebody must wait for them."""
+        """Require producers that wait for acknowledgements."""
         partition = str(aim.params["partition"])
         if partition and partition not in stage.cluster.world.records:
             raise FaultError(f"no partition {partition}", code="no_partition")
@@ -283,7 +289,7 @@ class LostAck(Lifted):
                 raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """The next ones, from now on."""
+        """Lose the next responses from now on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lose_acks(
                 node, injury.id, int(injury.params["count"]), str(injury.params["partition"])
@@ -291,7 +297,7 @@ class LostAck(Lifted):
         stage.wake(injury, LOOKS_US)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """It is over when all are lost."""
+        """End the fault when all responses are lost."""
         faults = stage.cluster.clients.faults
         if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
             stage.wake(injury, LOOKS_US)
@@ -300,17 +306,19 @@ class LostAck(Lifted):
         stage.end(injury)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What their producers make of it."""
+        """Return whether retries duplicate records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        plainly = []
+        duplicating = []
         for each in cluster.spec.producers:
             config = ProducerConfig.of(cluster.profile, each.config)
             if each.name in hit and config.retries and not config.idempotent:
-                plainly.append(each.name)
-        who = each_of(cluster, aim.nodes)
-        if plainly:
-            return plain(f"{', '.join(plainly)} sends again what is written already: it stands in the log twice", hit)
-        return plain(f"{who} sends again what is written already, and is told that it is", hit)
+                duplicating.append(each.name)
+        subject = each_of(cluster, aim.nodes)
+        if duplicating:
+            return plain(
+                f"{', '.join(duplicating)} retries records that are written already: duplicates in the log", hit
+            )
+        return plain(f"{subject} retries records that are written already; the broker recognises the duplicates", hit)
 
 
 LOST_ACK_FAULTS: Final = table(
@@ -319,19 +327,19 @@ LOST_ACK_FAULTS: Final = table(
         letter="A",
         title="lost acknowledgement",
         family="clients",
-        summary="The leader carries out the target's next requests, but the connection is reset before their answers "
-        "arrive; everything else under way on it is in doubt too.",
+        summary="The leader executes the target's next requests, but the connection is reset before the responses "
+        "arrive; the outcome of all other requests in flight on it is unknown too.",
         params=(
-            Param("count", "int", "How many answers get lost.", default=1, low=1, high=1_000_000),
-            Param("partition", "partition", "Only answers about this one; empty: about any.", default=""),
+            Param("count", "int", "Number of responses that are lost.", default=1, low=1, high=1_000_000),
+            Param("partition", "partition", "Only responses for this partition; empty: for any.", default=""),
         ),
         accepts="producers",
         lasting=True,
-        heals="answers arrive; it is over by itself when all of them are lost",
+        heals="responses arrive; the fault ends by itself when all of them are lost",
         glyph="?",
         colour="warning",
-        cause="a load balancer or firewall that resets a connection, a host that dies between write and answer",
-        may_break="without idempotence a retry writes the records twice; without retries they are of unknown outcome",
+        cause="a load balancer or firewall that resets a connection, a host that crashes between write and response",
+        may_break="without idempotence a retry writes the records twice; without retries their outcome is unknown",
         behaviour=LostAck(),
     ),
 )
@@ -341,36 +349,36 @@ LOST_ACK_FAULTS: Final = table(
 # Failing handlers.
 
 
-_FATE: Final = {
-    RETRY: "goes back to the first failed record again and again",
-    SKIP: "skips them: nobody handles them",
-    CRASH: "ends with the first failed record, and reads it again when it is started",
-    CLOSE: "closes its consumer with the first failed record; automatic commits then cover it",
+_OUTCOMES: Final = {
+    RETRY: "returns to the first failed record again and again",
+    SKIP: "skips them: they are not processed",
+    CRASH: "crashes at the first failed record, and reads it again after a restart",
+    CLOSE: "closes its consumer at the first failed record, which an automatic commit then covers",
     DEAD_LETTER: "sends them to its dead-letter topic",
 }
 
 
 class FailingHandler(Behaviour):
-    """The handler throws for some records."""
+    """Handler that throws an exception for some records."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """What the application is to do then must be something that it can."""
+        """Refuse a reaction that the application does not support."""
         then = str(aim.params["then"])
         for node in aim.nodes:
             name = stage.cluster.clients.names[node]
             group = _group(stage.cluster, node)
             if then == DEAD_LETTER and not group.dead_letter:
                 raise FaultError(
-                    f"{name} has no dead-letter topic: {group.name} has no dead_letter", code="no_dead_letter_topic"
+                    f"{name} has no dead-letter topic: set dead_letter for {group.name}", code="no_dead_letter_topic"
                 )
             if group.commit == "handed_off" and then not in (USUAL, SKIP):
                 raise FaultError(
-                    f"{name} hands records to another thread and does not wait for it: then takes {USUAL} or {SKIP}",
+                    f"{name} processes records on another thread without waiting: then takes {USUAL} or {SKIP}",
                     code="hands_records_off",
                 )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """It fails for records of later polls."""
+        """Fail for records of later polls."""
         params = injury.params
         pause_us = int(params["pause"])
         trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
@@ -378,18 +386,18 @@ class FailingHandler(Behaviour):
             stage.cluster.clients.faults.fail(node, injury.id, trouble)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """It can process everything again; who has ended by its exception is started, or will be when it has."""
+        """Process every record again, and restart processes that exited by an exception."""
         for node in injury.nodes:
             stage.cluster.clients.faults.lift(node, injury.id)
             if stage.cluster.consumers[stage.cluster.name_of(node)].failed == THROWN:
                 back_again(stage, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What becomes of the records."""
+        """Return the outcome of the failing records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         share = percent(int(aim.params["percent"]))
-        fate = _FATE.get(str(aim.params["then"])) or _usual(_group(cluster, aim.nodes[0]))
-        return plain(f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {fate}", hit)
+        outcome = _OUTCOMES.get(str(aim.params["then"])) or _usual(_group(cluster, aim.nodes[0]))
+        return plain(f"{each_of(cluster, aim.nodes)} fails for {share} of the records, and {outcome}", hit)
 
 
 def _group(cluster: Cluster, node: int) -> GroupSpec:
@@ -399,7 +407,7 @@ def _group(cluster: Cluster, node: int) -> GroupSpec:
 
 def _usual(group: GroupSpec) -> str:
     tries = f"tries {group.retries} times more, then " if group.retries else ""
-    return f"{tries}{_FATE[DEAD_LETTER] if group.dead_letter else _FATE[SKIP]}"
+    return f"{tries}{_OUTCOMES[DEAD_LETTER] if group.dead_letter else _OUTCOMES[SKIP]}"
 
 
 HANDLER_FAULTS: Final = table(
@@ -408,10 +416,10 @@ HANDLER_FAULTS: Final = table(
         letter="a",
         title="failing handler",
         family="clients",
-        summary="The application's handler throws for some of the records that it is handed.",
+        summary="The application's handler throws an exception for some of the records it receives.",
         params=(
             Param("percent", "percent", "Share of the records.", default=PERCENT, low=1, high=100 * PERCENT),
-            Param("poison", "bool", "The same records fail every time, whoever of the targets reads them.", False),
+            Param("poison", "bool", "The same records fail every time, whichever target reads them.", False),
             Param(
                 "then",
                 "choice",
@@ -419,15 +427,15 @@ HANDLER_FAULTS: Final = table(
                 default=USUAL,
                 choices=tuple(THEN),
             ),
-            Param("pause", "duration", "Before a record is polled again, with then: retry.", default=SECOND),
+            Param("pause", "duration", "Pause before a record is polled again, with then: retry.", default=SECOND),
         ),
         accepts="consumers",
         lasting=True,
-        heals="the handler can process everything; a process that its exception has ended is started again",
+        heals="the handler can process every record; a process that exited by the exception is restarted",
         glyph="!",
         colour="alarm",
-        cause="a record that the code does not expect, a schema change, a service behind the handler that fails",
-        may_break="records left unprocessed; a partition that a poison record blocks; a process that crashes in a loop",
+        cause="a record that the code does not expect, a schema change, a failing service that the handler calls",
+        may_break="records left unprocessed; a partition that a poison record blocks; a process in a crash loop",
         usual_for_us=30 * SECOND,
         behaviour=FailingHandler(),
     ),
@@ -439,15 +447,15 @@ HANDLER_FAULTS: Final = table(
 
 
 class RateChange(Lifted):
-    """Another pace."""
+    """Change of a producer's record rate."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """From now on."""
+        """Change the rate from now on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What the producers would send, and who reads it."""
+        """Return the new rate and the readers."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         topics = [each.topic for each in cluster.spec.producers if each.name in hit]
         readers = [
@@ -456,20 +464,20 @@ class RateChange(Lifted):
             if any(partition.rpartition("-")[0] in topics for partition in consumer.assignment)
         ]
         rate = int(aim.params["rate"])
-        who = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, aim.nodes)
         if not rate:
-            return plain(f"{who} makes no records", (*hit, *readers))
+            return plain(f"{subject} produces no records", (*hit, *readers))
         loops = any(each.loop is not None for each in cluster.spec.producers if each.name in hit)
-        what = "records, or of those in flight in a closed loop," if loops else "records"
-        sentence = f"{who} makes {percent(rate)} of its usual {what} for {len(readers)} readers"
+        what = "records, or of its closed-loop concurrency," if loops else "records"
+        sentence = f"{subject} produces {percent(rate)} of its usual {what} for {counted(len(readers), 'reader')}"
         return plain(sentence, (*hit, *readers))
 
 
 class HotKeyFault(Lifted):
-    """One key that most records have."""
+    """Skewed keys: most records have one key."""
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Draw the key, if none is given: one for all targets, from the stream that targets are drawn from."""
+        """Choose the key at random if none is given: one for all targets."""
         if not aim.nodes or aim.params["key"] >= 0:
             return aim
         fewest = min(_keys(stage.cluster, node) for node in aim.nodes)
@@ -480,14 +488,14 @@ class HotKeyFault(Lifted):
         return Aim(aim.nodes, params, aim.links)
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """There must be keys, and they must decide where records go."""
+        """Require records with keys, and a partitioner that uses them."""
         for node in aim.nodes:
             name, keys = stage.cluster.name_of(node), _keys(stage.cluster, node)
             if not keys:
                 raise FaultError(f"the records of {name} have no keys", code="no_keys")
             if not stage.cluster.producers[name].keyed:
                 raise FaultError(
-                    f"the records of {name} do not go by their keys: its partitioner decides otherwise",
+                    f"the records of {name} are not partitioned by key: set its partitioner",
                     code="not_partitioned_by_key",
                 )
             if aim.params["key"] >= keys:
@@ -496,14 +504,14 @@ class HotKeyFault(Lifted):
                 )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """From the next record on."""
+        """Skew the keys from the next record on."""
         for node in injury.nodes:
             stage.cluster.clients.faults.heat(
                 node, injury.id, int(injury.params["key"]), int(injury.params["share"])
             )  # fmt: skip
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Where they would go."""
+        """Return the partitions that would receive the records."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
         key, share = int(aim.params["key"]), percent(int(aim.params["share"]))
         topics = dict.fromkeys(each.topic for each in cluster.spec.producers if each.name in hit)
@@ -511,22 +519,24 @@ class HotKeyFault(Lifted):
             return plain(f"nothing: the records of {names(cluster, aim.nodes)} have no keys")
         if key < 0:
             return plain(f"{share} of the records go to one partition of {', '.join(topics)}", hit)
-        homes = []
+        partitions = []
         for topic in topics:
             total = sum(name.rpartition("-")[0] == topic for name in cluster.world.records)
             if total:
-                homes.append(f"{topic}-{partition_for_key(b'key-%d' % key, total)}")
-        return plain(f"{share} of the records have key-{key} and go to {', '.join(homes)}", hit)
+                partitions.append(f"{topic}-{partition_for_key(b'key-%d' % key, total)}")
+        return plain(f"{share} of the records have key-{key} and go to {', '.join(partitions)}", hit)
 
 
 def _keys(cluster: Cluster, node: int) -> int:
-    """How many keys a producer's records have."""
+    """Return the number of different keys of a producer's records."""
     name = cluster.name_of(node)
     return next(each.keys for each in cluster.spec.producers if each.name == name)
 
 
 def _rate(default: int) -> Param:
-    return Param("rate", "percent", "Of the usual; 0% stops.", default=default * PERCENT, high=100_000 * PERCENT)
+    return Param(
+        "rate", "percent", "Relative to the usual rate; 0% stops.", default=default * PERCENT, high=100_000 * PERCENT
+    )
 
 
 LOAD_FAULTS: Final = table(
@@ -535,16 +545,16 @@ LOAD_FAULTS: Final = table(
         letter="v",
         title="rate change",
         family="clients",
-        summary="The application makes more or fewer records than usual; in a closed loop, so many times more or "
-        "fewer are in flight.",
+        summary="The application produces more or fewer records than usual; in a closed loop, more or fewer are in "
+        "flight.",
         params=(_rate(300),),
         accepts="producers",
         lasting=True,
-        heals="records are made at the usual rate",
+        heals="records are produced at the usual rate",
         glyph="%",
         colour="warning",
         cause="more users, a batch job, a feature that is switched on, an upstream that has stopped",
-        may_break="consumers that keep up only with the usual load; buffer.memory and the latency of acks=all",
+        may_break="consumers that only keep up with the usual load; buffer.memory and the latency of acks=all",
         usual_for_us=60 * SECOND,
         behaviour=RateChange(),
     ),
@@ -553,16 +563,15 @@ LOAD_FAULTS: Final = table(
         letter="T",
         title="traffic spike",
         family="clients",
-        summary="For a while the application makes many times its usual records: a rate change that is short and "
-        "sharp.",
+        summary="For a short time the application produces many times its usual records: a short, sharp rate change.",
         params=(_rate(1_000),),
         accepts="producers",
         lasting=True,
-        heals="records are made at the usual rate; what has piled up is worked off",
+        heals="records are produced at the usual rate; the backlog is worked off",
         glyph="^",
         colour="alarm",
-        cause="a sale, a retry storm upstream, a backlog that is let go at once",
-        may_break="lag of groups with little to spare; retention by size; quotas and buffers",
+        cause="a sale, a retry storm upstream, a backlog that is released at once",
+        may_break="lag of groups with little spare capacity; retention by size; quotas and buffers",
         usual_for_us=15 * SECOND,
         behaviour=RateChange(),
     ),
@@ -571,19 +580,19 @@ LOAD_FAULTS: Final = table(
         letter="1",
         title="hot key",
         family="clients",
-        summary="Most of the new records have one and the same key, so most go to one partition (murmur2 of the key).",
+        summary="Most new records have the same key, so most go to one partition (murmur2 of the key).",
         params=(
-            Param("share", "percent", "Of the records.", default=80 * PERCENT, low=1, high=100 * PERCENT),
-            Param("key", "int", "N of key-N; -1: drawn by the session's seed.", default=-1, low=-1, high=1 << 31),
+            Param("share", "percent", "Share of the records.", default=80 * PERCENT, low=1, high=100 * PERCENT),
+            Param("key", "int", "N of key-N; -1: chosen at random (by the seed).", default=-1, low=-1, high=1 << 31),
         ),
         accepts="producers",
         lasting=True,
-        heals="keys come as often as ever",
+        heals="keys are distributed as usual",
         glyph="*",
         colour="warning",
-        cause="one customer, device or product that everything is about; a default value used as a key",
-        may_break="one partition's lag, whose only reader cannot keep up, while averages look fine; more consumers or "
-        "partitions do not help",
+        cause="one very active customer, device or product; a default value used as a key",
+        may_break="lag of one partition, whose only reader cannot keep up, while averages look fine; more consumers "
+        "or partitions do not help",
         usual_for_us=60 * SECOND,
         behaviour=HotKeyFault(),
     ),
@@ -591,58 +600,58 @@ LOAD_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Slow processing: applications that read too slowly or not at all, and lag.
+# Slow processing: applications that read too slowly or not at all.
 
 
 class SlowProcessing(Lifted):
-    """More time for every record."""
+    """Extra processing time for every record."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """It must be slower than usual in one way or the other."""
+        """Require a slowdown."""
         if not aim.params["extra"] and aim.params["factor"] <= 100 * PERCENT:
             raise FaultError(
                 "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
             )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Records of later polls take longer."""
+        """Slow down the records of later polls."""
         for node in injury.nodes:
             stage.cluster.clients.faults.slow(
                 node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
             )  # fmt: skip
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """How many records a second are left to it."""
+        """Return the remaining throughput in records per second."""
         hit = _names(cluster, aim)
         usual = max(cluster.consumers[name].handling.record_us for name in hit)
         slow = usual * int(aim.params["factor"]) // WHOLE + int(aim.params["extra"])
-        who = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, aim.nodes)
         if not slow:
-            return plain(f"{who} spends no time on records: a factor of that changes nothing", hit)
-        return plain(f"{who} processes at most {SECOND // slow} records a second; lag grows if more come", hit)
+            return plain(f"{subject} spends no time on records, so a factor changes nothing", hit)
+        return plain(f"{subject} processes at most {SECOND // slow} records a second; lag grows if more come", hit)
 
 
 class PausedMember(Behaviour):
-    """``Consumer.pause``."""
+    """Consumer with paused partitions (``Consumer.pause``)."""
 
     holds_process = True
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives can call its client."""
+        """Refuse processes that are down."""
         refuse_down(stage.cluster, aim.nodes)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Pause what each is assigned now."""
+        """Pause the current assignment of each member."""
         for node in injury.nodes:
             stage.cluster.clients.faults.pause(node, injury.id)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Resume what is still paused of that."""
+        """Resume the partitions that are still paused."""
         for node in injury.nodes:
             stage.cluster.clients.faults.resume(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What nobody reads meanwhile."""
+        """Return how many partitions are not read meanwhile."""
         hit = _names(cluster, aim)
         owned = sum(len(cluster.consumers[name].assignment) for name in hit)
         what = "1 partition" if owned == 1 else f"{owned} partitions"
@@ -659,13 +668,13 @@ PROCESSING_FAULTS: Final = table(
         letter="j",
         title="slow processing",
         family="clients",
-        summary="The application takes longer for every record: what comes faster than that waits in the log.",
+        summary="The application takes longer for every record: records that arrive faster wait in the log.",
         params=(
-            Param("extra", "duration", "Added to the time for each record.", default=10 * MS),
+            Param("extra", "duration", "Added to the processing time of each record.", default=10 * MS),
             Param(
                 "factor",
                 "percent",
-                "The time for each record, of the usual.",
+                "Processing time of each record, relative to the usual.",
                 default=100 * PERCENT,
                 low=PERCENT,
                 high=100_000 * PERCENT,
@@ -676,8 +685,8 @@ PROCESSING_FAULTS: Final = table(
         heals="records of later polls take their usual time, and the lag is worked off",
         glyph="~",
         colour="warning",
-        cause="a slow database or service behind the handler, a noisy neighbour, a new version that does more",
-        may_break="lag; max.poll.interval.ms where a poll's records take longer than that: then the member leaves",
+        cause="a slow database or service that the handler calls, a noisy neighbour, a new version that does more work",
+        may_break="lag; max.poll.interval.ms, if a poll's records take longer than that: then the member leaves",
         usual_for_us=60 * SECOND,
         behaviour=SlowProcessing(),
     ),
@@ -686,16 +695,16 @@ PROCESSING_FAULTS: Final = table(
         letter="q",
         title="paused member",
         family="clients",
-        summary="The application has paused its partitions (Consumer.pause): it polls and stays in its group, but "
-        "fetches nothing; a partition that is taken away and given back is not paused any more.",
+        summary="The application has paused its partitions (Consumer.pause): it polls and stays in its group but "
+        "fetches nothing. A partition that is revoked and assigned again is no longer paused.",
         params=(),
         accepts="consumers",
         lasting=True,
-        heals="it resumes what it has had ever since",
+        heals="it resumes the partitions it has kept since",
         glyph="‖",
         colour="warning",
-        cause="back-pressure that was never released, a circuit breaker that stays open, an operator's command",
-        may_break="lag, without a rebalance or an error; records that retention deletes before anybody reads them",
+        cause="back-pressure that was never released, a circuit breaker that stays open, a command of an operator",
+        may_break="lag, without a rebalance or an error; records that retention deletes before they are read",
         usual_for_us=30 * SECOND,
         aliases=(Alias("pause_consumer"),),
         behaviour=PausedMember(),
@@ -704,19 +713,19 @@ PROCESSING_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Poll stalls: applications that are slow to call their client.
+# Poll stalls: applications that call poll too late.
 
 
 class PollStall(Lifted):
-    """Time on top of every poll's records."""
+    """Extra processing time for the records of every poll."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Later polls come so much later."""
+        """Delay later polls."""
         for node in injury.nodes:
             stage.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Whether its group throws it out."""
+        """Return whether the group removes the member."""
         return slowness(cluster, "poll_stall", aim.nodes)
 
 
@@ -726,7 +735,7 @@ POLL_STALL_FAULTS: Final = table(
         letter="s",
         title="poll stall",
         family="clients",
-        summary="The application takes longer for the records of every poll, and calls the next one so much later.",
+        summary="The application takes longer for the records of every poll, so the next poll is late.",
         params=(
             Param("extra", "duration", "Added to the processing of each poll's records.", default=10 * SECOND, low=1),
         ),
@@ -735,8 +744,8 @@ POLL_STALL_FAULTS: Final = table(
         heals="records of later polls take their usual time",
         glyph="…",
         colour="warning",
-        cause="a slow database behind the handler, a lock, retries without end",
-        may_break="max.poll.interval.ms: its member leaves the group, and its records are read again by another",
+        cause="a slow database that the handler calls, a lock, endless retries",
+        may_break="max.poll.interval.ms: the member leaves its group, and another member reads its records again",
         behaviour=PollStall(),
     ),
 )
@@ -747,10 +756,10 @@ POLL_STALL_FAULTS: Final = table(
 
 
 class ZombieProducer(Behaviour):
-    """A second process is started while the first one goes on."""
+    """Second process of a transactional producer, started while the first one continues."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """It must write in transactions, and be alone."""
+        """Require a transactional producer without a second process."""
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
             if not isinstance(stage.cluster.producers[name], TransactionalProducer):
@@ -762,12 +771,12 @@ class ZombieProducer(Behaviour):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Start it."""
+        """Start the second process."""
         for node in injury.nodes:
             stage.cluster.clients.rivals.start(node)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Kill it, and start the first one anew: what the second left open is aborted by that."""
+        """Kill the second process and restart the first, which aborts the open transaction."""
         for node in injury.nodes:
             stage.cluster.clients.rivals.end(node)
             if stage.cluster.is_up(node):
@@ -776,12 +785,12 @@ class ZombieProducer(Behaviour):
                 stage.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Who is fenced, and with what."""
+        """Return which process is fenced."""
         hit = tuple([cluster.clients.names[node] for node in aim.nodes])
-        who = each_of(cluster, aim.nodes)
+        subject = each_of(cluster, aim.nodes)
         if not all(isinstance(cluster.producers[name], TransactionalProducer) for name in hit):
             return plain("nothing: there is no transactional.id")
-        return plain(f"{who} loses its transaction to a second process, and is fenced at its next request", hit)
+        return plain(f"{subject} loses its transaction to a second process and is fenced at its next request", hit)
 
 
 ZOMBIE_FAULTS: Final = table(
@@ -790,17 +799,17 @@ ZOMBIE_FAULTS: Final = table(
         letter="Z",
         title="zombie producer",
         family="clients",
-        summary="A second process of a transactional producer starts and takes its role over, while the first one "
-        "goes on: it is a zombie now, and its next transactional request is refused.",
+        summary="A second process with the same transactional.id starts while the first one continues: the first is "
+        "now a zombie, and its next transactional request is fenced.",
         params=(),
         accepts="producers",
         lasting=True,
-        heals="the second process is killed, the first one started anew: it aborts what was left open",
+        heals="the second process is killed and the first one restarted; it aborts the open transaction",
         glyph="z",
         colour="warning",
-        cause="a deployment that overlaps, an orchestrator that takes a slow process for a dead one",
-        may_break="the open transaction of the first process, which ends with PRODUCER_FENCED or "
-        "INVALID_PRODUCER_EPOCH; readers of committed data see nothing of it",
+        cause="a deployment that overlaps, an orchestrator that considers a slow process dead",
+        may_break="the open transaction of the first process, which fails with PRODUCER_FENCED or "
+        "INVALID_PRODUCER_EPOCH; read_committed consumers see nothing of it",
         usual_for_us=20 * SECOND,
         behaviour=ZombieProducer(),
     ),

@@ -1,4 +1,4 @@
-"""Faults of the control plane: sessions, controllers, quorums, metadata, clocks, and lagging replicas."""
+"""Faults of the control plane: sessions, controllers, quorums, metadata, clocks, and slow followers."""
 
 from typing import Final
 
@@ -7,6 +7,7 @@ from cluster_model.broker.partition import Replica
 from cluster_model.cluster import Cluster
 from cluster_model.protocol.messages import NOBODY
 from cluster_model.spec import FIRST_ZOOKEEPER
+from cluster_model.util.quantities import counted
 from faults.declarations.fault import (
     HOUR,
     MS,
@@ -32,17 +33,17 @@ _MILLION: Final = 1_000_000
 
 
 def _off_by(injury: Injury, now: int) -> int:
-    """µs, negative behind: what it was set by, and what it has drifted since."""
+    """Return the offset of the clock in microseconds, negative if behind: the jump plus the drift since then."""
     params = injury.params
     off = int(params["by"]) + (now - injury.since_us) * int(params["drift"]) // _MILLION
     return off if params["direction"] == AHEAD else -off
 
 
 class ClockSkew(Behaviour):
-    """The machine's clock is set; a drift is steps of a second."""
+    """Wrong wall clock of a machine; a drift is applied in steps of one second."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """A clock that is neither off nor drifts is right."""
+        """Refuse a fault with neither a jump nor a drift."""
         del stage
         if not aim.params["by"] and not aim.params["drift"]:
             raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
@@ -52,11 +53,11 @@ class ClockSkew(Behaviour):
         self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """It has drifted for another second."""
+        """Apply the drift of another second."""
         self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Set it right."""
+        """Set the clock back to the correct time."""
         self._step(stage.cluster, injury, 0)
 
     def _set(self, stage: FaultContext, injury: Injury, off_us: int) -> None:
@@ -70,33 +71,33 @@ class ClockSkew(Behaviour):
                 cluster.network.skew(each, injury.id, off_us)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What its retention deletes, and whose records are refused."""
+        """Return which partitions retention deletes, and which producers are rejected."""
         ahead = int(aim.params["by"]) * (1 if aim.params["direction"] == AHEAD else -1)
         brokers = [node for node in aim.nodes if node in cluster.brokers]
-        doomed = [
+        deleted = [
             replica.partition
             for node in brokers
             for replica in cluster.brokers[node].replicas.values()
             if _deletes(replica, cluster.now_us, ahead)
         ]
-        refused = _refused(cluster, aim.nodes, ahead)
+        rejected = _refused(cluster, aim.nodes, ahead)
         found = []
-        if doomed:
-            known = dict.fromkeys(doomed)
-            what = doomed[0] if len(known) == 1 else f"{len(known)} partitions"
-            found.append(f"its next look at retention.ms deletes segments of {what}")
-        if refused:
-            found.append(f"records of {', '.join(refused)} are refused with INVALID_TIMESTAMP")
+        if deleted:
+            known = dict.fromkeys(deleted)
+            what = deleted[0] if len(known) == 1 else f"{len(known)} partitions"
+            found.append(f"its next retention check deletes segments of {what}")
+        if rejected:
+            found.append(f"records of {', '.join(rejected)} are rejected with INVALID_TIMESTAMP")
         way = AHEAD if ahead >= 0 else BEHIND
-        told = "; ".join(found) or "timestamps, and ages that go by them, are off by it"
+        effects = "; ".join(found) or "timestamps, and ages computed from them, are off by that"
         return ExpectedImpact(
-            f"{names(cluster, aim.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {told}",
-            clients=tuple(dict.fromkeys((*refused, *hit(cluster, aim.nodes, doomed)))),
+            f"{names(cluster, aim.nodes)}: clock {abs(ahead) // 1_000} ms {way}; {effects}",
+            clients=tuple(dict.fromkeys((*rejected, *hit(cluster, aim.nodes, deleted)))),
         )
 
 
 def _deletes(replica: Replica, now: int, ahead: int) -> bool:
-    """Whether the oldest segment would be too old by such a clock, and is not by the one that is."""
+    """Return whether the oldest segment is expired by the skewed clock but not by the current one."""
     log = replica.log
     rules = log.rules
     oldest = log.segments.all[0]
@@ -107,7 +108,7 @@ def _deletes(replica: Replica, now: int, ahead: int) -> bool:
 
 
 def _refused(cluster: Cluster, nodes: tuple[int, ...], ahead: int) -> tuple[str, ...]:
-    """Producers whose timestamps a leader would not take: theirs or the leader's clock is among those that are set."""
+    """Return the producers whose timestamps a leader would reject, with skewed clocks of either."""
     found: dict[str, None] = {}
     clocks = cluster.network.clocks
     by_node = {name: node for node, name in cluster.clients.names.items()}
@@ -130,28 +131,30 @@ CLOCK_FAULTS: Final = table(
         letter="K",
         title="clock skew",
         family="control plane",
-        summary="The machine's wall clock jumps ahead or back, and back again when healed: timestamps of records, "
-        "retention, compaction lags, look-ups by time and the timeouts that Kafka reckons by Time.milliseconds go by "
-        "it; timers and whatever goes by a monotonic clock do not.",
+        summary="The machine's wall clock jumps ahead or back, and back again when healed. Record timestamps, "
+        "retention, compaction lags, lookups by time and the timeouts for which Kafka uses Time.milliseconds are "
+        "affected; timers and everything on a monotonic clock are not.",
         params=(
-            Param("by", "duration", "How far it jumps.", default=2 * HOUR, high=3_650 * _DAY),
-            Param("direction", "choice", "Which way it is off.", default=AHEAD, choices=(AHEAD, BEHIND)),
+            Param("by", "duration", "How far the clock jumps.", default=2 * HOUR, high=3_650 * _DAY),
+            Param(
+                "direction", "choice", "Whether the clock is ahead or behind.", default=AHEAD, choices=(AHEAD, BEHIND)
+            ),
             Param(
                 "drift",
                 "percent",
-                "How much faster, or slower if it is behind, it goes from then on.",
+                "How much faster the clock runs from then on; how much slower, if it is behind.",
                 default=0,
                 high=_MILLION // 2,
             ),
         ),
         accepts="hosts",
         lasting=True,
-        heals="the clock jumps back to the right time; what was deleted or refused by the wrong one stays so",
+        heals="the clock jumps back to the correct time; records deleted or rejected meanwhile stay so",
         glyph="◴",
         colour="warning",
-        cause="no NTP, a virtual machine that was suspended or moved, a wrong time zone in the hardware clock",
-        may_break="retention, which deletes segments before their time or never; producers that are refused with "
-        "INVALID_TIMESTAMP; the ISR, transactions and members that are timed out by a jump",
+        cause="no NTP, a virtual machine that was suspended or migrated, a wrong time zone in the hardware clock",
+        may_break="retention, which deletes segments too early or never; producers, whose records are rejected with "
+        "INVALID_TIMESTAMP; the ISR, transactions and group members that a jump times out",
         aliases=(
             Alias("clock_jump"),
             Alias("bump_time"),
@@ -163,71 +166,76 @@ CLOCK_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Expired sessions, and controllers that lose their role.
+# Expired sessions and controller failovers.
 
 
 def _refuse_without_decider(cluster: Cluster) -> None:
     if leader_of_group(cluster) == NOBODY or spare(cluster, group_of(cluster)) < 0:
         raise FaultError(
-            f"{what_it_is(cluster)} has no leader with a majority now, so nobody can do it",
+            f"{what_it_is(cluster)} has no leader with a majority now, which this fault needs",
             code="no_leader_with_majority",
         )
 
 
 class SessionExpiry(Behaviour):
-    """Brokers are given up at once."""
+    """Immediate expiry of brokers' sessions."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Somebody must be there to give up a broker that is counted on."""
+        """Require a leader of the control plane, and a live session of each broker."""
         _refuse_without_decider(stage.cluster)
         for node in aim.nodes:
             if not stage.cluster.plane.is_live(node):
-                raise FaultError(f"{stage.cluster.name_of(node)} has no session that could expire", code="no_session")
+                raise FaultError(f"{stage.cluster.name_of(node)} has no session to expire", code="no_session")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """End each session."""
+        """Expire each session."""
         for node in injury.nodes:
             stage.cluster.plane.expire_session(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Whose leaderships go, and how the broker comes back."""
+        """Return which leaderships move, and how the broker returns."""
         if not all(cluster.plane.is_live(node) for node in aim.nodes):
-            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} has no session that could end")
+            return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} has no session to expire")
         moved, offline, under = losses(cluster, aim.nodes)
         leads = len(moved) + len(offline)
-        loses = f"loses {leads} leadership{'s' if leads > 1 else ''}" if leads else "leads nothing"
+        loses = f"loses {leads} leadership{'s' if leads > 1 else ''}" if leads else "leads no partition"
         if not cluster.profile.kraft and cluster.plane.active() in aim.nodes:
-            loses += ", the controller's office too"
-        back = "its next heartbeat unfences it" if cluster.profile.kraft else "it registers anew once it is told"
+            loses += ", loses the controller role"
+        back = "its next heartbeat unfences it" if cluster.profile.kraft else "it registers again when it learns of it"
         clients = hit(cluster, aim.nodes, (*moved, *offline, *under))
         return ExpectedImpact(f"{names(cluster, aim.nodes)} {loses}; {back}", moved, offline, under, clients)
 
 
 class ControllerFailover(Behaviour):
-    """The office is taken from who has it."""
+    """Resignation of the active controller."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only who has the office can lose it."""
+        """Require the target to be the active controller."""
         cluster = stage.cluster
         if aim.nodes != (cluster.plane.active(),):
             raise FaultError(
-                f"{names(cluster, aim.nodes)} is not the active controller alone", code="not_the_active_controller"
+                f"the target must be the active controller alone, found {names(cluster, aim.nodes)}",
+                code="not_the_active_controller",
             )
         _refuse_without_decider(cluster)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Take it away."""
+        """Depose the controller."""
         del injury
         stage.cluster.plane.depose_controller()
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Who may follow."""
+        """Return which nodes may be elected."""
         if aim.nodes != (cluster.plane.active(),):
             return ExpectedImpact(f"nothing: {names(cluster, aim.nodes)} is not the active controller")
-        able = sum(runs(cluster, node) for node in cluster.plane.controllers())
-        how = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
-        who = f"one of {able} is elected, itself among them" if able > 1 else "it is elected again, being the only one"
-        return ExpectedImpact(f"{names(cluster, aim.nodes)} {how}; {who}; leaders and ISRs stay as they are")
+        candidates = sum(runs(cluster, node) for node in cluster.plane.controllers())
+        event = "resigns its epoch" if cluster.profile.kraft else "loses /controller"
+        successor = (
+            f"one of {candidates} nodes is elected, possibly itself"
+            if candidates > 1
+            else "it is elected again, as the only one"
+        )
+        return ExpectedImpact(f"{names(cluster, aim.nodes)} {event}; {successor}; leaders and ISRs do not change")
 
 
 CONTROLLER_FAULTS: Final = table(
@@ -236,9 +244,10 @@ CONTROLLER_FAULTS: Final = table(
         letter="E",
         title="session expiry",
         family="control plane",
-        summary="The broker is given up at once, its process being well: in ZooKeeper mode the ensemble ends its "
-        "session, so that its ephemeral nodes go and it registers anew when it next hears from ZooKeeper; in KRaft "
-        "mode the active controller fences it as if its heartbeats had been late, and its next heartbeat unfences it.",
+        summary="The broker is fenced at once although its process is healthy. In ZooKeeper mode the ensemble expires "
+        "its session, so its ephemeral nodes disappear and it registers again when ZooKeeper next answers it. In "
+        "KRaft mode the active controller fences it as if its heartbeats were late, and its next heartbeat unfences "
+        "it.",
         params=(),
         accepts="brokers",
         lasting=False,
@@ -246,8 +255,8 @@ CONTROLLER_FAULTS: Final = table(
         glyph="◌",
         colour="warning",
         cause="a session that an operator closes, an overloaded ensemble or controller that handles pings too late",
-        may_break="its leaderships, which go to others while it still believes in them; in ZooKeeper mode the "
-        "controller, if it is the broker",
+        may_break="the partitions it leads, which move to other brokers while it still believes it leads them; in "
+        "ZooKeeper mode also the controller role, if the broker has it",
         behaviour=SessionExpiry(),
         example="leader(orders-0)",
     ),
@@ -256,17 +265,17 @@ CONTROLLER_FAULTS: Final = table(
         letter="O",
         title="controller failover",
         family="control plane",
-        summary="The active controller loses its office though its process is well, and another election is held, "
-        "which it may win: in ZooKeeper mode an operator deletes /controller, in KRaft mode the quorum's leader "
-        "resigns its epoch.",
+        summary="The active controller resigns although its process is healthy, and a new election is held, which it "
+        "may win. In ZooKeeper mode an operator deletes /controller; in KRaft mode the quorum leader resigns its "
+        "epoch.",
         params=(),
         accepts="controllers",
         lasting=False,
         heals="",
         glyph="♛",
         colour="warning",
-        cause="an operator who moves the controller, a leader of the quorum that lost touch with the other voters",
-        may_break="operations under way; ISR changes and elections wait until the new controller has taken over",
+        cause="an operator who moves the controller, a quorum leader that lost contact with the other voters",
+        may_break="operations in progress; ISR changes and elections, which wait until the new controller is active",
         behaviour=ControllerFailover(),
         target="controller",
     ),
@@ -274,66 +283,66 @@ CONTROLLER_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Slow followers: their fetcher threads are busy.
+# Slow followers: busy fetcher threads.
 
 
 class SlowFollower(Behaviour):
-    """Time on top of every answer to a replica fetcher."""
+    """Extra handling time for every response to a replica fetcher."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """The partition, if one is named, must be one that every target follows."""
+        """Require every target to follow the given partition, if any."""
         partition = str(aim.params["partition"])
         for node in aim.nodes if partition else ():
             if partition not in _followed(stage.cluster, node, partition):
                 raise FaultError(
-                    f"{stage.cluster.name_of(node)} does not follow {partition}, so it fetches none of it",
+                    f"{stage.cluster.name_of(node)} does not follow {partition}, so it does not fetch it",
                     code="not_a_follower",
                 )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Answers that come from here on are handled later."""
+        """Handle responses later from now on."""
         params = injury.params
         busy = Busy(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
         for node in injury.nodes:
             stage.cluster.harm.slow_fetchers(node, injury.id, busy)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Answers that come from then on are handled at once."""
+        """Handle responses at once from now on."""
         for node in injury.nodes:
             stage.cluster.harm.quicken_fetchers(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Whether the ISR waits for it, or does without."""
+        """Return whether the follower stays in the ISR."""
         world, params = cluster.world, aim.params
-        touched = [
+        in_sync = [
             name for node in aim.nodes for name in _followed(cluster, node, str(params["partition"]))
             if node in world.records[name].isr
         ]  # fmt: skip
-        followed = tuple(dict.fromkeys(touched))
+        followed = tuple(dict.fromkeys(in_sync))
         under = tuple(
             name
             for name in followed
             if sum(each not in aim.nodes for each in world.records[name].isr) < world.effective_min_isr(name)
         )
         what = followed[0] if len(followed) == 1 else f"{len(followed)} partitions"
-        who = names(cluster, aim.nodes)
+        shown = names(cluster, aim.nodes)
         if not followed:
-            return ExpectedImpact(f"{who} follows nobody in any ISR")
-        # A follower counts as caught up as of its last fetch but one: two rounds are what it may take.
+            return ExpectedImpact(f"{shown} is a follower in no ISR")
+        # A follower counts as caught up as of its last fetch but one, so it may take two rounds.
         if any(2 * int(params["extra"]) > _lag_time_us(cluster, name) for name in followed):
             short = f"; {len(under)} would be under min.insync.replicas" if under else ""
             return ExpectedImpact(
-                f"{who} leaves the ISR of {what} after replica.lag.time.max.ms{short}",
+                f"{shown} leaves the ISR of {what} after replica.lag.time.max.ms{short}",
                 under_min_isr=under, clients=hit(cluster, (), followed),
             )  # fmt: skip
         return ExpectedImpact(
-            f"{who} stays in the ISR of {what} while it keeps up; acks=all waits for it",
+            f"{shown} stays in the ISR of {what} while it keeps up; acks=all waits for it",
             clients=hit(cluster, (), followed),
         )
 
 
 def _followed(cluster: Cluster, node: int, partition: str) -> list[str]:
-    """Partitions that a broker follows: all, or those of the fetcher that is meant, in which the named one is."""
+    """Return the partitions that a broker follows: all, or those of the fetcher thread of the given one."""
     records = cluster.world.records
     mine = [name for name, record in records.items() if node in record.assignment and record.leader not in (node, -1)]
     if not partition:
@@ -342,7 +351,7 @@ def _followed(cluster: Cluster, node: int, partition: str) -> list[str]:
 
 
 def _lag_time_us(cluster: Cluster, partition: str) -> int:
-    """``replica.lag.time.max.ms`` of the leader."""
+    """Return ``replica.lag.time.max.ms`` of the leader in microseconds."""
     replica = cluster.world.true_leader(partition)
     return replica.config.lag_time_us if replica is not None else 0
 
@@ -353,19 +362,24 @@ SLOW_FOLLOWER_FAULTS: Final = table(
         letter="S",
         title="slow follower",
         family="processes",
-        summary="The target's replica fetcher threads are busy: each handles an answer of its leader so much later, "
-        "and asks again only then.",
+        summary="The target's replica fetcher threads are busy: each handles a response of its leader late and sends "
+        "the next fetch only after that.",
         params=(
-            Param("extra", "duration", "Added to the handling of every answer.", default=500 * MS),
-            Param("throughput", "throughput", "What a thread handles at most; 0: as much as comes.", default=0),
-            Param("partition", "partition", "Only the thread that fetches this one; all by default.", default=""),
+            Param("extra", "duration", "Added to the handling of every response.", default=500 * MS),
+            Param("throughput", "throughput", "Maximum throughput of a thread; 0: unlimited.", default=0),
+            Param(
+                "partition",
+                "partition",
+                "Only the thread that fetches this partition; all threads by default.",
+                default="",
+            ),
         ),
         accepts="brokers",
         lasting=True,
-        heals="answers that come from then on are handled at once, and the replicas catch up",
+        heals="later responses are handled at once, and the replicas catch up",
         glyph="»",
         colour="warning",
-        cause="too few num.replica.fetchers, a busy processor, a slow disk under a follower, recompression",
+        cause="too few num.replica.fetchers, a busy CPU, a slow disk on a follower, recompression",
         may_break="latency of acks=all; the ISR once a replica has not caught up for replica.lag.time.max.ms",
         behaviour=SlowFollower(),
     ),
@@ -373,7 +387,7 @@ SLOW_FOLLOWER_FAULTS: Final = table(
 """Faults by name."""
 
 
-# A quorum or an ensemble without a majority.
+# Loss of the majority of a quorum or an ensemble.
 
 
 CRASH: Final = "crash"
@@ -382,43 +396,43 @@ PARTITION: Final = "partition"
 
 
 class QuorumLoss(Behaviour):
-    """As many members are struck as it takes, the leader among them."""
+    """Failure of just enough members, including the leader, to lose the majority."""
 
     def ends(self, injury: Injury) -> bool:
-        """Where they die."""
+        """Return whether the members crash."""
         return bool(injury.params["how"] == CRASH)
 
     def holds(self, injury: Injury) -> bool:
-        """Where they stand still."""
+        """Return whether the members are paused."""
         return bool(injury.params["how"] == PAUSE)
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Draw who is struck; in ZooKeeper mode brokers stand for the ensemble that they depend on."""
+        """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
         cluster = stage.cluster
         group, what = group_of(cluster), what_it_is(cluster)
         brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in aim.nodes)
-        able = [node for node in (group if brokers else aim.nodes) if node in group and runs(cluster, node)]
+        candidates = [node for node in (group if brokers else aim.nodes) if node in group and runs(cluster, node)]
         needed = spare(cluster, group) + 1
         if needed <= 0:
-            raise FaultError(f"{what} has no majority already", code="no_majority")
-        if len(able) < needed:
-            known = names(cluster, able) or "nobody"
+            raise FaultError(f"{what} has lost its majority already", code="no_majority")
+        if len(candidates) < needed:
+            known = names(cluster, candidates) or "none"
             raise FaultError(
-                f"{needed} running members must go before {what} loses its majority, named is {known}",
+                f"{what} loses its majority only with {needed} running members; the target has {known}",
                 code="too_few_members",
             )
         leader = leader_of_group(cluster)
-        struck = [leader] if leader in able else []
-        others = [node for node in able if node not in struck]
+        chosen = [leader] if leader in candidates else []
+        others = [node for node in candidates if node not in chosen]
         stream = cluster.stream(TARGETS)
-        while len(struck) < needed:
-            struck.append(others.pop(stream.below(len(others))))
-        nodes = tuple(sorted(struck))
+        while len(chosen) < needed:
+            chosen.append(others.pop(stream.below(len(others))))
+        nodes = tuple(sorted(chosen))
         links = between(nodes, cluster.nodes(), "both") if aim.params["how"] == PARTITION else ()
         return Aim(nodes, aim.params, links)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Strike each, in the way that was asked for."""
+        """Crash, pause or isolate each member."""
         cluster = stage.cluster
         for source, target in injury.links:
             cluster.cut(source, target, injury.id)
@@ -430,7 +444,7 @@ class QuorumLoss(Behaviour):
                 stage.pause(injury, node)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Bring each back."""
+        """Restart, resume or reconnect each member."""
         for source, target in injury.links:
             stage.cluster.mend(source, target, injury.id)
         for node in injury.nodes:
@@ -440,20 +454,22 @@ class QuorumLoss(Behaviour):
                 stage.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Nothing changes any more; brokers that go with their controllers leave their partitions leaderless."""
-        struck = [node for node in aim.nodes if node in group_of(cluster) and runs(cluster, node)]
+        """Return the impact: no elections or ISR changes, and no leader for partitions of affected brokers."""
+        affected = [node for node in aim.nodes if node in group_of(cluster) and runs(cluster, node)]
         needed = spare(cluster, group_of(cluster)) + 1
-        if len(struck) < needed:
-            return ExpectedImpact(f"nothing: {needed} running members must go before {what_it_is(cluster)} is lost")
+        if len(affected) < needed:
+            return ExpectedImpact(
+                f"nothing: {what_it_is(cluster)} loses its majority only with {needed} running members"
+            )
         offline = tuple(
             partition for partition, record in cluster.world.records.items() if record.leader in aim.nodes
-        )  # Nobody is there to elect another.
+        )  # No controller is left to elect another leader.
         under = losses(cluster, aim.nodes)[2]
         short = tuple(partition for partition in under if partition not in offline)
-        held = f"; {len(offline)} partitions go with their leaders" if offline else ""
+        held = f"; {counted(len(offline), 'partition')} without a leader" if offline else ""
         return ExpectedImpact(
             f"{what_it_is(cluster)} loses its majority with {names(cluster, aim.nodes)}: no elections, no ISR "
-            f"changes, no topics; leaders serve on{held}",
+            f"changes, no new topics; leaders continue{held}",
             (),
             offline,
             short,
@@ -469,25 +485,25 @@ QUORUM_FAULTS: Final = table(
         letter="Q",
         title="quorum loss",
         family="control plane",
-        summary="As many controllers, in ZooKeeper mode servers of the ensemble, are struck as it takes to leave no "
-        "majority, their leader among them, the others drawn by the seed.",
+        summary="Just enough controllers, in ZooKeeper mode servers of the ensemble, fail that no majority is left: "
+        "the leader, and others chosen at random (by the seed).",
         params=(
             Param(
                 "how",
                 "choice",
-                "What befalls them: they die, stand still, or hear nobody and are heard by nobody.",
+                "How they fail: they crash, are paused, or are isolated from all other nodes.",
                 default=PAUSE,
                 choices=(CRASH, PAUSE, PARTITION),
             ),
         ),
         accepts="plane",
         lasting=True,
-        heals="those that were struck start, go on, or hear the others again; a leader is elected",
+        heals="the affected nodes restart, resume or are reconnected; a leader is elected",
         glyph="∅",
         colour="alarm",
-        cause="a zone with most of the controllers that is lost, a bad rollout to all of them, full disks under them",
-        may_break="elections and ISR changes, which wait: a leader that dies now has no successor, and a follower "
-        "that dies is waited for by acks=all",
+        cause="loss of a zone with most of the controllers, a bad rollout to all of them, full disks",
+        may_break="elections and ISR changes, which wait: a leader that crashes now is not replaced, and acks=all "
+        "waits for a follower that crashes",
         behaviour=QuorumLoss(),
         usual_for_us=30 * SECOND,
         target="controllers",
@@ -496,7 +512,7 @@ QUORUM_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Stale metadata: late or withheld, while everything else continues.
+# Stale metadata: delayed or withheld, while everything else continues.
 
 
 ALL: Final = "all"
@@ -504,20 +520,20 @@ CACHE: Final = "cache"
 
 
 class StaleMetadata(Behaviour):
-    """News of the cluster are held back from the target."""
+    """Delay of metadata updates to the target."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only ZooKeeper mode tells the cache and the roles of a broker apart."""
+        """Refuse ``what: cache`` in KRaft mode: only ZooKeeper mode separates a broker's cache and roles."""
         cluster = stage.cluster
         brokers = [node for node in aim.nodes if node in cluster.brokers]
         if aim.params["what"] == CACHE and cluster.profile.kraft and brokers:
             raise FaultError(
-                "what: cache is for ZooKeeper mode; a KRaft broker has cache and roles from one log",
+                "what: cache requires ZooKeeper mode; a KRaft broker has its cache and roles from one log",
                 code="no_cache_in_kraft",
             )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Hold them back from now on."""
+        """Delay updates from now on."""
         cluster, delay = stage.cluster, int(injury.params["delay"])
         for node in injury.nodes:
             if node in cluster.brokers:
@@ -528,7 +544,7 @@ class StaleMetadata(Behaviour):
                     metadata.hear_late(injury.id, delay)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Let them through; what waits is taken up at once."""
+        """Deliver updates again; delayed ones take effect at once."""
         cluster = stage.cluster
         for node in injury.nodes:
             if node in cluster.brokers:
@@ -538,9 +554,9 @@ class StaleMetadata(Behaviour):
                     metadata.hear(injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What it goes on believing."""
+        """Return which roles a broker keeps that others may take."""
         delay = int(aim.params["delay"])
-        when = f"{delay // 1_000} ms late" if delay else "not until healed"
+        when = f"{delay // 1_000} ms late" if delay else "only when healed"
         leads = [
             partition
             for partition, record in cluster.world.records.items()
@@ -549,9 +565,9 @@ class StaleMetadata(Behaviour):
         zombie = ""
         if leads:
             known = leads[0] if len(leads) == 1 else f"{len(leads)} partitions"
-            zombie = f"; whoever else is elected meanwhile, it goes on leading {known}"
+            zombie = f"; if another leader is elected, it continues to lead {known}"
         return ExpectedImpact(
-            f"{names(cluster, aim.nodes)} hears of new leaders {when}{zombie}",
+            f"{names(cluster, aim.nodes)} learns of new leaders {when}{zombie}",
             clients=hit(cluster, aim.nodes, leads),
         )
 
@@ -562,29 +578,29 @@ METADATA_FAULTS: Final = table(
         letter="M",
         title="stale metadata",
         family="control plane",
-        summary="News of leaders, replicas and brokers take effect late at the target, or not until healed, while "
-        "heartbeats, fetches and records go on: a KRaft broker does not apply the metadata log's records; a ZooKeeper "
-        "broker keeps the controller's requests waiting; a client is answered from an old snapshot.",
+        summary="Metadata updates about leaders, replicas and brokers take effect late at the target, or not until "
+        "healed, while heartbeats, fetches and records continue. A KRaft broker does not apply records of the "
+        "metadata log; a ZooKeeper broker delays the controller's requests; a client receives an old snapshot.",
         params=(
-            Param("delay", "duration", "How late they take effect; 0: not until healed.", default=0),
+            Param("delay", "duration", "How late updates take effect; 0: not until healed.", default=0),
             Param(
                 "what",
                 "choice",
-                "What a broker in ZooKeeper mode keeps waiting: all of the controller's requests, or UpdateMetadata "
-                "alone, so that it leads and follows as it is told while it tells clients of old leaders.",
+                "What a broker in ZooKeeper mode delays: all requests of the controller, or only UpdateMetadata, so "
+                "that it leads and follows as instructed but reports old leaders to clients.",
                 default=ALL,
                 choices=(ALL, CACHE),
             ),
         ),
         accepts="hosts",
         lasting=True,
-        heals="what waits is taken up at once, in order; a client's next answer is a new one",
+        heals="delayed updates take effect at once, in order; a client's next metadata response is current",
         glyph="◷",
         colour="warning",
-        cause="a metadata loader or a request handler that is stuck, a full control-plane queue, a client that asks a "
-        "broker which is behind",
-        may_break="who believes in a leader that was replaced: a broker goes on as one, and acknowledges acks=1 that "
-        "is lost; clients go to the wrong broker and try again",
+        cause="a stuck metadata loader or request handler, a full control-plane queue, a client that asks a broker "
+        "with outdated metadata",
+        may_break="nodes that still believe in a replaced leader: a broker continues as leader and acknowledges "
+        "acks=1 records that are lost; clients send to the wrong broker and retry",
         behaviour=StaleMetadata(),
         example="leader(orders-0)",
     ),

@@ -1,4 +1,4 @@
-"""Faults of links and connections: lag, loss, bandwidth, late or double responses, broken connections."""
+"""Faults of links and connections: lag, loss, bandwidth, late or duplicate responses, broken connections."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -25,124 +25,122 @@ from faults.declarations.fault import (
 from faults.declarations.impact import hit, names, slowness
 from faults.declarations.targets import DIRECTION, links_of
 
-# What faults of links have in common: a shape of each message, and who notices.
+# Common to link faults: a shape applied to each message, and the affected clients.
 
 
-TO: Final = Param("to", "target", "Only towards and from these nodes; all by default.", default="")
+TO: Final = Param("to", "target", "Only links to and from these nodes; all by default.", default="")
 
 
 class Shaping(Behaviour):
-    """Something is done to each message of some links."""
+    """Base of faults that change how some links carry messages."""
 
     name: str = ""
-    """Of the fault."""
+    """Name of the fault."""
 
     @abstractmethod
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """What is done to one direction."""
+        """Return the condition of one direction of a link."""
 
     @abstractmethod
     def told(self, params: Mapping[str, Any]) -> str:
-        """That in words."""
+        """Return the condition as text."""
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """The links between the target and the other side, everybody by default."""
+        """Determine the links between the target and the other side, all nodes by default."""
         return links_of(stage, aim, self.name)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Shape each link."""
+        """Apply the condition to each link."""
         for source, target in injury.links:
             stage.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Messages sent from then on pass as ever."""
+        """Restore the links for messages sent from now on."""
         stage.cluster.wiring.lift(injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Who notices."""
+        """Return the affected clients."""
         return noticed(cluster, aim, self.told(aim.params))
 
 
 def noticed(cluster: Cluster, aim: Aim, what: str) -> ExpectedImpact:
-    """Something that moves no leader by itself, and is noticed where the nodes lead, and by whom they serve."""
+    """Return an impact that moves no leader but affects clients of the nodes and of the partitions they lead."""
     led = [name for name, record in cluster.world.records.items() if record.leader in aim.nodes]
-    leads = f"; {counted(len(led), 'partition')} led there" if led else ""
+    leads = f"; leads {counted(len(led), 'partition')}" if led else ""
     sentence = f"{names(cluster, aim.nodes)}: {what}{leads}"
     return ExpectedImpact(sentence, clients=hit(cluster, aim.nodes, led))
 
 
-# Faults of links and connections: lag, loss, bandwidth, late or double responses, broken connections.
+# Broken connections.
 
 
-CONNECTION_PEERS: Final = Param("to", "target", "The other ends; everybody by default.", default="")
+CONNECTION_PEERS: Final = Param("to", "target", "Peers whose connections break; all nodes by default.", default="")
 
 
 class ConnectionReset(Behaviour):
-    """Connections break at once, and both ends are told."""
+    """Reset of connections: both ends are notified."""
 
     name = "connection_reset"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """All links between the target and the other ends, both ways: a connection has two."""
+        """Determine all links between the target and its peers, in both directions."""
         return links_of(stage, aim, self.name)
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what stands can break."""
+        """Require at least one open connection."""
         if not stage.cluster.wiring.connected(aim.links):
-            raise FaultError(
-                f"{names(stage.cluster, aim.nodes)} has no connection that could be reset", code="no_connection"
-            )
+            raise FaultError(f"{names(stage.cluster, aim.nodes)} has no open connection to reset", code="no_connection")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Break each."""
+        """Reset each connection."""
         stage.cluster.wiring.sever(injury.links)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """How many, and who notices."""
+        """Return the number of connections and the affected clients."""
         count = len(cluster.wiring.connected(aim.links or _all(cluster, aim)))
         return noticed(cluster, aim, f"connections to {count} other process{'' if count == 1 else 'es'} break")
 
 
 def _all(cluster: Cluster, aim: Aim) -> tuple[tuple[int, int], ...]:
-    """Every link of the nodes, for one who asks without having aimed."""
+    """Return every link of the nodes, for an aim without links."""
     return tuple((node, other) for node in aim.nodes for other in cluster.nodes() if other != node)
 
 
 class ResetStorm(ConnectionReset):
-    """... and again, and again."""
+    """Repeated reset of connections."""
 
     name = "reset_storm"
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Connections may come later."""
+        """Accept a target without connections: they may be opened later."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Break what stands, now and every so often."""
+        """Reset open connections now and at regular intervals."""
         stage.cluster.wiring.sever(injury.links)
         stage.wake(injury, int(injury.params["every"]))
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """It is time again."""
+        """Reset the connections again."""
         self.apply(stage, injury)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Nothing is to be undone: a fault that is off the board is not woken, and peers have connected anew."""
+        """Do nothing: a healed fault is not woken, and peers reconnect by themselves."""
         del stage, injury
 
 
 class SlowClose(Shaping):
-    """Nobody hears in time that a connection is closed."""
+    """Delayed notification that a connection is closed."""
 
     name = "slow_close"
 
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """The same for each link."""
+        """Return the same condition for each link."""
         del source, target
         return Shape(close_us=int(injury.params["delay"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
-        """How late."""
-        return f"the end of a connection is heard of {exact_duration(int(params['delay']))} late"
+        """Return the delay as text."""
+        return f"peers learn of closed connections {exact_duration(int(params['delay']))} late"
 
 
 CONNECTION_FAULTS: Final = table(
@@ -151,17 +149,17 @@ CONNECTION_FAULTS: Final = table(
         letter="z",
         title="connection reset",
         family="links",
-        summary="All connections between the target and the other ends break at once: what is on its way vanishes, "
-        "and both ends are told.",
+        summary="All connections between the target and its peers break at once: data in transit is lost, and both "
+        "ends are notified.",
         params=(CONNECTION_PEERS,),
         accepts="nodes",
         lasting=False,
         heals="",
         glyph="⌁",
         colour="warning",
-        cause="a load balancer or a stateful firewall that restarts, a NAT table that is flushed",
-        may_break="requests in flight, which are tried again: without idempotence what was written may be written "
-        "twice, or in another order",
+        cause="a load balancer or stateful firewall that restarts, a NAT table that is flushed",
+        may_break="requests in flight, which are retried: without idempotence, written records may be duplicated or "
+        "reordered",
         aliases=(Alias("reset_peer"),),
         behaviour=ConnectionReset(),
     ),
@@ -170,19 +168,20 @@ CONNECTION_FAULTS: Final = table(
         letter="B",
         title="reset storm",
         family="links",
-        summary="All connections between the target and the other ends break, and whatever has been opened since "
-        "breaks again every so often.",
+        summary="All connections between the target and its peers break, and connections opened since then break "
+        "again at regular intervals.",
         params=(
             Param("every", "duration", "From one reset to the next.", default=5 * SECOND, low=10 * MS),
             CONNECTION_PEERS,
         ),
         accepts="nodes",
         lasting=True,
-        heals="no connection breaks any more",
+        heals="connections are no longer reset",
         glyph="⌁",
         colour="alarm",
-        cause="a load balancer that crashes in a loop, a firewall with too small a table, two hosts with one address",
-        may_break="whatever takes longer than the time between resets; retries of everything else",
+        cause="a load balancer that crashes in a loop, a firewall whose connection table is too small, two hosts with "
+        "the same address",
+        may_break="every request that takes longer than the interval between resets; everything else is retried",
         behaviour=ResetStorm(),
     ),
     Fault(
@@ -190,34 +189,35 @@ CONNECTION_FAULTS: Final = table(
         letter="e",
         title="slow close",
         family="links",
-        summary="The news that the target has closed a connection, by its end or a reset, comes late: peers go on "
-        "believing in it, and what they ask there is never answered.",
+        summary="The peer learns late that the target has closed a connection, by exiting or by a reset: until then "
+        "it keeps the connection open, and its requests on it are never answered.",
         params=(
-            Param("delay", "duration", "How much later the news comes.", default=60 * SECOND, low=1),
-            Param("to", "target", "Only for connections with these nodes; all by default.", default=""),
+            Param("delay", "duration", "Delay until the peer learns of the close.", default=60 * SECOND, low=1),
+            Param("to", "target", "Only connections with these nodes; all by default.", default=""),
             Param(
                 "direction",
                 "choice",
-                "Which news: of what the target closed (out), of what was closed to it (in), or both.",
+                "Which closes are reported late: those by the target (out), those by its peers (in), or both.",
                 default="out",
                 choices=("both", "out", "in"),
             ),
         ),
         accepts="nodes",
         lasting=True,
-        heals="the next close is heard of at once; the late news of an earlier one still is late",
+        heals="later closes are reported at once; reports of earlier ones stay delayed",
         glyph="◶",
         colour="warning",
-        cause="a firewall that drops resets, a host gone before it can say so, a proxy that keeps the other half",
-        may_break="failover: a peer finds out by its own timeouts (request.timeout.ms and the like), also after the "
-        "target has come back",
+        cause="a firewall that drops resets, a host that disappears before it can close connections, a proxy that "
+        "keeps the other half open",
+        may_break="failover: a peer notices only by its own timeouts (request.timeout.ms and others), even after the "
+        "target has returned",
         behaviour=SlowClose(),
     ),
 )
 """Faults by name."""
 
 
-# Late or double responses, while requests arrive as usual.
+# Late or duplicate responses; requests arrive as usual.
 
 
 RESPONSE_PEERS: Final = Param(
@@ -226,41 +226,41 @@ RESPONSE_PEERS: Final = Param(
 WHOSE: Final = Param(
     "direction",
     "choice",
-    "Whose responses: the target's (out), those that it gets (in), or both.",
+    "Which responses: those the target sends (out), those it receives (in), or both.",
     default="out",
     choices=("both", "out", "in"),
 )
 
 
 class SlowResponses(Shaping):
-    """Answers are held up."""
+    """Delayed responses."""
 
     name = "slow_responses"
 
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """The same for each link."""
+        """Return the same condition for each link."""
         del source, target
         return Shape(answer_us=int(injury.params["delay"]), answer_jitter_us=int(injury.params["jitter"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
-        """How late."""
-        return f"requests are taken in time and answered {exact_duration(int(params['delay']))} late"
+        """Return the delay as text."""
+        return f"requests are executed on time and answered {exact_duration(int(params['delay']))} late"
 
 
 class DuplicateResponses(Shaping):
-    """A proxy repeats answers."""
+    """Responses repeated by a proxy."""
 
     name = "duplicate_responses"
 
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """The same for each link."""
+        """Return the same condition for each link."""
         del source, target
         return Shape(repeats=int(injury.params["percent"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
-        """How many."""
+        """Return the share of repeated responses as text."""
         often = percent(int(params["percent"]))
-        return f"{often} of the responses come twice, and whoever gets one so closes the connection"
+        return f"{often} of responses arrive twice, and the receiver then closes the connection"
 
 
 RESPONSE_FAULTS: Final = table(
@@ -269,21 +269,21 @@ RESPONSE_FAULTS: Final = table(
         letter="d",
         title="slow responses",
         family="links",
-        summary="Responses of the target come late; requests arrive in time, and are carried out.",
+        summary="Responses of the target are delayed; requests arrive on time and are executed.",
         params=(
             Param("delay", "duration", "Added to every response.", default=500 * MS, low=1),
-            Param("jitter", "duration", "The most that chance adds on top.", default=0),
+            Param("jitter", "duration", "Maximum random delay on top.", default=0),
             RESPONSE_PEERS,
             WHOSE,
         ),
         accepts="nodes",
         lasting=True,
-        heals="responses given from then on take their usual time, behind those that are late",
+        heals="later responses take their usual time, after those still delayed",
         glyph="↩",
         colour="warning",
         cause="a response queue or network threads that do not keep up, a proxy that buffers one direction",
-        may_break="whoever waits: once the delay is longer than a request timeout, what was carried out is asked for "
-        "again, and without idempotence written twice",
+        may_break="the waiting client: once the delay exceeds the request timeout, an executed request is retried "
+        "and, without idempotence, its records are written twice",
         behaviour=SlowResponses(),
     ),
     Fault(
@@ -291,20 +291,27 @@ RESPONSE_FAULTS: Final = table(
         letter="2",
         title="duplicate responses",
         family="links",
-        summary="A proxy in front of the target repeats some of its responses: the receiver, with no request in flight "
+        summary="A proxy in front of the target repeats some of its responses: the receiver has no request in flight "
         "for the second, closes the connection, and all requests on it fail.",
         params=(
-            Param("percent", "percent", "Responses that come twice.", default=1 * PERCENT, low=1, high=100 * PERCENT),
+            Param(
+                "percent",
+                "percent",
+                "Share of responses that are repeated.",
+                default=1 * PERCENT,
+                low=1,
+                high=100 * PERCENT,
+            ),
             RESPONSE_PEERS,
             WHOSE,
         ),
         accepts="nodes",
         lasting=True,
-        heals="no response comes twice any more",
+        heals="responses are no longer repeated",
         glyph="⇇",
         colour="warning",
-        cause="a broken proxy or load balancer in between; TCP itself never does it",
-        may_break="connections: requests in flight fail with NETWORK_EXCEPTION and are tried again, as after a reset",
+        cause="a broken proxy or load balancer on the path; TCP itself never repeats responses",
+        may_break="connections: requests in flight fail with NETWORK_EXCEPTION and are retried, as after a reset",
         behaviour=DuplicateResponses(),
     ),
 )
@@ -315,26 +322,26 @@ RESPONSE_FAULTS: Final = table(
 
 
 class Lag(Behaviour):
-    """Latency and jitter on top of a link's own."""
+    """Latency and jitter in addition to a link's own."""
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Every link between the target and the other side, everybody by default."""
+        """Determine every link between the target and the other side, all nodes by default."""
         return links_of(stage, aim, "lag")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Slow each link down."""
+        """Add the latency to each link."""
         for source, target in injury.links:
             stage.cluster.add_lag(
                 source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
             )
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Messages sent from then on take their usual time."""
+        """Remove the latency for messages sent from now on."""
         for source, target in injury.links:
             stage.cluster.remove_lag(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Who waits for it."""
+        """Return the impact of a slow node."""
         return slowness(cluster, "lag", aim.nodes)
 
 
@@ -344,10 +351,10 @@ LAG_FAULTS: Final = table(
         letter="l",
         title="lag",
         family="links",
-        summary="Messages from and to the target take longer, in order and without loss.",
+        summary="Messages to and from the target take longer; they stay in order and none is lost.",
         params=(
             Param("latency", "duration", "Added to every message, one way.", default=200 * MS, low=1),
-            Param("jitter", "duration", "The most that chance adds on top.", default=0),
+            Param("jitter", "duration", "Maximum random delay on top.", default=0),
             TO,
             DIRECTION,
         ),
@@ -356,8 +363,8 @@ LAG_FAULTS: Final = table(
         heals="messages sent from then on take their usual time",
         glyph="≈",
         colour="warning",
-        cause="a congested or long link, a saturated network card, a slow host",
-        may_break="latency of acks=all; the ISR once a follower lags beyond replica.lag.time.max.ms",
+        cause="a congested or long-distance link, a saturated network card, a slow host",
+        may_break="latency of acks=all; the ISR once a follower lags for longer than replica.lag.time.max.ms",
         aliases=(
             Alias("latency"),
             Alias("network_latency"),
@@ -378,12 +385,12 @@ _MEGABIT: Final = 125_000
 
 
 class Bandwidth(Shaping):
-    """Messages go one after the other, each for as long as its bytes take."""
+    """Limited bandwidth: messages are sent one after another, each for as long as its bytes take."""
 
     name = "bandwidth"
 
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """A limit of this link, or of the cards of the fault's targets that it goes over."""
+        """Return the limit of this link, or of the network cards of targets at its ends."""
         cards = 0
         if injury.params["shared"]:
             way = injury.params["direction"]
@@ -392,10 +399,10 @@ class Bandwidth(Shaping):
         return Shape(rate=int(injury.params["rate"]), cards=cards)
 
     def told(self, params: Mapping[str, Any]) -> str:
-        """How much, and whether together."""
+        """Return the limit as text, and whether links share it."""
         bits = int(params["rate"]) * 8
         rate = f"{bits // 1_000_000} Mbit/s" if bits % 1_000_000 == 0 else f"{params['rate']} bytes/s"
-        return f"all links of a direction together carry {rate}" if params["shared"] else f"each link carries {rate}"
+        return f"all links of one direction share {rate}" if params["shared"] else f"each link carries {rate}"
 
 
 BANDWIDTH_FAULTS: Final = table(
@@ -404,13 +411,13 @@ BANDWIDTH_FAULTS: Final = table(
         letter="w",
         title="bandwidth",
         family="links",
-        summary="Links from and to the target carry only so many bytes a second: a message takes its size on top of "
-        "the latency, and waits for those before it.",
+        summary="Links to and from the target have limited bandwidth: each message takes the time its size requires "
+        "on top of the latency, and waits for the messages before it.",
         params=(
             Param(
                 "rate",
                 "throughput",
-                "What passes, each way; with several limits on one link the lowest holds.",
+                "Bandwidth in each direction; with several limits on one link, the lowest applies.",
                 default=3 * _MEGABIT,
                 low=1,
                 high=1 << 40,
@@ -420,18 +427,18 @@ BANDWIDTH_FAULTS: Final = table(
             Param(
                 "shared",
                 "bool",
-                "One limit for all links of a target together, each way, as its network card has.",
+                "One limit, per direction, for all links of a target together, like the limit of its network card.",
                 default=False,
             ),
         ),
         accepts="nodes",
         lasting=True,
-        heals="what waits for its turn is sent at once, in order",
+        heals="queued messages are sent at once, in order",
         glyph="≂",
         colour="warning",
-        cause="a thin link between sites, a network card at its limit, a cloud instance's baseline, a noisy neighbour",
-        may_break="throughput; the ISR, once replication is slower than what is produced; requests that wait longer "
-        "than their timeouts, which are then sent once more",
+        cause="a slow link between sites, a network card at its limit, a cloud instance's baseline, a noisy neighbour",
+        may_break="throughput; the ISR, once replication is slower than the produce rate; requests that wait longer "
+        "than their timeouts and are then sent again",
         aliases=(Alias("netem_rate"),),
         behaviour=Bandwidth(),
     ),
@@ -443,18 +450,18 @@ BANDWIDTH_FAULTS: Final = table(
 
 
 class Loss(Shaping):
-    """Packets are dropped by chance, and sent again by TCP."""
+    """Random packet loss; TCP retransmits lost packets."""
 
     name = "loss"
 
     def shape(self, injury: Injury, source: int, target: int) -> Shape:
-        """The same for each link."""
+        """Return the same condition for each link."""
         del source, target
         return Shape(loss=int(injury.params["percent"]))
 
     def told(self, params: Mapping[str, Any]) -> str:
-        """How many."""
-        return f"{percent(int(params['percent']))} of the packets are sent again after 200 ms or more"
+        """Return the share of lost packets as text."""
+        return f"{percent(int(params['percent']))} of packets are retransmitted after 200 ms or more"
 
 
 LOSS_FAULTS: Final = table(
@@ -463,13 +470,13 @@ LOSS_FAULTS: Final = table(
         letter="k",
         title="packet loss",
         family="links",
-        summary="Packets from and to the target are lost by chance: TCP sends them again after 200 ms, twice that the "
-        "next time, and whatever is behind them on the connection waits; after 30 s the connection is reset.",
+        summary="Packets to and from the target are lost at random. TCP retransmits after 200 ms, doubling each time, "
+        "and everything after the lost packet on the connection waits; after 30 s the connection is reset.",
         params=(
             Param(
                 "percent",
                 "percent",
-                "Packets of up to 1448 bytes that are lost.",
+                "Share of packets (up to 1448 bytes each) that are lost.",
                 default=5 * PERCENT,
                 low=1,
                 high=100 * PERCENT,
@@ -479,13 +486,13 @@ LOSS_FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="packets sent from then on arrive; what is being sent again arrives when it would have, and a connection "
-        "whose segment was lost too often is reset after 200 ms",
+        heals="later packets arrive; pending retransmissions arrive when they would have, and a connection whose "
+        "segment was lost too often is reset after 200 ms",
         glyph="∵",
         colour="warning",
-        cause="a bad cable or transceiver, an overrun buffer, a congested path",
-        may_break="latency, the more the larger messages are; the ISR, if a follower loses most of what it fetches; "
-        "connections, where nearly everything is lost",
+        cause="a faulty cable or transceiver, an overrun buffer, a congested path",
+        may_break="latency, more so for larger messages; the ISR, if a follower loses most of what it fetches; "
+        "connections, if nearly everything is lost",
         aliases=(
             Alias("packet_loss"),
             Alias("netem_loss"),

@@ -1,6 +1,6 @@
-"""Network partitions: isolated nodes, halves, bridges, rings, and links that come and go.
+"""Network partitions: isolated nodes, halves, bridges, rings, and flapping links.
 
-Only links among the targets are cut. Clients, and controllers that are not named, hear everybody as before.
+Only links among the targets are cut. Clients, and controllers that are not targets, reach all nodes as before.
 """
 
 from collections.abc import Sequence
@@ -28,15 +28,15 @@ from faults.declarations.targets import DIRECTION, TARGETS, between, links_of
 # Cut links.
 
 
-HEALED: Final = "what still waits arrives, in order, after a retransmission timeout of 200 ms"
-"""What the mending of cut links does."""
+HEALED: Final = "queued messages arrive, in order, after a retransmission timeout of 200 ms"
+"""Effect of restoring cut links."""
 
 
 class Cutting(Behaviour):
-    """Packets are dropped on some links."""
+    """Base of faults that drop all packets on some links."""
 
     name: str = ""
-    """Of the fault."""
+    """Name of the fault."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Cut each link."""
@@ -44,32 +44,32 @@ class Cutting(Behaviour):
             stage.cluster.cut(source, target, injury.id)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Mend each link that nothing else cuts."""
+        """Restore each link that no other fault cuts."""
         for source, target in injury.links:
             stage.cluster.mend(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What the sides do without each other: leaders, followers, controllers and clients."""
+        """Return the impact on leaders, followers, controllers and clients of the separated sides."""
         return severance(cluster, self.name, aim)
 
 
 class NetworkPartition(Cutting):
-    """Two sides that do not hear each other."""
+    """Two sides that cannot communicate."""
 
     name = "partition"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Every link between the target and the other side, everybody else by default."""
+        """Determine every link between the target and the other side, all other nodes by default."""
         return links_of(stage, aim, self.name, others_only=True)
 
 
 class Isolation(Cutting):
-    """Each target alone."""
+    """Isolation of each target from all other nodes."""
 
     name = "isolate"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Every link between a target and anybody, the other targets among them."""
+        """Determine every link between a target and any node, including other targets."""
         return links_of(stage, aim, self.name)
 
 
@@ -79,10 +79,10 @@ PARTITION_FAULTS: Final = table(
         letter="n",
         title="network partition",
         family="links",
-        summary="Packets between the target and the others are dropped: connections stay open and silent, what is sent "
-        "waits, and after 30 s the connection is given up.",
+        summary="Packets between the target and the other nodes are dropped: connections stay open, messages wait, "
+        "and after 30 s the connection is reset.",
         params=(
-            Param("to", "target", "The other side; everybody else by default.", default=""),
+            Param("to", "target", "The other side; all other nodes by default.", default=""),
             DIRECTION,
         ),
         accepts="nodes",
@@ -90,9 +90,9 @@ PARTITION_FAULTS: Final = table(
         heals=HEALED,
         glyph="≠",
         colour="warning",
-        cause="a switch or a route that fails, a firewall rule, an availability zone that is cut off",
-        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session, while the old leader still "
-        "takes acks=1 of clients on its side",
+        cause="a switch or route that fails, a firewall rule, an availability zone that is cut off",
+        may_break="the ISR after replica.lag.time.max.ms; leaderships after the session timeout, while the old leader "
+        "still accepts acks=1 records from clients on its side",
         aliases=(Alias("network_partition"),),
         behaviour=NetworkPartition(),
     ),
@@ -101,10 +101,15 @@ PARTITION_FAULTS: Final = table(
         letter="i",
         title="isolation",
         family="links",
-        summary="Each target is alone: packets between it and everybody else are dropped, those to and from the other "
-        "targets among them.",
+        summary="Each target is isolated: packets between it and all other nodes are dropped, including those to and "
+        "from the other targets.",
         params=(
-            Param("to", "target", "From whom, the other targets as well if named; everybody by default.", default=""),
+            Param(
+                "to",
+                "target",
+                "Nodes to isolate the target from, including other targets if named; all nodes by default.",
+                default="",
+            ),
             DIRECTION,
         ),
         accepts="nodes",
@@ -112,9 +117,9 @@ PARTITION_FAULTS: Final = table(
         heals=HEALED,
         glyph="⊖",
         colour="warning",
-        cause="failed network cards or ports, hosts whose firewall rules were lost, a switch that isolates its ports",
-        may_break="each target for itself: its leaderships after its session, its place in ISRs after "
-        "replica.lag.time.max.ms; several controllers alone are no quorum",
+        cause="failed network cards or ports, hosts with broken firewall rules, a switch that isolates its ports",
+        may_break="each target separately: its leaderships after the session timeout, its membership of ISRs after "
+        "replica.lag.time.max.ms; isolated controllers have no quorum",
         behaviour=Isolation(),
     ),
 )
@@ -123,55 +128,57 @@ PARTITION_FAULTS: Final = table(
 SIDES: Final = Param(
     "direction",
     "choice",
-    "Which way is struck: out of the smaller half, into it, or both.",
+    "Direction that is cut: out of the smaller half, into it, or both.",
     default="both",
     choices=("both", "out", "in"),
 )
 
 
 def shuffled(stage: FaultContext, nodes: Sequence[int]) -> list[int]:
-    """The nodes in an order drawn by the session's seed."""
+    """Return the nodes in a random order (by the seed)."""
     stream = stage.cluster.stream(TARGETS)
     left = list(nodes)
     return [left.pop(stream.below(len(left))) for _turn in nodes]
 
 
 def short_names(cluster: Cluster, nodes: Sequence[int]) -> str:
-    """Nodes without blanks, for the details of a fault: ``broker1,broker4``."""
+    """Return nodes as text without blanks, for the details of a fault: ``broker1,broker4``."""
     return ",".join(cluster.name_of(node).replace(" ", "") for node in nodes)
 
 
 def halved(stage: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Two halves drawn by the seed, each in the order of the targets; the first is the smaller."""
+    """Return two random halves (by the seed), each in the order of the targets; the first is the smaller."""
     order = shuffled(stage, nodes)
     first = order[: len(order) // 2]
     return [node for node in nodes if node in first], [node for node in nodes if node not in first]
 
 
 class Halves(Cutting):
-    """Two halves that do not hear each other."""
+    """Two halves that cannot communicate."""
 
     name = "halves"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Draw who is on which side."""
+        """Choose the halves at random."""
         return _sided(stage, aim, *halved(stage, aim.nodes), {})
 
 
 class Bridge(Cutting):
-    """Two halves that do not hear each other, and one node between them that hears both."""
+    """Two halves that cannot communicate, and one node between them that reaches both."""
 
     name = "bridge"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Settle the node in the middle, and draw who is on which side of it."""
-        asked = str(aim.params["bridge"])
-        among = stage.targets(asked) if asked else shuffled(stage, aim.nodes)[:1]
-        if len(among) != 1 or among[0] not in aim.nodes:
-            found = short_names(stage.cluster, among)
-            raise FaultError(f"bridge: the middle is one of the targets, found {found}", code="middle_not_a_target")
-        sides = halved(stage, [node for node in aim.nodes if node != among[0]])
-        return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, among)})
+        """Determine the node in the middle, and choose the halves at random."""
+        selector = str(aim.params["bridge"])
+        middle = stage.targets(selector) if selector else shuffled(stage, aim.nodes)[:1]
+        if len(middle) != 1 or middle[0] not in aim.nodes:
+            found = short_names(stage.cluster, middle)
+            raise FaultError(
+                f"bridge: the node in the middle must be one of the targets, found {found}", code="middle_not_a_target"
+            )
+        sides = halved(stage, [node for node in aim.nodes if node != middle[0]])
+        return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, middle)})
 
 
 def _sided(stage: FaultContext, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
@@ -181,12 +188,12 @@ def _sided(stage: FaultContext, aim: Aim, one: list[int], other: list[int], more
 
 
 class MajorityRing(Cutting):
-    """Everybody hears a majority, and no two the same one."""
+    """Ring on which every node reaches a majority, and no two nodes the same one."""
 
     name = "majority_ring"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Place the targets on a ring, and cut whoever is too far from each other on it."""
+        """Order the targets on a ring, and cut links between nodes too far apart on it."""
         drawn = aim.params["order"] == DRAWN
         ring = shuffled(stage, aim.nodes) if drawn else list(aim.nodes)
         reach = neighbours(len(ring))
@@ -204,16 +211,16 @@ GIVEN: Final = "given"
 
 
 def neighbours(nodes: int) -> int:
-    """How far each hears on a ring of so many, to each side: as little as makes a majority together with itself.
+    """Return how many nodes on each side a node reaches on a ring of so many: the minimum for a majority.
 
-    With five that is one to each side, with six or seven two. An even number hears one more than it had to: links are
-    cut both ways, so who is heard comes in pairs.
+    With five nodes that is one on each side, with six or seven two. With an even number a node reaches one more than a
+    majority requires: links are cut in both directions, so reachable nodes come in pairs.
     """
     return (nodes // 2 + 1) // 2
 
 
 BROKERS_ONLY: Final = "brokers"
-"""The data plane alone: controllers with processes of their own go on hearing everybody unless they are named."""
+"""Default target: brokers only. Dedicated controllers still reach all nodes unless they are targets."""
 
 DIVISION_FAULTS: Final = table(
     Fault(
@@ -221,8 +228,8 @@ DIVISION_FAULTS: Final = table(
         letter="h",
         title="halves",
         family="links",
-        summary="The targets fall into two halves, drawn by the seed, that do not hear each other; of an odd number "
-        "one is a majority, of an even number neither.",
+        summary="The targets are split at random (by the seed) into two halves that cannot communicate. With an odd "
+        "number of targets one half is a majority, with an even number neither is.",
         params=(SIDES,),
         accepts="nodes",
         lasting=True,
@@ -231,7 +238,7 @@ DIVISION_FAULTS: Final = table(
         colour="warning",
         cause="two rooms, racks or zones whose connection fails",
         may_break="ISRs after replica.lag.time.max.ms, where a leader and its follower are in different halves; with "
-        "the controllers among the targets, the sessions of the half without a majority of them",
+        "the controllers among the targets, the sessions of brokers in the half without a majority of controllers",
         aliases=(Alias("partition_random_halves"),),
         behaviour=Halves(),
         target=BROKERS_ONLY,
@@ -242,10 +249,10 @@ DIVISION_FAULTS: Final = table(
         letter="y",
         title="bridge",
         family="links",
-        summary="The targets but one fall into two halves, drawn by the seed, that do not hear each other; the one "
-        "hears both and is heard by both.",
+        summary="All targets but one are split at random (by the seed) into two halves that cannot communicate; the "
+        "remaining node, the bridge, communicates with both.",
         params=(
-            Param("bridge", "target", "The one in the middle; drawn by the seed unless given.", default=""),
+            Param("bridge", "target", "The node in the middle; chosen at random (by the seed) by default.", default=""),
             SIDES,
         ),
         accepts="nodes",
@@ -253,8 +260,9 @@ DIVISION_FAULTS: Final = table(
         heals=HEALED,
         glyph="∩",
         colour="warning",
-        cause="routes that fail between two zones while a third still reaches both, asymmetric firewall rules",
-        may_break="ISRs of leaders that are not the bridge; a quorum in which two candidates can each win the bridge",
+        cause="routes between two zones that fail while a third zone still reaches both, asymmetric firewall rules",
+        may_break="ISRs of leaders other than the bridge; a quorum in which two candidates can each win the vote of "
+        "the bridge",
         behaviour=Bridge(),
         target=BROKERS_ONLY,
         at_least=3,
@@ -264,13 +272,13 @@ DIVISION_FAULTS: Final = table(
         letter="m",
         title="majority ring",
         family="links",
-        summary="Every target hears a majority of the targets and no two hear the same one: on a ring, each hears only "
-        "those next to it, of five one to each side.",
+        summary="Every target can communicate with a majority of the targets, but no two with the same one: on a "
+        "ring, each reaches only its nearest neighbours; with five targets, one on each side.",
         params=(
             Param(
                 "order",
                 "choice",
-                "The order on the ring: drawn by the seed, or as the target names them.",
+                "Order on the ring: random (by the seed), or as given in the target.",
                 default=DRAWN,
                 choices=(DRAWN, GIVEN),
             ),
@@ -281,8 +289,8 @@ DIVISION_FAULTS: Final = table(
         glyph="○",
         colour="warning",
         cause="many links that fail one by one, full connection tables, overlay networks that lose single tunnels",
-        may_break="ISRs, each of which shrinks to what its leader hears; with controllers among the targets, those "
-        "that hear a majority but not the leader ask for elections",
+        may_break="ISRs, each of which shrinks to the brokers that its leader reaches; with controllers among the "
+        "targets, those that reach a majority but not the leader start elections",
         aliases=(
             Alias("majorities_ring"),
             Alias("partition_majorities_ring"),
@@ -304,21 +312,21 @@ _DETAIL: Final = "detail"
 
 
 class Flapping(Cutting):
-    """Down, up, down, up. The memo holds which of the two it is, and the parameters as they were told."""
+    """Links that are down and up in turn. The memo holds the current phase and the original details."""
 
     name = "flapping"
 
     def aim(self, stage: FaultContext, aim: Aim) -> Aim:
-        """Every link between the target and the other side, everybody else by default."""
+        """Determine every link between the target and the other side, all other nodes by default."""
         return links_of(stage, aim, self.name, others_only=True)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """It begins with being down."""
+        """Start with the down phase."""
         injury.memo[_DETAIL] = injury.detail
         self._turn(stage, injury, _DOWN)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """A phase is over."""
+        """Switch to the other phase."""
         self._turn(stage, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
 
     def _turn(self, stage: FaultContext, injury: Injury, phase: str) -> None:
@@ -332,12 +340,12 @@ class Flapping(Cutting):
 
     @staticmethod
     def _lasts(stream: Stream, injury: Injury, phase: str) -> int:
-        """Microseconds of a phase: as given, or by chance anything up to twice that."""
+        """Return the length of a phase in microseconds: as given, or if random up to twice that."""
         length = int(injury.params[phase])
         return 1 + stream.below(2 * length) if injury.params["random"] else length
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What the longest time without a connection does; requests wait for the next time with one."""
+        """Return the impact of the longest outage; requests wait until it is over."""
         longest = int(aim.params[_DOWN]) * (2 if aim.params["random"] else 1)
         longest = min(longest, aim.for_us) if aim.for_us >= 0 else longest
         return super().expect(cluster, Aim(aim.nodes, aim.params, aim.links, longest))
@@ -349,23 +357,23 @@ FLAPPING_FAULTS: Final = table(
         letter="f",
         title="flapping links",
         family="links",
-        summary="Packets between the target and the others are dropped for a while, pass for a while, are dropped "
-        "again, and so on; connections stay open unless a pause outlasts them.",
+        summary="Packets between the target and the other nodes are dropped and pass in turn; connections stay open "
+        "unless an outage outlasts them.",
         params=(
-            Param("down", "duration", "How long nothing passes.", default=2 * SECOND, low=10 * MS),
-            Param("up", "duration", "How long everything passes in between.", default=5 * SECOND, low=10 * MS),
-            Param("random", "bool", "Whether chance decides: each time anything up to twice as long.", default=False),
-            Param("to", "target", "The other side; everybody else by default.", default=""),
+            Param("down", "duration", "How long the links are down.", default=2 * SECOND, low=10 * MS),
+            Param("up", "duration", "How long the links are up in between.", default=5 * SECOND, low=10 * MS),
+            Param("random", "bool", "Randomize each phase, up to twice its length.", default=False),
+            Param("to", "target", "The other side; all other nodes by default.", default=""),
             DIRECTION,
         ),
         accepts="nodes",
         lasting=True,
-        heals=f"the links are up for good; {HEALED}",
+        heals=f"the links stay up; {HEALED}",
         glyph="∿",
         colour="warning",
-        cause="a bad cable or transceiver, a port that renegotiates, a route that is announced and withdrawn",
-        may_break="latency, which is that of the pauses; ISRs and sessions where a pause outlasts "
-        "replica.lag.time.max.ms or the session, again and again",
+        cause="a faulty cable or transceiver, a port that renegotiates, a route that is announced and withdrawn",
+        may_break="latency, which includes the outages; ISRs and sessions, whenever an outage outlasts "
+        "replica.lag.time.max.ms or the session timeout",
         behaviour=Flapping(),
     ),
 )

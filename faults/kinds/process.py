@@ -1,4 +1,4 @@
-"""Faults of processes: crashes, power losses, restarts, pauses, slow CPUs, and heaps that run out."""
+"""Faults of processes: crashes, power losses, restarts, pauses, slow CPUs, and exhausted heaps."""
 
 from typing import Final
 
@@ -26,74 +26,74 @@ _UP: Final = (ProcessState.RUNNING, ProcessState.PAUSED)
 
 
 def refuse_down(cluster: Cluster, nodes: tuple[int, ...]) -> None:
-    """Refuse with :class:`FaultError` where a process does not live any more."""
+    """Refuse processes that are not running or paused, with :class:`FaultError`."""
     for node in nodes:
         if cluster.state_of(node) not in _UP:
             raise FaultError(f"{cluster.name_of(node)} is down already", code="down_already")
 
 
 class ProcessStop(Behaviour):
-    """The process is gone until it is started again."""
+    """Base of faults after which a process is down until it is started again."""
 
     ends_process = True
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives can die."""
+        """Refuse processes that are down already."""
         refuse_down(stage.cluster, aim.nodes)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Start what is still down."""
+        """Start the processes that are still down."""
         for node in injury.nodes:
             if not stage.cluster.is_up(node):
                 stage.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Its silence, until its session is over."""
+        """Return the impact of losing the nodes for longer than their sessions."""
         return silence(cluster, "crash", aim.nodes)
 
 
 class Crash(ProcessStop):
-    """SIGKILL."""
+    """Kill of a process (SIGKILL)."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Kill each."""
+        """Kill each process."""
         for node in injury.nodes:
             stage.take_away(node)
             stage.cluster.crash(node, torn=bool(injury.params["torn"]))
 
 
 class PowerLoss(ProcessStop):
-    """The machine goes dark."""
+    """Power loss of a machine: unflushed data is lost."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Cut each log where the disk would have it."""
+        """Stop each process and truncate its logs to the contents of the disk."""
         for node in injury.nodes:
             stage.take_away(node)
             stage.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
 
 
 class CleanShutdown(ProcessStop):
-    """SIGTERM."""
+    """Clean shutdown of a process (SIGTERM)."""
 
     holds_process = True
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what runs can do what it does at its end."""
+        """Refuse processes that are not running or already shutting down."""
         refuse_down(stage.cluster, aim.nodes)
         for node in aim.nodes:
             name = stage.cluster.name_of(node)
             if stage.cluster.state_of(node) is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused", code="paused")
             if stage.cluster.lives.is_leaving(node):
-                raise FaultError(f"{name} is being closed already", code="closing_already")
+                raise FaultError(f"{name} is shutting down already", code="closing_already")
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Ask each to end."""
+        """Send SIGTERM to each process."""
         for node in injury.nodes:
             stage.cluster.shutdown(node, int(injury.params["timeout"]))
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Start what has ended; what is still at it starts again as soon as it has."""
+        """Start processes that have exited; those still shutting down start as soon as they have exited."""
         for node in injury.nodes:
             if not stage.cluster.is_up(node):
                 stage.restart(node)
@@ -101,15 +101,15 @@ class CleanShutdown(ProcessStop):
                 stage.cluster.lives.start_again(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What it does before it goes."""
+        """Return the impact of a clean shutdown."""
         return parting(cluster, "clean_shutdown", aim.nodes)
 
 
 class Restart(Behaviour):
-    """A process that is down starts."""
+    """Start of a process that is down."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what is down can be started."""
+        """Refuse processes that are up."""
         for node in aim.nodes:
             if stage.cluster.is_up(node):
                 raise FaultError(
@@ -117,41 +117,41 @@ class Restart(Behaviour):
                 )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Start each."""
+        """Start each process."""
         for node in injury.nodes:
             stage.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """What a new process does first."""
+        """Return the effect of the start."""
         if len(aim.nodes) == 1 and aim.nodes[0] in cluster.clients.names:
             return ExpectedImpact(client_fate(cluster, "restart", aim.nodes[0]))
         up = tuple(node for node in aim.nodes if cluster.is_up(node))
         if up:
             return ExpectedImpact(f"{names(cluster, up)} is up: nothing to restart")
-        return ExpectedImpact(f"{names(cluster, aim.nodes)} recovers, registers, catches up")
+        return ExpectedImpact(f"{names(cluster, aim.nodes)} recovers its logs, registers and catches up")
 
 
 class Pause(Behaviour):
-    """Stop-the-world."""
+    """Pause of a process (stop-the-world)."""
 
     holds_process = True
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives can be paused; two pauses overlap."""
+        """Refuse processes that are down; pauses may overlap."""
         refuse_down(stage.cluster, aim.nodes)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Hold each."""
+        """Pause each process."""
         for node in injury.nodes:
             stage.pause(injury, node)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Let each go on that nothing else holds."""
+        """Resume each process that no other fault pauses."""
         for node in injury.nodes:
             stage.unpause(injury, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Its silence, if it is longer than its session."""
+        """Return the impact of the pause, which depends on its duration."""
         return silence(cluster, "gc_pause", aim.nodes, aim.for_us)
 
 
@@ -161,17 +161,19 @@ STOP_FAULTS: Final = table(
         letter="c",
         title="crash",
         family="processes",
-        summary="The process dies at once (SIGKILL); the operating system keeps a broker's page cache and resets its "
-        "connections; a client loses everything that it had in memory.",
-        params=(Param("torn", "bool", "A broker dies in the middle of a write: half a batch is left.", default=False),),
+        summary="The process is killed (SIGKILL). A broker loses nothing from the page cache, since the operating "
+        "system keeps it; its connections are reset. A client loses everything it had in memory.",
+        params=(
+            Param("torn", "bool", "The broker dies in the middle of a write and leaves half a batch.", default=False),
+        ),
         accepts="processes",
         lasting=True,
-        heals="the process starts again; a broker recovers its logs and registers",
+        heals="the process restarts; a broker recovers its logs and registers",
         glyph="✕",
         colour="alarm",
         cause="a bug, the out-of-memory killer, kill -9",
-        may_break="its leaderships until its session ends; acks=1 records that no follower had fetched; of a producer "
-        "what was not acknowledged yet, of a consumer what it had read and not committed",
+        may_break="partitions the broker leads, until its session expires; acks=1 records that no follower had "
+        "fetched; a producer's unacknowledged records; records a consumer had read but not committed",
         aliases=(
             Alias("kill_broker", "brokers"),
             Alias("hard_shutdown", "brokers"),
@@ -186,13 +188,13 @@ STOP_FAULTS: Final = table(
         letter="p",
         title="power loss",
         family="processes",
-        summary="The machine goes dark: what was not yet on disk is lost, and no connection is closed; controllers and "
-        "ZooKeeper servers have on disk all that they answered for, a client has nothing there.",
+        summary="The machine loses power: everything not yet on disk is lost, and no connection is closed. "
+        "Controllers and ZooKeeper servers keep everything they acknowledged; a client keeps nothing.",
         params=(
             Param(
                 "keep",
                 "int",
-                "Records left in each of a broker's logs; -1: what the operating system had written back.",
+                "Records left in each log of the broker; -1: as many as the operating system had written back.",
                 default=-1,
                 low=-1,
                 high=1 << 40,
@@ -200,19 +202,20 @@ STOP_FAULTS: Final = table(
             Param(
                 "tail",
                 "choice",
-                "Without keep, what a broker's disks hold: what was written back, only what Kafka had flushed, or what "
-                "was written back with a torn batch behind it.",
+                "Without keep, what the broker's disk holds: everything written back, only what Kafka had flushed, or "
+                "everything written back followed by a torn batch.",
                 default=WRITTEN_BACK,
                 choices=TAILS,
             ),
         ),
         accepts="processes",
         lasting=True,
-        heals="the machine starts again with what its disk held",
+        heals="the machine restarts with the contents of its disk",
         glyph="✕",
         colour="alarm",
-        cause="power failure, kernel panic, a host that is taken away",
-        may_break="records that only this page cache held, acks=all ones among them if it was the last in sync",
+        cause="power failure, kernel panic, a host that is reclaimed",
+        may_break="records that only this page cache held, including acks=all records if the broker was the last "
+        "in-sync replica",
         behaviour=PowerLoss(),
     ),
     Fault(
@@ -221,7 +224,7 @@ STOP_FAULTS: Final = table(
         title="restart",
         family="processes",
         summary="A process that is down starts again: a broker recovers its logs and registers with the controller, a "
-        "producer gets another producer id, a member joins its group anew.",
+        "producer gets a new producer id, a consumer rejoins its group.",
         params=(),
         accepts="processes",
         lasting=False,
@@ -229,8 +232,8 @@ STOP_FAULTS: Final = table(
         glyph="▲",
         colour="calm",
         cause="a supervisor, an operator",
-        may_break="nothing by itself; the returning replica truncates what the new leader does not have, a member that "
-        "returns makes its group rebalance",
+        may_break="nothing by itself; the returning replica truncates records that the new leader does not have, and "
+        "a returning member makes its group rebalance",
         behaviour=Restart(),
     ),
     Fault(
@@ -238,26 +241,26 @@ STOP_FAULTS: Final = table(
         letter="x",
         title="clean shutdown",
         family="processes",
-        summary="The process ends in order (SIGTERM): a broker hands its leaderships over and flushes its logs, a "
-        "controller that leads resigns, a ZooKeeper server exits; a producer delivers what it has; a consumer "
-        "processes what is in its hands, commits as it is configured to and, unless it is a static member, leaves its "
+        summary="The process shuts down cleanly (SIGTERM). A broker transfers its leaderships and flushes its logs, "
+        "an active controller resigns, a ZooKeeper server exits. A producer delivers its buffered records. A consumer "
+        "processes the records it has fetched, commits as configured and, unless it is a static member, leaves its "
         "group.",
         params=(
             Param(
                 "timeout",
                 "duration",
-                "What a producer has not delivered by then fails.",
+                "Records that a producer has not delivered by then fail.",
                 default=30 * SECOND,
             ),
         ),
         accepts="processes",
         lasting=True,
-        heals="it starts again, as soon as it has ended",
+        heals="the process restarts as soon as it has exited",
         glyph="▼",
         colour="calm",
-        cause="a deployment, a scale-down, a rolling bounce",
-        may_break="with the replica gone min.insync.replicas is nearer; a group rebalances twice for every dynamic "
-        "member that goes and comes back",
+        cause="a deployment, a scale-down, a rolling restart",
+        may_break="acks=all where the ISR falls below min.insync.replicas; a group, which rebalances twice for every "
+        "dynamic member that leaves and returns",
         usual_for_us=5 * SECOND,
         aliases=(
             Alias("stop_broker", "brokers"),
@@ -270,16 +273,17 @@ STOP_FAULTS: Final = table(
         letter="g",
         title="GC pause",
         family="processes",
-        summary="The process stops without dying: connections stay open, requests and timers wait, and all of them "
-        "are handled when it goes on.",
+        summary="The process is paused without dying: connections stay open, and all waiting requests and timers are "
+        "handled when it resumes.",
         params=(),
         accepts="nodes",
         lasting=True,
-        heals="the process goes on where it stood",
+        heals="the process resumes where it was",
         glyph="‖",
         colour="warning",
         cause="a stop-the-world collection, SIGSTOP, a frozen virtual machine",
-        may_break="its session if longer than the session timeout; a leader that wakes up may not know it was replaced",
+        may_break="its session, if the pause is longer than the session timeout; a leader that resumes may not know "
+        "that it was replaced",
         usual_for_us=15 * SECOND,
         aliases=(
             Alias("pause_broker", "brokers"),
@@ -293,29 +297,32 @@ STOP_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Processes that end and start again after a while, as a supervisor or a deployment does it.
+# Processes that exit and restart after a while, as with a supervisor or a deployment.
 
 
 LOOK_US: Final = 100 * MS
-"""How often a supervisor looks whether a process has ended."""
+"""Interval at which a supervisor checks whether a process has exited, in microseconds."""
 
 
 class Bounce(CleanShutdown):
-    """Down and up again. The memo has (node, when it is started) of every process that was seen down."""
+    """Stop of a process and its restart after a while.
+
+    The memo holds (node, start time in microseconds) of every process that was seen down.
+    """
 
     def holds(self, injury: Injury) -> bool:
-        """One that kills has nothing left to hold."""
+        """Return whether processes are shutting down; killed ones are down at once."""
         return not injury.params["kill"]
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives can end, and only what runs can end in order."""
+        """Refuse processes that are down, or that cannot shut down cleanly."""
         if aim.params["kill"]:
             refuse_down(stage.cluster, aim.nodes)
         else:
             super().check(stage, aim)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """Kill each, or ask each to end."""
+        """Kill each process or send it SIGTERM."""
         for node in injury.nodes:
             if injury.params["kill"]:
                 stage.take_away(node)
@@ -326,7 +333,7 @@ class Bounce(CleanShutdown):
         self.woken(stage, injury)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """Start what has been down for long enough, and look again while anything is left to do."""
+        """Start the processes that have been down long enough, and check again while any is left."""
         now, up = stage.cluster.now_us, stage.cluster.is_up
         starts = dict(injury.memo["starts"])
         waits = []
@@ -336,7 +343,7 @@ class Bounce(CleanShutdown):
                 continue
             starts.setdefault(node, now + int(injury.params["down"]))
             if up(node):
-                continue  # Somebody else has started it.
+                continue  # It was started by something else.
             if starts[node] <= now:
                 stage.restart(node)
             else:
@@ -348,7 +355,7 @@ class Bounce(CleanShutdown):
             stage.end(injury)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """How it ends."""
+        """Return the impact of the stop."""
         if aim.params["kill"]:
             return silence(cluster, "crash", aim.nodes)
         return parting(cluster, "clean_shutdown", aim.nodes)
@@ -360,51 +367,51 @@ BOUNCE_FAULTS: Final = table(
         letter="b",
         title="bounce",
         family="processes",
-        summary="The process is stopped and, after a while, started again; then the fault is over by itself.",
+        summary="The process is stopped and started again after a while; then the fault ends by itself.",
         params=(
-            Param("down", "duration", "How long it stays down, looked at every 100 ms.", default=5 * SECOND),
-            Param("kill", "bool", "Whether it is killed (SIGKILL) and not ended in order (SIGTERM).", default=False),
+            Param("down", "duration", "How long the process stays down; checked every 100 ms.", default=5 * SECOND),
+            Param("kill", "bool", "Kill the process (SIGKILL) instead of shutting it down (SIGTERM).", default=False),
         ),
         accepts="processes",
         lasting=True,
-        heals="the process starts now, or as soon as it has ended",
+        heals="the process starts now, or as soon as it has exited",
         glyph="↻",
         colour="calm",
-        cause="a deployment, a supervisor that restarts what fails a health check, kubectl delete pod",
-        may_break="the ISR until the replica has caught up; more where another broker bounces before that",
+        cause="a deployment, a supervisor that restarts a process after a failed health check, kubectl delete pod",
+        may_break="the ISR until the replica has caught up, and more if another broker bounces before that",
         behaviour=Bounce(),
     ),
 )
 """Faults by name."""
 
 
-# Pause trains: pauses one after the other.
+# Repeated pauses.
 
 
 Train = tuple[int, int, bool, int]
-"""(node, when something happens next, whether it stands still until then, pauses left; 0: no end)."""
+"""(node, time of the next change, whether it is paused until then, pauses left; 0: unlimited)."""
 
 
 class PauseTrain(Behaviour):
-    """Each node has a train of its own. A process that is down is passed over: the trains are the machine's."""
+    """Repeated pauses, scheduled per node; a process that is down when a pause begins skips it."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives can be paused, and it must run between two pauses."""
+        """Refuse processes that are down, and pauses without a gap."""
         refuse_down(stage.cluster, aim.nodes)
         if aim.params["pause"] >= aim.params["every"]:
             raise FaultError(
-                "pause_train: pause must be shorter than every, for the process runs in between",
+                "pause_train: pause must be shorter than every, so that the process runs in between",
                 code="pause_not_shorter",
             )
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """The first pause begins at once."""
+        """Start the first pause at once."""
         now, count = stage.cluster.now_us, int(injury.params["count"])
         injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
         self.woken(stage, injury)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """Begin and end what is due; with the last pause of all the fault is over."""
+        """Start and end pauses that are due; the fault ends with the last pause."""
         now = stage.cluster.now_us
         trains: list[Train] = []
         for train in injury.memo["trains"]:
@@ -413,15 +420,15 @@ class PauseTrain(Behaviour):
                 trains.append(following)
         injury.memo["trains"] = tuple(trains)
         if trains:
-            stage.wake(injury, min(at for _node, at, _still, _left in trains) - now)
+            stage.wake(injury, min(at for _node, at, _paused, _left in trains) - now)
         else:
             stage.end(injury)
 
     def _next(self, stage: FaultContext, injury: Injury, train: Train) -> Train | None:
-        node, _at, still, left = train
+        node, _at, paused, left = train
         now, length = stage.cluster.now_us, int(injury.params["pause"])
         gap = int(injury.params["every"]) - length
-        if still:
+        if paused:
             stage.unpause(injury, node)
             return None if left == 1 else (node, now + self._span(stage, injury, node, gap), False, max(0, left - 1))
         if not stage.cluster.is_up(node):
@@ -430,19 +437,19 @@ class PauseTrain(Behaviour):
         return (node, now + self._span(stage, injury, node, length), True, left)
 
     def _span(self, stage: FaultContext, injury: Injury, node: int, mean: int) -> int:
-        """So long, or by chance from next to nothing to twice that, all alike."""
+        """Return the mean, or if random a uniform random duration between 1 µs and twice the mean."""
         if not injury.params["random"]:
             return mean
         stream = stage.cluster.stream(f"pauses {injury.id}: {stage.cluster.name_of(node)}")
         return 1 + stream.below(2 * mean - 1)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Let each go on that nothing else holds."""
+        """Resume each process that no other fault pauses."""
         for node in injury.nodes:
             stage.unpause(injury, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Silence where a pause outlasts a session, mere slowness where it does not."""
+        """Return the impact of an outage if a pause outlasts a session, else of a slow node."""
         longest = 2 * aim.params["pause"] if aim.params["random"] else aim.params["pause"]
         if longest < cluster.plane.session_us and not any(node in cluster.brokers for node in aim.nodes):
             return slowness(cluster, "pause_train", aim.nodes)
@@ -453,23 +460,25 @@ PAUSE_TRAIN_FAULTS: Final = table(
     Fault(
         name="pause_train",
         letter="t",
-        title="pause train",
+        title="repeated pauses",
         family="processes",
-        summary="The process stands still again and again, and runs in between; requests and timers wait through each "
+        summary="The process is paused again and again and runs in between; requests and timers wait during each "
         "pause.",
         params=(
-            Param("pause", "duration", "How long each pause is, on average if random.", default=500 * MS, low=1),
-            Param("every", "duration", "From the beginning of one to that of the next.", default=5 * SECOND, low=2),
-            Param("random", "bool", "Draw pauses and gaps, each up to twice its mean.", default=False),
-            Param("count", "int", "How many pauses; 0: until healed.", default=0, high=1_000_000),
+            Param("pause", "duration", "Length of each pause; the mean if random.", default=500 * MS, low=1),
+            Param(
+                "every", "duration", "From the start of one pause to the start of the next.", default=5 * SECOND, low=2
+            ),
+            Param("random", "bool", "Randomize pauses and gaps, each up to twice its mean.", default=False),
+            Param("count", "int", "Number of pauses; 0: until healed.", default=0, high=1_000_000),
         ),
         accepts="nodes",
         lasting=True,
-        heals="the process goes on where it stood, and stands still no more",
+        heals="the process resumes where it was, and is not paused again",
         glyph="⋯",
         colour="warning",
-        cause="a heap too small for its load, a noisy neighbour, a virtual machine that is moved in rounds",
-        may_break="tail latency; the ISR or a session where pauses add up to more than their timeouts",
+        cause="a heap too small for its load, a noisy neighbour, a live migration of a virtual machine",
+        may_break="tail latency; the ISR or a session where the pauses add up to more than the timeouts",
         usual_for_us=30 * SECOND,
         behaviour=PauseTrain(),
     ),
@@ -481,24 +490,24 @@ PAUSE_TRAIN_FAULTS: Final = table(
 
 
 class SlowCpu(Behaviour):
-    """Whatever the process handles takes time. It stays with the machine: a restart does not end it."""
+    """CPU time for every message and timer of a process. It belongs to the machine: a restart does not end it."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives works."""
+        """Refuse processes that are down."""
         refuse_down(stage.cluster, aim.nodes)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """From now on; costs of several faults add up."""
+        """Add the cost from now on; costs of several faults add up."""
         for node in injury.nodes:
             stage.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """With the last such fault what waits is handled at once."""
+        """Remove the cost; without other such faults, waiting messages are handled at once."""
         for node in injury.nodes:
             stage.cluster.lives.quicken(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Who waits for it."""
+        """Return the impact of a slow node."""
         return slowness(cluster, "slow_cpu", aim.nodes)
 
 
@@ -508,13 +517,13 @@ SLOW_CPU_FAULTS: Final = table(
         letter="u",
         title="slow CPU",
         family="processes",
-        summary="Every message and every timer that the process handles takes some time of one CPU: one is handled "
-        "after the other, and the rest waits, in order and without loss.",
+        summary="Every message and every timer that the process handles takes time on a single CPU: they are handled "
+        "one at a time, in order, and the rest wait.",
         params=(
             Param(
                 "cost",
                 "duration",
-                "For each message or timer; 2 ms are 500 of them a second.",
+                "CPU time for each message or timer; 2 ms allows 500 per second.",
                 default=2 * MS,
                 low=1,
                 high=60 * SECOND,
@@ -522,12 +531,12 @@ SLOW_CPU_FAULTS: Final = table(
         ),
         accepts="nodes",
         lasting=True,
-        heals="what waits is handled at once, in order",
+        heals="everything that waits is handled at once, in order",
         glyph="◵",
         colour="warning",
-        cause="CPU limits of a container, a busy neighbour, a debug log level, compression or TLS on a small machine",
-        may_break="latency first; once more comes than it can handle the backlog grows, until heartbeats and fetches "
-        "wait longer than sessions and the ISR allow",
+        cause="a container's CPU limit, a noisy neighbour, debug logging, compression or TLS on a small machine",
+        may_break="latency first; once more arrives than the process can handle, the backlog grows until heartbeats "
+        "and fetches exceed session timeouts and replica.lag.time.max.ms",
         aliases=(
             Alias("cpu_hog"),
             Alias("cpu_stress"),
@@ -541,40 +550,43 @@ SLOW_CPU_FAULTS: Final = table(
 """Faults by name."""
 
 
-# Heaps that run out.
+# Exhausted heaps.
 
 
 ROUNDS: Final = 10
-"""Collections before the end: in the first a tenth of the time is paused, in the last all of it."""
+"""Number of collections before the exit: the first pauses for a tenth of its round, the last for all of it."""
 _LAST: Final = 2 * ROUNDS - 1
 
 
 def _at(step: int, thrash_us: int) -> int:
-    """When a step is due: an even one begins the pause of its round, an odd one ends it."""
+    """Return when a step is due: an even step begins the pause of its round, an odd one ends it."""
     turn, ends = divmod(step, 2)
     return turn * thrash_us // ROUNDS + ends * (turn + 1) * thrash_us // (ROUNDS * ROUNDS)
 
 
 class OutOfMemory(Behaviour):
-    """Ever longer pauses, then the end. The memo has the step that is next, and who has died of it."""
+    """Increasingly long pauses, then the exit.
+
+    The memo holds the next step, and the nodes that have exited.
+    """
 
     ends_process = True
 
     def holds(self, injury: Injury) -> bool:
-        """Until it ends them itself."""
+        """Return whether the processes have not exited yet."""
         return bool(injury.memo["step"] < _LAST)
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
-        """Only what lives has a heap."""
+        """Refuse processes that are down."""
         refuse_down(stage.cluster, aim.nodes)
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
-        """The first collection begins."""
+        """Start the first collection."""
         injury.memo |= {"step": 0, "dead": ()}
         self.woken(stage, injury)
 
     def woken(self, stage: FaultContext, injury: Injury) -> None:
-        """The next pause begins or ends; the last one ends with the process."""
+        """Start or end the next pause; after the last one the process exits."""
         elapsed, thrash_us = stage.cluster.now_us - injury.since_us, int(injury.params["thrash"])
         step: int = injury.memo["step"]
         while step < _LAST and _at(step, thrash_us) <= elapsed:
@@ -591,7 +603,7 @@ class OutOfMemory(Behaviour):
             stage.wake(injury, LOOK_US)
 
     def _end(self, stage: FaultContext, injury: Injury) -> bool:
-        """Nothing could be freed: each exits, but for those that something else holds; whether none is left."""
+        """End each process, except those that another fault pauses; return whether none is left."""
         cluster = stage.cluster
         for node in injury.nodes:
             stage.unpause(injury, node)
@@ -602,14 +614,14 @@ class OutOfMemory(Behaviour):
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
     def heal(self, stage: FaultContext, injury: Injury) -> None:
-        """Start what has died of it; what is still at it goes on, with a heap that suffices."""
+        """Restart the processes that have exited; those that still collect resume."""
         for node in injury.nodes:
             stage.unpause(injury, node)
             if node in injury.memo["dead"] and not stage.cluster.is_up(node):
                 stage.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Its silence, until its session is over."""
+        """Return the impact of losing the nodes for longer than their sessions."""
         return silence(cluster, "crash", aim.nodes)
 
 
@@ -625,17 +637,18 @@ MEMORY_FAULTS: Final = table(
             Param(
                 "thrash",
                 "duration",
-                "From the first collection to the exit: ten rounds, the first paused for a tenth, the last throughout.",
+                "From the first collection to the exit: ten rounds, the first paused for a tenth of its time, the "
+                "last for all of it.",
                 default=10 * SECOND,
             ),
         ),
         accepts="processes",
         lasting=True,
-        heals="the process starts again; one that still collects goes on",
+        heals="the process restarts; one that has not exited yet resumes",
         glyph="✕",
         colour="alarm",
-        cause="a leak, a heap too small, a request or a fetch far larger than any before",
-        may_break="its session or its place in ISRs before it dies; then what a crash breaks",
+        cause="a memory leak, a heap that is too small, an unusually large request or fetch",
+        may_break="its session or its membership of ISRs before it exits; then the same as a crash",
         aliases=(Alias("oom"),),
         behaviour=OutOfMemory(),
     ),

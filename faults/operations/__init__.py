@@ -1,13 +1,13 @@
-"""The administrator's operations as they run: requests in virtual time, each operation to its end.
+"""Execution of admin operations: requests in virtual time, each operation until its result.
 
-runner: the operations under way in one cluster, and how each starts and ends.
-base: a running operation and what it may do; operations that are a single request.
-reassignment: `kafka-reassign-partitions.sh`: plans, throttles, moves, brokers that are emptied.
+runner: operations in progress in one cluster, and how each starts and ends.
+base: an operation in progress and its context; operations that are a single request.
+reassignment: `kafka-reassign-partitions.sh`: plans, throttles, moves, decommissioned brokers.
 consumer_groups: `kafka-consumer-groups.sh`: describe, list, delete offsets, and reset offsets (KIP-122).
 transactions: `kafka-transactions.sh` (KIP-664): list, describe producers, find hanging ones, abort.
-broker_restarts: brokers that are shut down in order: one, for good, or in a rolling restart.
+broker_restarts: clean shutdowns: one broker, a decommissioned broker, or a rolling restart.
 
-The operations are declared in `faults.declarations.operation`; this package does not know faults' behaviour.
+The operations are declared in `faults.declarations.operation`; this package does not depend on faults' behaviour.
 """
 
 from faults.operations.runner import OperationResult

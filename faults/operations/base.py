@@ -1,4 +1,4 @@
-"""An operation under way, and operations that are a single request."""
+"""Operations in progress, and operations that are a single request."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from cluster_model.protocol.messages import DeleteRecordsRequest
 from faults.declarations.fault import FaultError
 from faults.declarations.operation import ALL, Operation
 
-# An operation under way, and what a procedure may do with it.
+# An operation in progress, and the context that a procedure uses.
 
 
 Plain = tuple[Any, ...]
@@ -34,7 +34,7 @@ Plain = tuple[Any, ...]
 
 @dataclass(slots=True)
 class OperationJob:
-    """One operation. All of it is plain values, so that it can be saved in the middle."""
+    """One operation in progress. All state is plain values, so it can be saved at any time."""
 
     id: int
     operation: Operation
@@ -43,17 +43,17 @@ class OperationJob:
     since_us: int
     stage: str = ""
     accepted: bool = False
-    """Whether Kafka has said yes to what was asked, though it is not done yet."""
+    """Whether Kafka has accepted the request, although it is not complete yet."""
     cancelled: bool = False
     error: str = ""
-    """The first refusal so far."""
+    """The first error so far."""
     detail: str = ""
-    """What is being done now, in a few words."""
+    """Current step as text."""
     memo: dict[str, Any] = field(default_factory=dict)
-    """What the procedure has to remember."""
+    """State of the procedure."""
 
     def save(self) -> Plain:
-        """All state."""
+        """Return all state as plain values."""
         return (
             self.id, self.operation.name, self.by, tuple(self.params.items()), self.since_us, self.stage, self.accepted,
             self.cancelled, self.error, self.detail, tuple(self.memo.items()),
@@ -61,52 +61,56 @@ class OperationJob:
 
 
 class OperationContext(Protocol):
-    """What a procedure acts by."""
+    """Access of a procedure to the cluster and to the runner of operations."""
 
     cluster: Cluster
 
     def ask(self, job: OperationJob, request: Request) -> None:
-        """Have a request made; the procedure's ``answered`` gets the last word on it."""
+        """Send a request; the procedure's ``answered`` receives its final response."""
 
     def wake(self, job: OperationJob, after_us: int) -> None:
-        """Have ``woken`` called."""
+        """Schedule a call of the procedure's ``woken``."""
 
     def progress(self, job: OperationJob, detail: str) -> None:
-        """Tell that a part is done."""
+        """Report that a step is done."""
 
     def end(self, job: OperationJob, error: str = "", detail: str = "") -> None:
-        """The operation is over."""
+        """End the operation."""
 
 
 class Procedure:
-    """How an operation goes. Objects of it have no state: all is in the job."""
+    """Steps of an operation. A procedure has no state of its own; all state is in the job."""
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
-        """Refuse what cannot even be tried now, by a FaultError; nothing has happened yet."""
-
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Start."""
-
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """The last word on what was asked last."""
-
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
-        """It is time to look."""
-
-    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
-        """End it before its time.
+        """Refuse an operation that cannot be tried now, before anything has changed.
 
         Raises:
-            FaultError: Kafka knows no way back.
+            FaultError: The operation cannot be tried.
+        """
+
+    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+        """Start the operation."""
+
+    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+        """Handle the final response to the last request."""
+
+    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+        """Handle a time scheduled with :meth:`OperationContext.wake`."""
+
+    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
+        """End the operation before it is done.
+
+        Raises:
+            FaultError: Kafka cannot revert it.
         """
         raise FaultError(
-            f"{job.operation.title} cannot be cancelled: it was asked for, and Kafka knows no way back",
+            f"{job.operation.title} cannot be cancelled: Kafka cannot revert the request",
             code="no_way_back",
         )
 
 
 def verdict(answer: Any) -> tuple[str, str]:
-    """The first refusal in an answer, by Kafka's name, and what came of each part, for a person."""
+    """Return the name of the first error in a response, and the results of its parts as text."""
     whole, entries = entries_of(answer)
     if whole:
         message = getattr(answer, "message", "")
@@ -114,40 +118,40 @@ def verdict(answer: Any) -> tuple[str, str]:
     wrong = [entry for entry in entries if entry.error]
     if len(entries) == 1 and wrong:
         return KafkaError(wrong[0].error).name, wrong[0].message
-    told = []
+    texts = []
     for entry in wrong:
         message = f", {entry.message}" if entry.message else ""
-        told.append(f"{entry.name or 'all'}: {KafkaError(entry.error).name}{message}")
+        texts.append(f"{entry.name or 'all'}: {KafkaError(entry.error).name}{message}")
     if wrong and len(entries) > len(wrong):
-        told.append(f"{len(entries) - len(wrong)} others done")
-    return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(told)
+        texts.append(f"{len(entries) - len(wrong)} others done")
+    return (KafkaError(wrong[0].error).name if wrong else ""), "; ".join(texts)
 
 
 Params = Mapping[str, Any]
 
 
 class RequestProcedure(Procedure):
-    """Send one request, and take its answer."""
+    """Operation that sends one request and ends with its response."""
 
     def __init__(self, request: Callable[[Params], Request]) -> None:
-        """``request`` makes it of the operation's parameters; a FaultError: nothing would be asked for."""
+        """``request`` makes the request from the operation's parameters; a FaultError: it would be empty."""
         self._request = request
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
-        """Only what asks for anything."""
+        """Refuse a request that would be empty."""
         del hands
         self._request(job.params)
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """The request."""
+        """Send the request."""
         hands.ask(job, self._request(job.params))
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """The end."""
+        """End with the response."""
         hands.end(job, *verdict(answer))
 
 
-# The operations that are one request; its correlation id is the client's business.
+# Operations that are one request; the client sets its correlation id.
 
 
 def _create_topic(params: Params) -> Request:
@@ -189,35 +193,35 @@ REQUESTS: Final[Mapping[str, Procedure]] = {
 
 
 def changes(params: Mapping[str, Any]) -> tuple[AlterableConfig, ...]:
-    """What ``set`` and ``reset`` ask for.
+    """Return the changes that ``set`` and ``reset`` request.
 
     Raises:
-        FaultError: nothing.
+        FaultError: There is none.
     """
     set_ = tuple(AlterableConfig(key, plain(value), SET) for key, value in params["set"])
     reset = tuple(AlterableConfig(key, "", DELETE) for key in params["reset"])
     if not set_ and not reset:
-        raise FaultError("nothing to change: give set, reset or both", code="nothing_to_change")
+        raise FaultError("there is nothing to change: give set, reset or both", code="nothing_to_change")
     return (*set_, *reset)
 
 
 def altered(*resources: AlterConfigsResource) -> IncrementalAlterConfigsRequest:
-    """The request to change these."""
+    """Return the request to change these configurations."""
     return IncrementalAlterConfigsRequest(0, resources)
 
 
 def plain(value: Any) -> str:
-    """A configuration's value as Kafka's tools write it."""
+    """Return a configuration's value as Kafka's tools write it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
 
 
 def tally(number: int, noun: str) -> str:
-    """A number with its noun, as recorded details have it: ``0 groups``, ``1 group``, ``1203 groups``."""
+    """Return a number with its noun, as in recorded details: ``0 groups``, ``1 group``, ``1203 groups``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def joined(parts: Iterable[object]) -> str:
-    """A list as Kafka's tools write it."""
+    """Return a list as Kafka's tools write it."""
     return ",".join(map(str, parts))

@@ -1,4 +1,4 @@
-"""Brokers that are shut down in order: once, for good, or one after the other."""
+"""Clean shutdowns of brokers: one broker, a decommissioned broker, or a rolling restart."""
 
 from typing import Final
 
@@ -8,32 +8,32 @@ from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, tally, verdict
 from faults.operations.reassignment import Moving, Plan, emptied
 
 LOOK_US: Final = 100 * MS
-"""How often an operator looks whether a process has ended."""
+"""Interval at which an operator checks whether a process has ended, in microseconds."""
 
 
 class ShuttingDown(Procedure):
-    """One broker; perhaps it is started again."""
+    """Clean shutdown of one broker, with an optional restart."""
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
-        """Only a process that runs hears of it."""
+        """Refuse a process that is not running."""
         broker = job.params["broker"]
         if not hands.cluster.is_up(broker):
             raise FaultError(f"broker {broker} is down already", code="down_already")
         if hands.cluster.state_of(broker) is ProcessState.PAUSED:
-            raise FaultError(f"broker {broker} is paused: it would not hear of it", code="paused")
+            raise FaultError(f"broker {broker} is paused and cannot shut down", code="paused")
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """SIGTERM."""
+        """Send SIGTERM."""
         hands.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
         hands.wake(job, LOOK_US)
 
     def woken(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look whether it is down."""
+        """Check whether the broker is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
             if hands.cluster.is_up(broker):
@@ -50,32 +50,34 @@ class ShuttingDown(Procedure):
             return
         if not hands.cluster.is_up(broker):
             hands.cluster.restart(broker)
-        hands.end(job, "", f"broker {broker} starts again")
+        hands.end(job, "", f"broker {broker} is starting")
 
     def cancel(self, hands: OperationContext, job: OperationJob) -> None:
-        """It stays down."""
+        """Cancel the restart: the broker stays down."""
         del hands
         if job.params["restart_after"] < 0:
             broker = job.params["broker"]
-            raise FaultError(f"broker {broker} is in controlled shutdown: it cannot be cancelled", code="no_way_back")
+            raise FaultError(
+                f"broker {broker} is in controlled shutdown, which cannot be cancelled", code="no_way_back"
+            )
         job.cancelled = True
 
 
 class Decommissioning(Moving):
-    """Everything off a broker, then off with it."""
+    """Removal of a broker: move all replicas off it, shut it down, unregister it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
-        """Move its replicas to the brokers that have fewest."""
+        """Return moves of its replicas to the brokers with the fewest."""
         return emptied(known, job.params["broker"])
 
     def moved(self, hands: OperationContext, job: OperationJob) -> None:
-        """Only an empty broker is stopped."""
+        """Shut the broker down if it is empty."""
         broker = job.params["broker"]
         if job.stage == "unregister" or job.error or job.cancelled:
             super().moved(hands, job)
             return
         job.stage = "stopping"
-        hands.progress(job, f"broker {broker} holds nothing any more, and is shut down")
+        hands.progress(job, f"broker {broker} has no replicas left and is shutting down")
         if hands.cluster.is_up(broker):
             if hands.cluster.state_of(broker) is ProcessState.RUNNING:
                 hands.cluster.shutdown(broker)
@@ -84,7 +86,7 @@ class Decommissioning(Moving):
         hands.wake(job, LOOK_US)
 
     def woken(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look whether it is down."""
+        """Check whether the broker is down."""
         if job.stage not in ("stopping", "paused"):
             super().woken(hands, job)
             return
@@ -98,22 +100,22 @@ class Decommissioning(Moving):
             job.stage = "unregister"
             hands.ask(job, UnregisterBrokerRequest(0, broker))
         else:
-            hands.end(job, "", f"broker {broker} is gone")
+            hands.end(job, "", f"broker {broker} is removed")
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """Forgotten."""
+        """End with the response to the unregistration."""
         if job.stage != "unregister":
             super().answered(hands, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or f"broker {job.params['broker']} is gone")
+        hands.end(job, error, detail or f"broker {job.params['broker']} is removed")
 
 
 class Rolling(Procedure):
-    """Broker after broker: down, up again, and on when the cluster is whole."""
+    """Rolling restart: each broker is shut down and restarted, the next one when the cluster has recovered."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """The first one."""
+        """Start with the first broker."""
         brokers = job.params["brokers"] or tuple(sorted(hands.cluster.brokers))
         job.memo |= {"left": brokers, "total": len(brokers)}
         job.accepted = True
@@ -123,25 +125,32 @@ class Rolling(Procedure):
         left = job.memo["left"]
         done = job.memo["total"] - len(left)
         if not left or job.cancelled:
-            hands.end(job, "", f"{done} of {job.memo['total']} restarted" if left else f"{done} restarted")
+            hands.end(
+                job,
+                "",
+                f"{done} of {job.memo['total']} brokers restarted" if left else f"{tally(done, 'broker')} restarted",
+            )
             return
         job.memo |= {"broker": left[0], "left": left[1:]}
         job.stage = "stop"
         self.woken(hands, job)
 
     def woken(self, hands: OperationContext, job: OperationJob) -> None:
-        """Go on where it stands."""
+        """Continue with the current stage."""
         getattr(self, f"_{job.stage.replace(' ', '_')}")(hands, job)
 
     def _stop(self, hands: OperationContext, job: OperationJob) -> None:
-        """A paused broker hears of it when it goes on; one that is down is only started."""
+        """Shut the broker down.
+
+        A paused broker is shut down when it resumes; one that is down already is only started.
+        """
         cluster, broker = hands.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
             hands.wake(job, LOOK_US)
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
-            hands.progress(job, f"broker {broker} is told to stop")
+            hands.progress(job, f"broker {broker} is shutting down")
         job.stage = "stopping"
         hands.wake(job, LOOK_US)
 
@@ -156,7 +165,7 @@ class Rolling(Procedure):
         broker = job.memo["broker"]
         if not hands.cluster.is_up(broker):
             hands.cluster.restart(broker)
-        hands.progress(job, f"broker {broker} starts again")
+        hands.progress(job, f"broker {broker} is starting")
         if job.params["wait"] == "isr":
             job.stage = "look"
             hands.wake(job, POLL_US)
@@ -168,18 +177,18 @@ class Rolling(Procedure):
             self._next(hands, job)
         elif hands.cluster.brokers[job.memo["broker"]].control.registered:
             hands.ask(job, Describe(0))
-        else:  # its log does not say that it has started
+        else:  # The broker has not registered yet.
             hands.wake(job, POLL_US)
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """On, if the broker is back and every replica in sync."""
+        """Continue with the next broker if this one is back and every replica is in sync."""
         whole = (
             isinstance(answer, MetadataResponse)
             and job.memo["broker"] in answer.brokers
             and all(len(state.isr) >= len(state.replicas) for state in answer.partitions)
         )
         if whole:
-            hands.progress(job, f"broker {job.memo['broker']} is back, and every replica is in sync")
+            hands.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
             self._rest(hands, job)
         else:
             hands.wake(job, POLL_US)
@@ -195,6 +204,6 @@ class Rolling(Procedure):
         self._next(hands, job)
 
     def cancel(self, hands: OperationContext, job: OperationJob) -> None:
-        """The broker that is down comes back; no other goes down."""
+        """Stop after the current broker, which restarts."""
         del hands
         job.cancelled = True

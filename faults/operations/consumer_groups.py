@@ -1,8 +1,8 @@
 """The operations of ``kafka-consumer-groups.sh``: describe, list, delete offsets, reset offsets (KIP-122).
 
-The tool looks first and commits later, without being a member: whoever joins in between makes the coordinator refuse
-the commit by UNKNOWN_MEMBER_ID. A group that has members when it looks is left alone; Kafka has no error for that, and
-here it is NON_EMPTY_GROUP, with the tool's words.
+The tool queries the group first and commits later, without being a member: if a member joins in between, the
+coordinator rejects the commit with UNKNOWN_MEMBER_ID. A group that has members at the first query is not changed; Kafka
+has no error code for that, so the error is NON_EMPTY_GROUP with the tool's message.
 """
 
 from collections.abc import Iterable
@@ -58,30 +58,33 @@ ANY_EPOCH = -1
 
 
 class Looking(Procedure):
-    """Goes from stage to stage; each stage's name is that of the method that takes its answers, behind ``_``."""
+    """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """A refusal is the end; anything else is for the stage."""
+        """End on an error, else pass the response to the current stage."""
         error, detail = verdict(answer)
         if error:
-            hands.end(job, error, detail or f"asked for {job.stage}")
+            hands.end(job, error, detail or f"requested: {job.stage}")
         else:
             getattr(self, f"_{job.stage}")(hands, job, answer)
 
     def ask_group(self, hands: OperationContext, job: OperationJob) -> None:
-        """Have the group described; stage ``state``."""
+        """Request the group's description; stage ``state``."""
         job.stage = "state"
         hands.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
 
     def ask_metadata(self, hands: OperationContext, job: OperationJob) -> None:
-        """Have the cluster described; stage ``metadata``."""
+        """Request the cluster's metadata; stage ``metadata``."""
         job.stage = "metadata"
         hands.ask(job, Describe(0))
 
     def ask_offsets(
         self, hands: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
     ) -> bool:
-        """Ask each partition's leader; False if there is nothing to ask. ``job.memo[stage]`` gathers the answers."""
+        """Query each partition's leader; return False if there are no partitions.
+
+        ``job.memo[stage]`` collects the responses.
+        """
         asked = tuple(partitions)
         job.stage, job.memo[stage], job.memo["asked"] = stage, (), len(asked)
         for partition in asked:
@@ -89,42 +92,42 @@ class Looking(Procedure):
         return bool(asked)
 
     def gathered(self, job: OperationJob, answer: ListOffsetsResponse) -> bool:
-        """Take one answer; True when all are there."""
+        """Store one response; return True when all have been received."""
         found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
         job.memo[job.stage] = found
         asked: int = job.memo["asked"]
         return len(found) == asked
 
     def tell(self, hands: OperationContext, job: OperationJob, table: Table) -> None:
-        """Tell a table, its headings too."""
+        """Report a table line by line, including its headings."""
         for line in aligned(table):
             hands.progress(job, line)
 
 
 def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
-    """What a group has committed, as plain pairs."""
+    """Return a group's committed offsets as (partition, offset) pairs."""
     return tuple((each.partition, each.offset) for each in answer.partitions if each.offset >= 0)
 
 
 def the_group(answer: Any) -> DescribedGroup:
-    """The one group that was asked about."""
+    """Return the group that was described."""
     group: DescribedGroup = answer.groups[0]
     return group
 
 
-# Which partitions an operation on a group is about, as ``kafka-consumer-groups.sh`` takes them: ``t`` or ``t:0,2``.
+# Partitions of an operation on a group, in the syntax of ``kafka-consumer-groups.sh``: ``t`` or ``t:0,2``.
 
 
 def topics_asked(scopes: Iterable[str]) -> tuple[str, ...]:
-    """Topics of which all partitions are meant: they have to be looked up."""
+    """Return the topics of which all partitions are meant: they must be looked up."""
     return tuple(scope for scope in scopes if ":" not in scope)
 
 
 def partitions_in(scopes: Iterable[str], known: MetadataResponse | None = None) -> tuple[str, ...]:
-    """Every partition meant, each once. ``known`` is needed where a whole topic is.
+    """Return every partition in the scopes, each once; ``known`` is needed for whole topics.
 
     Raises:
-        ReassignmentError: nobody knows the topic.
+        ReassignmentError: The topic does not exist.
     """
     found: dict[str, None] = {}
     for scope in scopes:
@@ -138,7 +141,7 @@ def partitions_in(scopes: Iterable[str], known: MetadataResponse | None = None) 
 
 
 def offsets_in(lines: Iterable[str]) -> dict[str, int]:
-    """Partition → offset, of the lines ``topic,partition,offset``; the last one of a partition counts."""
+    """Return partition → offset of the lines ``topic,partition,offset``; the last line of a partition wins."""
     found: dict[str, int] = {}
     for line in lines:
         topic, number, offset = line.split(",")
@@ -150,15 +153,18 @@ _SCOPES: Final = ("topics", "all_topics")
 
 
 class Resetting(Looking):
-    """Stages: state; metadata, committed or both, as the partitions and the strategy want it; the logs; commit."""
+    """The ``--reset-offsets`` command.
+
+    Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
+    """
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
-        """Either topics, or all, or a file."""
+        """Require either topics, all topics, or a file."""
         del hands
         given = [name for name in _SCOPES if job.params[name]]
         if strategy_of(job) is Strategy.FROM_FILE and given:
             raise FaultError(
-                f"reset_offsets: from_file names its partitions itself, found {given[0]} too", code="topics_beside_file"
+                f"reset_offsets: from_file contains its partitions, found {given[0]} too", code="topics_beside_file"
             )
         if strategy_of(job) is not Strategy.FROM_FILE and len(given) != 1:
             raise FaultError(
@@ -166,7 +172,7 @@ class Resetting(Looking):
             )
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask for its state."""
+        """Request the state of the group."""
         job.memo |= {"committed": (), "starts": (), "ends": (), "times": (), "partitions": None}
         self.ask_group(hands, job)
 
@@ -185,7 +191,7 @@ class Resetting(Looking):
 
     def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         try:
             self._about(hands, job, partitions_in(job.params["topics"], answer))
@@ -193,7 +199,7 @@ class Resetting(Looking):
             hands.end(job, wrong.error, str(wrong))
 
     def _about(self, hands: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
-        """These it is about: what is committed for them, or on to their logs."""
+        """Continue with these partitions: request their committed offsets, or query their logs."""
         job.memo["partitions"] = partitions
         if strategy_of(job).needs_committed:
             self._ask_committed(hands, job)
@@ -210,10 +216,10 @@ class Resetting(Looking):
             job.memo["partitions"] = tuple(partition for partition, _offset in job.memo["committed"])
         self._look(hands, job)
 
-    # -- the logs ---------------------------------------------------------------------------------------------------
+    # -- log offsets ------------------------------------------------------------------------------------------------
 
     def _look(self, hands: OperationContext, job: OperationJob) -> None:
-        """Begin with what the strategy goes by."""
+        """Request the offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy.by_time:
             since = job.params["to_datetime"]
@@ -233,7 +239,7 @@ class Resetting(Looking):
     _starts = _times
 
     def _ask_ends(self, hands: OperationContext, job: OperationJob) -> None:
-        """The ends of those logs whose end matters."""
+        """Request the log end offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy is Strategy.TO_EARLIEST:
             partitions = ()
@@ -247,7 +253,7 @@ class Resetting(Looking):
         if self.gathered(job, answer):
             self._decide(hands, job)
 
-    # -- what comes of it -------------------------------------------------------------------------------------------
+    # -- result -----------------------------------------------------------------------------------------------------
 
     def _decide(self, hands: OperationContext, job: OperationJob) -> None:
         try:
@@ -258,7 +264,7 @@ class Resetting(Looking):
         for text in warnings:
             hands.progress(job, text)
         if not offsets:
-            hands.end(job, "", "there is nothing to reset")
+            hands.end(job, "", "no offsets to reset")
             return
         self.tell(hands, job, reset_table(job.params["group"], offsets))
         job.memo["new"] = len(offsets)
@@ -266,7 +272,7 @@ class Resetting(Looking):
             hands.end(
                 job,
                 "",
-                f"a dry run: nothing is committed, {tally(len(offsets), 'partition')} would be reset",
+                f"dry run: {tally(len(offsets), 'partition')} would be reset, nothing is committed",
             )
             return
         job.stage = "commit"
@@ -274,7 +280,7 @@ class Resetting(Looking):
         hands.ask(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """The commit's answer is the end."""
+        """End with the response to the commit."""
         if job.stage != "commit":
             super().answered(hands, job, answer)
             return
@@ -283,17 +289,17 @@ class Resetting(Looking):
 
 
 def strategy_of(job: OperationJob) -> Strategy:
-    """The one that was asked for."""
+    """Return the requested strategy."""
     operation, params = job.operation, job.params
     given = (each for each in operation.params if each.name in operation.one_of and params[each.name] != each.default)
     return Strategy(next(given).name)
 
 
 def worked_out(job: OperationJob) -> tuple[dict[str, int], list[str]]:
-    """The new offsets by partition, and what the tool warns of.
+    """Return the new offset of each partition, and the tool's warnings.
 
     Raises:
-        ResetError: the whole command fails.
+        ResetError: The whole command fails.
     """
     strategy, memo = strategy_of(job), job.memo
     committed, starts, ends, times = (dict(memo[name]) for name in ("committed", "starts", "ends", "times"))
@@ -309,32 +315,32 @@ def worked_out(job: OperationJob) -> tuple[dict[str, int], list[str]]:
     return offsets, warnings
 
 
-# ``kafka-consumer-groups.sh``: describe a group, list groups, delete what one has committed.
+# ``kafka-consumer-groups.sh``: describe a group, list groups, delete a group's committed offsets.
 
 
 ANY = "any"
 
 
 class Describing(Looking):
-    """``--describe``. Stages: state, then coordinator, or metadata, committed and ends."""
+    """The ``--describe`` command. Stages: state, then coordinator, or metadata, committed and ends."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask its coordinator."""
+        """Query the coordinator of the group."""
         show = job.params["show"]
         if show != "offsets" and not hands.cluster.profile.client.group_tables:
-            hands.end(job, "UNSUPPORTED_VERSION", f"a table of {show} came with Kafka 1.1")
+            hands.end(job, "UNSUPPORTED_VERSION", f"the {show} table requires Kafka 1.1")
             return
         self.ask_group(hands, job)
 
     def _state(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         group = the_group(answer)
-        told = warning(group)
+        message = warning(group)
         if group.state == GroupState.DEAD:
-            hands.end(job, "GROUP_ID_NOT_FOUND", told)
+            hands.end(job, "GROUP_ID_NOT_FOUND", message)
             return
         job.memo["group"] = group
-        if told:
-            hands.progress(job, told)
+        if message:
+            hands.progress(job, message)
         if job.params["show"] == "members":
             table = member_table(group, hands.cluster.name_of, verbose=job.params["verbose"])
             self.tell(hands, job, table if group.members else [])
@@ -351,9 +357,9 @@ class Describing(Looking):
         hands.end(job, "", summary(group))
 
     def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        """Where nobody leads, nobody is asked for the end."""
+        """Request committed offsets; partitions without a leader are not queried for their end."""
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NOBODY)
         job.stage = "committed"
@@ -382,23 +388,23 @@ class Describing(Looking):
 
 
 def summary(group: DescribedGroup) -> str:
-    """A group in a few words."""
+    """Return a group's state and size as text."""
     return f"{group.state}, {tally(len(group.members), 'member')}"
 
 
 class Listing(Looking):
-    """``--list``. Stages: metadata, then groups of every broker."""
+    """The ``--list`` command. Stages: metadata, then groups for every broker."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask which brokers there are."""
+        """Request the list of brokers."""
         if job.params["state"] != ANY and not hands.cluster.profile.list_groups_by_state:
-            hands.end(job, "UNSUPPORTED_VERSION", "groups by their state came with Kafka 2.6")
+            hands.end(job, "UNSUPPORTED_VERSION", "listing groups by state requires Kafka 2.6")
             return
         self.ask_metadata(hands, job)
 
     def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
         states = () if job.params["state"] == ANY else (job.params["state"],)
@@ -416,10 +422,10 @@ class Listing(Looking):
 
 
 class DeletingOffsets(Looking):
-    """``--delete-offsets`` (KIP-496). Stages: metadata where whole topics are meant, then removed."""
+    """The ``--delete-offsets`` command (KIP-496). Stages: metadata for whole topics, then removed."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look a topic's partitions up, or go ahead."""
+        """Look up a topic's partitions, or request the deletion."""
         if topics_asked(job.params["topics"]):
             self.ask_metadata(hands, job)
         else:

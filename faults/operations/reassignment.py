@@ -1,6 +1,6 @@
-"""Reassignments as ``kafka-reassign-partitions.sh`` makes them: plan, throttle, reassign, verify, unthrottle.
+"""Reassignments as in ``kafka-reassign-partitions.sh``: plan, throttle, reassign, verify, unthrottle.
 
-The tool leaves the looking to whoever calls it again with ``--verify``; here the operator does, once a second.
+The tool has to be called again with ``--verify`` to check progress; here the operation checks once per second.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,15 +23,15 @@ from faults.declarations.fault import FaultError
 from faults.declarations.operation import POLL_US
 from faults.operations.base import OperationContext, OperationJob, Procedure, altered, joined, verdict
 
-# Plans: where replicas are to go, from a broker's metadata. Pure functions.
+# Plans: target replicas, computed from a broker's metadata. Pure functions.
 
 
 Plan = dict[str, tuple[int, ...]]
-"""Partition → the replicas that it is to have."""
+"""Partition → its target replicas."""
 
 
 class ReassignmentError(CodedError):
-    """There is no such plan; ``error`` is what Kafka would answer to one, ``code`` names the reason."""
+    """A plan that is not possible; ``error`` is Kafka's error code for it, ``code`` names the reason."""
 
     def __init__(self, error: str, message: str, *, code: str) -> None:
         super().__init__(message, code=code)
@@ -39,10 +39,10 @@ class ReassignmentError(CodedError):
 
 
 def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
-    """A topic's partitions by their numbers.
+    """Return a topic's partitions in the order of their numbers.
 
     Raises:
-        ReassignmentError: there is no such topic.
+        ReassignmentError: The topic does not exist.
     """
     found = [state for state in known.partitions if state.partition.rpartition("-")[0] == topic]
     if not found:
@@ -51,10 +51,10 @@ def states_of(known: MetadataResponse, topic: str) -> list[PartitionState]:
 
 
 def state_of(known: MetadataResponse, partition: str) -> PartitionState:
-    """A partition.
+    """Return the state of a partition.
 
     Raises:
-        ReassignmentError: there is no such partition.
+        ReassignmentError: The partition does not exist.
     """
     for state in known.partitions:
         if state.partition == partition:
@@ -63,31 +63,31 @@ def state_of(known: MetadataResponse, partition: str) -> PartitionState:
 
 
 def settled(state: PartitionState) -> tuple[int, ...]:
-    """A partition's replicas, those that a move under way takes from it left out."""
+    """Return a partition's replicas without those that a move in progress removes."""
     return tuple(broker for broker in state.replicas if broker not in state.removing)
 
 
 def spread(states: Sequence[PartitionState], brokers: Sequence[int]) -> Plan:
-    """A topic over these brokers, each partition beginning with the next one.
+    """Return a plan that spreads a topic over these brokers, each partition starting with the next broker.
 
     Raises:
-        ReassignmentError: there are fewer of them than replicas.
+        ReassignmentError: There are fewer brokers than replicas.
     """
     plan: Plan = {}
     for number, state in enumerate(states):
         wanted = len(settled(state))
         if wanted > len(brokers):
-            message = f"{state.partition} has {wanted} replicas, and only {len(brokers)} brokers are given"
+            message = f"{state.partition} has {wanted} replicas, but only {len(brokers)} brokers are given"
             raise ReassignmentError("INVALID_REPLICA_ASSIGNMENT", message, code="fewer_brokers_than_replicas")
         plan[state.partition] = tuple(brokers[(number + step) % len(brokers)] for step in range(wanted))
     return plan
 
 
 def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
-    """A topic with another replication factor.
+    """Return a plan for another replication factor of a topic.
 
     Raises:
-        ReassignmentError: no such topic, or fewer brokers than that.
+        ReassignmentError: The topic does not exist, or there are fewer brokers than the factor.
     """
     held = _counts(known, known.brokers)
     plan: Plan = {}
@@ -104,10 +104,10 @@ def refactored(known: MetadataResponse, topic: str, factor: int) -> Plan:
 
 
 def emptied(known: MetadataResponse, broker: int) -> Plan:
-    """Everything that a broker holds, on others: each replica keeps its place in its list.
+    """Return a plan that moves all replicas off a broker; each new replica has the same position in its list.
 
     Raises:
-        ReassignmentError: some partition has a replica on every other broker.
+        ReassignmentError: A partition has a replica on every other broker.
     """
     others = [other for other in known.brokers if other != broker]
     held = _counts(known, others)
@@ -137,10 +137,10 @@ def _counts(known: MetadataResponse, brokers: Iterable[int]) -> dict[int, int]:
 
 
 def _least(held: Mapping[int, int], brokers: Iterable[int], taken: Collection[int], state: PartitionState) -> int:
-    """The live broker with the fewest replicas that is not taken, of those the one with the least id."""
+    """Return the live broker with the fewest replicas that is not taken; on a tie the one with the lowest id."""
     fit = [broker for broker in sorted(brokers) if broker not in taken]
     if not fit:
-        message = f"no live broker is left for another replica of {state.partition}"
+        message = f"no live broker is available for another replica of {state.partition}"
         raise ReassignmentError("INVALID_REPLICATION_FACTOR", message, code="no_broker_left")
     return min(fit, key=lambda broker: held[broker])
 
@@ -150,10 +150,10 @@ REPLICAS = ("leader.replication.throttled.replicas", "follower.replication.throt
 
 
 class Moving(Procedure):
-    """What every move has in common; the plan, and what comes after it, are its own."""
+    """Base of all moves: subclasses provide the plan and the steps after it."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
-        """Where everything is to go. A :class:`ReassignmentError` ends the operation."""
+        """Return the target replicas of each partition. A :class:`ReassignmentError` ends the operation."""
         raise ReassignmentError(
             "INVALID_REQUEST",
             f"{job.operation.name} moves nothing among {len(known.brokers)} brokers",
@@ -161,19 +161,19 @@ class Moving(Procedure):
         )
 
     def moved(self, hands: OperationContext, job: OperationJob) -> None:
-        """It is done, or was taken back, and the throttle is off."""
-        told = "taken back" if job.cancelled else job.detail
-        hands.end(job, job.error, told)
+        """End the operation: the move is complete or cancelled, and the throttle is removed."""
+        detail = "cancelled" if job.cancelled else job.detail
+        hands.end(job, job.error, detail)
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look at what there is."""
+        """Request the cluster's metadata."""
         self._look(hands, job, "describe")
 
     def cancel(self, hands: OperationContext, job: OperationJob) -> None:
-        """Take the move back, and what was throttled for it."""
+        """Cancel the move and remove its throttle."""
         if job.stage not in ("describe", "throttle", "move", "moving"):
             raise FaultError(
-                f"{job.operation.title} #{job.id} is almost done: there is nothing left to take back",
+                f"{job.operation.title} #{job.id} is almost done: there is nothing left to cancel",
                 code="almost_done",
             )
         job.cancelled = True
@@ -183,7 +183,7 @@ class Moving(Procedure):
         hands.ask(job, Describe(0))
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """One stage after the other."""
+        """Handle a response according to the current stage."""
         stage = job.stage
         if isinstance(answer, MetadataResponse):
             self._described(hands, job, answer)
@@ -203,7 +203,7 @@ class Moving(Procedure):
             self.moved(hands, job)
 
     def woken(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look whether it is done."""
+        """Check whether the move is complete."""
         if job.stage == "verify":
             self._look(hands, job, "verify")
         elif job.cancelled:
@@ -213,7 +213,7 @@ class Moving(Procedure):
 
     def _described(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         if not known.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         if job.stage == "verify":
             self._verified(hands, job, known)
@@ -241,7 +241,7 @@ class Moving(Procedure):
         hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
     def _accepted(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """What was refused stays where it is; the rest moves."""
+        """Handle the response: refused partitions stay where they are, the others move."""
         job.error, job.detail = verdict(answer)
         refused = {entry.name for entry in getattr(answer, "partitions", ()) if entry.error}
         job.memo["plan"] = tuple((name, new) for name, new in job.memo["plan"] if name not in refused)
@@ -269,15 +269,18 @@ class Moving(Procedure):
         hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
     def _verified(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
-        """Somebody else may have taken it back; a broker that is behind is asked again."""
+        """Compare the result with the plan.
+
+        Another client may have cancelled the move; a broker with outdated metadata is queried again.
+        """
         if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
             hands.wake(job, POLL_US)
             return
         where = {state.partition: settled(state) for state in known.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
         if strayed and not job.cancelled:
-            told = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
-            job.detail = "; ".join(filter(None, [job.detail, told]))
+            misplaced = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
+            job.detail = "; ".join(filter(None, [job.detail, misplaced]))
         self._unthrottle(hands, job)
 
     @staticmethod
@@ -293,12 +296,12 @@ class Moving(Procedure):
 
 
 def _names(job: OperationJob) -> tuple[str, ...]:
-    """The partitions that move."""
+    """Return the partitions that move."""
     return tuple(name for name, _new in job.memo["plan"])
 
 
 def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
-    """What the tool sets: a rate on every broker concerned, and on each topic which replicas it is for; 0: all off."""
+    """Return the configurations the tool sets: rates of brokers, and throttled replicas of topics; rate 0: none."""
     brokers: dict[int, None] = {}
     leaders: dict[str, list[str]] = {}
     followers: dict[str, list[str]] = {}
@@ -325,16 +328,16 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
 
 
 class Reassigning(Moving):
-    """A partition, or a topic, to brokers that are given; or such a move taken back."""
+    """Move of a partition or a topic to given brokers, or the cancellation of such a move."""
 
     def check(self, hands: OperationContext, job: OperationJob) -> None:
-        """Only what makes sense."""
+        """Require either brokers or cancel."""
         del hands
         if bool(job.params["brokers"]) == job.params["cancel"]:
-            raise FaultError("reassign needs brokers to move to, or cancel, and not both", code="choose_one")
+            raise FaultError("reassign needs either brokers or cancel, found both or neither", code="choose_one")
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
-        """To the brokers, in their order."""
+        """Return the given brokers, in their order, as replicas."""
         partition, brokers = job.params["partition"], job.params["brokers"]
         if partition:
             state_of(known, partition)
@@ -342,7 +345,7 @@ class Reassigning(Moving):
         return spread(states_of(known, job.params["topic"]), brokers)
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """Taking back is one request, once the partitions are known."""
+        """Handle a response; a cancellation is one request, once the partitions are known."""
         if not job.params["cancel"]:
             super().answered(hands, job, answer)
         elif isinstance(answer, MetadataResponse):
@@ -354,7 +357,9 @@ class Reassigning(Moving):
         partition = job.params["partition"]
         try:
             if not known.brokers:
-                raise ReassignmentError("REQUEST_TIMED_OUT", "no broker told its metadata in time", code="no_metadata")
+                raise ReassignmentError(
+                    "REQUEST_TIMED_OUT", "no broker returned its metadata in time", code="no_metadata"
+                )
             names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
         except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
@@ -365,8 +370,8 @@ class Reassigning(Moving):
 
 
 class Refactoring(Moving):
-    """Another replication factor."""
+    """Change of a topic's replication factor."""
 
     def plan(self, job: OperationJob, known: MetadataResponse) -> Plan:
-        """More replicas, or fewer."""
+        """Return a plan with more or fewer replicas."""
         return refactored(known, job.params["topic"], job.params["factor"])

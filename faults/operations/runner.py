@@ -1,7 +1,7 @@
-"""The administrator's desk: operations under way in one cluster, each to its end in virtual time.
+"""Runner of admin operations: operations in progress in one cluster, in virtual time.
 
-An operation is begun at an instant and answered later: by Kafka, through the admin client's messages, or by the
-processes that it stops and starts. So nothing here is decided at once but what cannot even be asked.
+An operation starts at one time and ends later: with Kafka's response to the admin client, or when the processes that it
+stops and starts are done. Only requests that cannot be tried at all are refused at once.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from faults.operations.reassignment import Reassigning, Refactoring
 from faults.operations.transactions import Aborting, DescribingProducers, HangingTransactionSearch, ListingTransactions
 
 WAKINGS: Final = 1 << 32
-"""Tokens of the cluster's control events from here on are operations'; those below are faults'."""
+"""First token of the cluster's control events that belong to operations; lower tokens belong to faults."""
 
 PROCEDURES: Final[Mapping[str, Procedure]] = {
     **REQUESTS,
@@ -39,11 +39,11 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
     "find_hanging": HangingTransactionSearch(),
     "abort_transaction": Aborting(),
 }
-"""How each operation is done, but ``cancel``, which ends another one."""
+"""Procedure of each operation except ``cancel``, which ends another one."""
 
 
 class OperationResult(NamedTuple):
-    """What came of an operation."""
+    """Result of an operation."""
 
     id: int
     error: str
@@ -51,14 +51,14 @@ class OperationResult(NamedTuple):
 
 
 class Desk:
-    """Operations of one cluster."""
+    """Admin operations of one cluster, in progress and ended."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster
         self._jobs: dict[int, OperationJob] = {}
         self._next = 1
-        self._asked: dict[int, int] = {}
-        """Token of a request → its operation."""
+        self._requests: dict[int, int] = {}
+        """Token of a request → id of its operation."""
         self._next_token = 1
         self._ended: list[OperationResult] = []
         cluster.admin.on_answer = self._answered
@@ -68,11 +68,11 @@ class Desk:
         return len(self._jobs)
 
     def request(self, action: Action, by: str) -> int:
-        """Begin an operation; its number.
+        """Start an operation and return its number.
 
         Raises:
-            FaultError: there is no such one, or a parameter is wrong, or it cannot even be tried now. Nothing has
-                happened then.
+            FaultError: The operation is unknown, a parameter is invalid, or it cannot be tried now. Nothing has
+                changed.
         """
         operation = OPERATIONS.get(action.name)
         if operation is None:
@@ -99,98 +99,98 @@ class Desk:
         return job.id
 
     def _chosen(self, text: str) -> list[OperationJob]:
-        """The operations that a cancel means.
+        """Return the operations that a cancel applies to.
 
         Raises:
-            FaultError: none has that number or name.
+            FaultError: No operation in progress has this number or name.
         """
         if text == "all":
             return list(self._jobs.values())
         found = [job for job in self._jobs.values() if text in (str(job.id), job.operation.name)]
         if not found:
-            raise FaultError(f"no operation {text} is under way", code="not_under_way")
+            raise FaultError(f"no operation {text} is in progress", code="not_under_way")
         return found
 
     def _cancel(self, job: OperationJob, chosen: list[OperationJob]) -> None:
-        told, kept = [], []
+        cancelled, refused = [], []
         for each in chosen:
             try:
                 PROCEDURES[each.operation.name].cancel(self, each)
-                told.append(f"#{each.id} {each.operation.name}")
+                cancelled.append(f"#{each.id} {each.operation.name}")
             except FaultError as error:
-                kept.append(str(error))
-        self.end(job, "", "; ".join([*told, *kept]) or "nothing was under way")
+                refused.append(str(error))
+        self.end(job, "", "; ".join([*cancelled, *refused]) or "no operation was in progress")
 
-    # -- what procedures act by -------------------------------------------------------------------------------------
+    # -- OperationContext -------------------------------------------------------------------------------------------
 
     def ask(self, job: OperationJob, request: Request) -> None:
-        """Have the admin client make a request."""
+        """Send a request with the admin client."""
         token = self._next_token
         self._next_token += 1
-        self._asked[token] = job.id
+        self._requests[token] = job.id
         self.cluster.admin.ask(token, request)
 
     def wake(self, job: OperationJob, after_us: int) -> None:
-        """Have the procedure look again."""
+        """Schedule a call of the procedure's ``woken``."""
         self.cluster.call_at(self.cluster.now_us + after_us, WAKINGS + job.id)
 
     def progress(self, job: OperationJob, detail: str) -> None:
-        """A part is done."""
+        """Record that a step is done."""
         job.detail = detail
         self.cluster.emit(AdminProgress(self.cluster.now_us, job.id, job.operation.name, detail))
 
     def end(self, job: OperationJob, error: str = "", detail: str = "") -> None:
-        """The operation is over."""
+        """End the operation and record its result."""
         now = self.cluster.now_us
         del self._jobs[job.id]
         self._ended.append(OperationResult(job.id, error, detail))
         took = now - job.since_us
         self.cluster.emit(AdminAnswered(now, job.id, job.operation.name, job.by, error, detail, took))
 
-    # -- what comes back --------------------------------------------------------------------------------------------
+    # -- responses and timers ---------------------------------------------------------------------------------------
 
     def _answered(self, token: int, answer: Answer) -> None:
-        job = self._jobs.get(self._asked.pop(token, 0))
+        job = self._jobs.get(self._requests.pop(token, 0))
         if job is not None:
             PROCEDURES[job.operation.name].answered(self, job, answer)
 
     def woken(self, token: int) -> None:
-        """A control event of the cluster, from :data:`WAKINGS` on."""
+        """Handle a control event of the cluster whose token is :data:`WAKINGS` or above."""
         job = self._jobs.get(token - WAKINGS)
         if job is not None:
             PROCEDURES[job.operation.name].woken(self, job)
 
-    # -- what is asked of it ----------------------------------------------------------------------------------------
+    # -- queries ----------------------------------------------------------------------------------------------------
 
     @property
     def fresh(self) -> bool:
-        """Whether some operation ended that nobody has asked about."""
+        """Whether any operation has ended since the last :meth:`take_ended`."""
         return bool(self._ended)
 
     def take_ended(self) -> list[OperationResult]:
-        """The operations that ended since the last call, in order."""
+        """Return the operations that ended since the last call, in order."""
         ended, self._ended = self._ended, []
         return ended
 
     def accepted(self, number: int) -> bool:
-        """Whether Kafka said yes to an operation that is still under way."""
+        """Return whether Kafka accepted an operation that is still in progress."""
         job = self._jobs.get(number)
         return job is not None and job.accepted
 
     def active(self) -> tuple[OperationView, ...]:
-        """Operations under way, oldest first."""
+        """Return operations in progress, oldest first."""
         return tuple(
             OperationView(job.id, job.operation.name, words_of(job.params, job.operation), job.since_us, job.detail)
             for job in self._jobs.values()
         )
 
     def save(self) -> tuple[Any, ...]:
-        """All state; saved and loaded with the cluster's keyframe."""
+        """Return all state; it is saved and loaded with the cluster's keyframe."""
         jobs = tuple(job.save() for job in self._jobs.values())
-        return (self._next, self._next_token, jobs, tuple(self._asked.items()), tuple(map(tuple, self._ended)))
+        return (self._next, self._next_token, jobs, tuple(self._requests.items()), tuple(map(tuple, self._ended)))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state returned by :meth:`save`."""
         self._next, self._next_token, jobs, asked, ended = saved
         self._jobs = {}
         for number, name, by, params, since_us, stage, accepted, cancelled, error, detail, memo in jobs:
@@ -198,5 +198,5 @@ class Desk:
                 number, OPERATIONS[name], by, dict(params), since_us, stage, accepted, cancelled, error, detail,
                 dict(memo),
             )  # fmt: skip
-        self._asked = dict(asked)
+        self._requests = dict(asked)
         self._ended = [OperationResult(*each) for each in ended]

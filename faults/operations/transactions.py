@@ -1,7 +1,8 @@
-"""``kafka-transactions.sh`` (KIP-664): transactions listed, a partition's producers told, what hangs found and ended.
+"""``kafka-transactions.sh`` (KIP-664): list transactions, describe producers, find and abort hanging ones.
 
-Who hangs is asked in Kafka's order: leaders for what is open for too long, coordinators for whose it is, and each one's
-coordinator for what it still means to mark. Between two questions a transaction may end; that shows at the last.
+Hanging transactions are found in Kafka's order: partition leaders report transactions that are open for too long,
+coordinators report their transactional ids, and the coordinator of each reports the partitions it still has to mark. A
+transaction may end between two of these requests; only the last response shows it.
 """
 
 from typing import Any
@@ -33,12 +34,12 @@ from faults.operations.reassignment import ReassignmentError
 
 
 class _Everyone(Looking):
-    """What every coordinator is asked."""
+    """Operation that queries every coordinator."""
 
     def known(self, hands: OperationContext, job: OperationJob, answer: Any) -> bool:
-        """Whether a broker told its metadata; else the operation is over."""
+        """Return whether a broker returned its metadata; if not, end the operation."""
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker told its metadata in time")
+            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
         return bool(answer.brokers)
 
     def ask_everyone(
@@ -52,17 +53,17 @@ class _Everyone(Looking):
             hands.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
 
     def all_listed(self, job: OperationJob, answer: Any) -> bool:
-        """Take one broker's; True when all are there."""
+        """Store one broker's list; return True when all have been received."""
         job.memo["left"] -= 1
         job.memo["listed"] += tuple((answer.broker, each) for each in answer.transactions)
         return not job.memo["left"]
 
 
 class ListingTransactions(_Everyone):
-    """``list``. Stages: metadata, then listed of every broker."""
+    """The ``list`` command. Stages: metadata, then listed for every broker."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask which brokers there are."""
+        """Request the list of brokers."""
         self.ask_metadata(hands, job)
 
     def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
@@ -78,10 +79,10 @@ class ListingTransactions(_Everyone):
 
 
 class DescribingProducers(Looking):
-    """``describe-producers``. Stage: producers."""
+    """The ``describe-producers`` command. Stage: producers."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask the leader."""
+        """Query the leader."""
         job.stage = "producers"
         hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
 
@@ -93,14 +94,14 @@ class DescribingProducers(Looking):
 
 
 class HangingTransactionSearch(_Everyone):
-    """``find-hanging``. Stages: metadata, producers; if any of them is suspect brokers, listed, described."""
+    """The ``find-hanging`` command. Stages: metadata, producers; with suspects also brokers, listed, described."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Ask which partitions there are."""
+        """Request the list of partitions."""
         self.ask_metadata(hands, job)
 
     def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
-        """An id that its coordinator has forgotten meanwhile awaits no marker."""
+        """Continue if the coordinator has removed the id meanwhile: it will write no marker."""
         if getattr(answer, "error", 0) == KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
             self._described(hands, job, answer)
         else:
@@ -110,14 +111,14 @@ class HangingTransactionSearch(_Everyone):
         if not self.known(hands, job, answer):
             return
         try:
-            asked = (
+            partitions = (
                 (job.params["partition"],) if job.params["partition"] else partitions_in((job.params["topic"],), answer)
             )
         except ReassignmentError as wrong:
             hands.end(job, wrong.error, str(wrong))
             return
-        job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(asked), ()
-        for partition in asked:
+        job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(partitions), ()
+        for partition in partitions:
             hands.ask(job, DescribeProducersRequest(0, partition))
 
     def _producers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
@@ -156,19 +157,20 @@ class HangingTransactionSearch(_Everyone):
             self.found(hands, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
 
     def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
-        """These hang."""
+        """End with the hanging transactions."""
         self.tell(hands, job, hanging_table(transactions, hands.cluster.now_us) if transactions else [])
         hands.end(job, "", tally(len(transactions), "hanging transaction"))
 
 
 class Aborting(HangingTransactionSearch):
-    """``abort``. Stages: open where the start offset is given, else those of finding what hangs; then aborted.
+    """The ``abort`` command. Stages: open if the start offset is given, else those of find-hanging; then aborted.
 
-    Kafka has no error for finding nothing to abort: the tool ends with a sentence, which is INVALID_REQUEST here.
+    Kafka has no error code for finding no transaction to abort: the tool exits with a message, which is INVALID_REQUEST
+    here.
     """
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
-        """Look for the transaction's producer."""
+        """Find the transaction's producer."""
         job.memo["others"] = 0
         if job.params["start_offset"] == NOTHING:
             super().begin(hands, job)
@@ -180,15 +182,15 @@ class Aborting(HangingTransactionSearch):
         start, partition = job.params["start_offset"], job.params["partition"]
         transaction = open_at(partition, answer.producers, start)
         if transaction is None:
-            told = f"Could not find any open transactions starting at offset {start} on partition {partition}"
-            hands.end(job, "INVALID_REQUEST", told)
+            message = f"Could not find any open transactions starting at offset {start} on partition {partition}"
+            hands.end(job, "INVALID_REQUEST", message)
         else:
             self._abort(hands, job, transaction)
 
     def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
-        """The first of them is ended: the last stable offset waits for that one."""
+        """Abort the first one, which blocks the last stable offset."""
         if not transactions:
-            hands.end(job, "INVALID_REQUEST", f"no transaction hangs in {job.params['partition']}")
+            hands.end(job, "INVALID_REQUEST", f"no hanging transaction in {job.params['partition']}")
             return
         job.memo["others"] = len(transactions) - 1
         self._abort(hands, job, transactions[0])
@@ -204,5 +206,5 @@ class Aborting(HangingTransactionSearch):
         hands.end(
             job,
             "",
-            f"producer {producer.producer_id}: aborted what was open from offset {producer.start_offset} on{others}",
+            f"producer {producer.producer_id}: aborted the transaction from offset {producer.start_offset}{others}",
         )

@@ -225,7 +225,7 @@ def test_chaos_ends_for_good(snapshot: SnapshotAssertion) -> None:
     assert guards.alarm()
     guards.act()
     told = next(event for event in cluster.drain() if isinstance(event, GuardActed))
-    assert (told.rule, told.detail, told.cause) == ("stop_when", "stopped", "enough holds")
+    assert (told.rule, told.detail, told.cause) == ("stop_when", "stopped", "enough is true")
     assert (board.active(), guards.stopped) == ((), True)
     enough[0] = False
     for fault in ("lag", "crash"):
