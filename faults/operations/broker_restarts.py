@@ -8,7 +8,7 @@ from cluster_model.protocol.admin_messages import UnregisterBrokerRequest
 from cluster_model.protocol.messages import MetadataResponse
 from faults.declarations.fault import MS, FaultError
 from faults.declarations.operation import POLL_US
-from faults.operations.base import OperationContext, OperationJob, Procedure, tally, verdict
+from faults.operations.base import OperationContext, OperationJob, Procedure, verdict
 from faults.operations.reassignment import Moving, Plan, emptied
 
 LOOK_US: Final = 100 * MS
@@ -125,11 +125,7 @@ class Rolling(Procedure):
         left = job.memo["left"]
         done = job.memo["total"] - len(left)
         if not left or job.cancelled:
-            hands.end(
-                job,
-                "",
-                f"{done} of {job.memo['total']} brokers restarted" if left else f"{tally(done, 'broker')} restarted",
-            )
+            hands.end(job, "", f"{done} of {job.memo['total']} restarted" if left else f"{done} restarted")
             return
         job.memo |= {"broker": left[0], "left": left[1:]}
         job.stage = "stop"

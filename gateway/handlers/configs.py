@@ -237,11 +237,11 @@ def _taken(call: ApiCall, name: str) -> dict[str, ConfigValue]:
 
 def _config(key: ConfigKey, value: str, synonyms: Sequence[tuple[str, str, int]], *, read_only: bool) -> dict[str, Any]:
     """Return the fields of a configuration; its source is that of its first synonym."""
-    synonyms_fields = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
+    synonym_fields = [{"name": name, "value": as_number(text), "source": where} for name, text, where in synonyms]
     return {
         "name": key.name, "value": as_number(value), "read_only": read_only,
         "config_source": synonyms[0][2] if synonyms else DEFAULT,
-        "is_sensitive": False, "synonyms": synonyms_fields, "config_type": type_of(key), "documentation": key.doc,
+        "is_sensitive": False, "synonyms": synonym_fields, "config_type": type_of(key), "documentation": key.doc,
     }  # fmt: skip
 
 

@@ -118,10 +118,8 @@ def offset_fetch(call: ApiCall) -> Flow:
             for each in groups
         ]
     )  # fmt: skip
-    groups_fields = [
-        {"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)
-    ]
-    return {"groups": groups_fields} if call.version >= _MANY_GROUPS else groups_fields[0]
+    results = [{"group_id": each.group_id, **_fetched(answer)} for each, answer in zip(groups, answers, strict=True)]
+    return {"groups": results} if call.version >= _MANY_GROUPS else results[0]
 
 
 def _member_and_epoch(group: Any) -> tuple[str, int]:
