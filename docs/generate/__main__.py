@@ -1,4 +1,4 @@
-"""Print a page of the manual, write all of them, or draw its pictures: ``python -m docs.generate [PAGE]``."""
+"""Print a page of the manual, write all pages, or draw pictures: ``python -m docs.generate [PAGE]``."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -50,34 +50,34 @@ PAGES: Final[Mapping[str, str]] = {
     "report-tables-sessions": "docs.generate.report_pages:report_tables_part_page:sessions",
     "tui-keys": "docs.generate.command_pages:tui_keys_page",
 }
-"""Page to the function that makes its text, and what it takes. A page is the file ``docs/reference/PAGE.md``."""
+"""Page → the function that returns its text, and its argument. A page is the file ``docs/reference/PAGE.md``."""
 PICTURES: Final[Mapping[str, tuple[str, str]]] = {
     "pictures": ("docs.generate.screenshots:draw_screens", "DIRECTORY [NAME...]"),
     "report-pictures": ("docs.generate.report_pages:draw_report", "SESSION... DIRECTORY"),
 }
-"""Pictures to the function that draws them, and what it takes."""
+"""Pictures → the function that draws them, and its usage."""
 ALL: Final = "all"
-"""Writes every generated file: pages, and the schema of playbooks."""
+"""Argument that writes every generated file: pages, and the schema of playbooks."""
 
 ROOT: Final = Path(__file__).parents[2]
 SCHEMA: Final = "playbooks/floodmark.schema.json"
 
 
 def page_text(page: str) -> str:
-    """What a page says now."""
+    """Return the current text of a page."""
     text: str = _function(PAGES[page])()
     return text
 
 
 def generated_files() -> dict[str, str]:
-    """Path to text of every file that is generated."""
+    """Return path → text of every generated file."""
     found = {f"docs/reference/{page}.md": page_text(page) for page in PAGES}
     found[SCHEMA] = _function("playbooks.parser.key_reference:text")()
     return found
 
 
 def write_all(root: Path) -> list[str]:
-    """Write every generated file that is out of date below ``root``, or not there; return the paths of those."""
+    """Write every generated file below ``root`` that is out of date or missing; return their paths."""
     texts = generated_files()
     old = [
         path
@@ -90,7 +90,7 @@ def write_all(root: Path) -> list[str]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the page that is named, write all, draw pictures, or list what there is; return the exit code."""
+    """Print a page, write all pages, draw pictures, or list them; return the exit code."""
     if not arguments:
         print(_overview(), end="")
         return OK
@@ -99,7 +99,7 @@ def main(arguments: Sequence[str]) -> int:
         code: int = _function(PICTURES[name][0])(more)
         return code
     if name == ALL and not more:
-        print("".join(f"wrote {path}\n" for path in write_all(ROOT)) or "all is up to date\n", end="")
+        print("".join(f"wrote {path}\n" for path in write_all(ROOT)) or "everything is up to date\n", end="")
         return OK
     if name not in (*PAGES, ALL):
         found = f"no page {shown(name)}{nearest(name, (*PAGES, *PICTURES, ALL))}"
@@ -113,7 +113,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _overview() -> str:
-    """Each page with its file, and each kind of picture with what it takes."""
+    """Return each page with its file, and each kind of picture with its usage."""
     width = max(map(len, (*PAGES, *PICTURES)))
     lines = [f"{page:{width}}  docs/reference/{page}.md" for page in PAGES]
     lines += [f"{name:{width}}  {takes}" for name, (_function_name, takes) in PICTURES.items()]
@@ -121,9 +121,9 @@ def _overview() -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
-def _function(place: str) -> Any:
-    """The function at ``module:name[:argument]``; its module is loaded only now, for some take seconds."""
-    module, name, *argument = place.split(":")
+def _function(path: str) -> Any:
+    """Return the function at ``module:name[:argument]``; its module is imported only now, since some take seconds."""
+    module, name, *argument = path.split(":")
     return partial(getattr(import_module(module), name), *argument)
 
 

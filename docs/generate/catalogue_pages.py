@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - pages of prose and tables
-"""Pages of long lists, each an index with a page per part: faults by family, the library by theme, keys of playbooks."""
+"""Pages of long lists, each an index with a page per part: faults by family, the library by theme, playbook keys."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -32,26 +32,26 @@ heals on its own, and something that two of them hold is free when both are over
 
 _FAMILIES: Final[dict[Family, str]] = {
     "processes": "Processes crash, restart or pause.",
-    "links": "Messages are delayed, lost or held, between some nodes and not others.",
-    "disks": "Disks are slow, full or broken, or lose what was written.",
-    "control plane": "The controller is gone, late or not heard.",
-    "clients": "Applications misbehave around their client.",
+    "links": "Messages between some nodes are delayed, lost or blocked.",
+    "disks": "Disks are slow, full or broken, or lose writes.",
+    "control plane": "The controller is missing, late or unreachable.",
+    "clients": "Applications misuse their client, or change their load.",
 }
-"""A sentence for each family."""
+"""Family → a sentence about it."""
 
 
 def fault_page() -> str:
-    """The index of faults, in Markdown."""
+    """Return the index of faults, in Markdown."""
     parts = [_FAULTS_HEAD]
     for family, faults in _by_family().items():
         page = _fault_file(family)
-        parts.append(f"## {family.capitalize()}\n\n{_FAMILIES[family]} [All of them in detail]({page}).\n")
+        parts.append(f"## {family.capitalize()}\n\n{_FAMILIES[family]} [Details]({page}).\n")
         parts.append(_fault_overview(page, faults))
     return "\n".join(parts)
 
 
 def fault_family_page(name: str) -> str:
-    """The page of a family of faults, named as in its file, in Markdown."""
+    """Return the page of a family of faults, given as in its file name, in Markdown."""
     (family,) = (each for each in FAMILIES if each.replace(" ", "-") == name)
     made = f"This page is made from the catalogue (`python -m docs.generate faults-{name}`); [faults](faults.md) has the list."
     title = f"# Faults: {family}\n\n{_FAMILIES[family]} {made}\n"
@@ -59,7 +59,7 @@ def fault_family_page(name: str) -> str:
 
 
 def fault_section(fault: Fault) -> str:
-    """All about one fault."""
+    """Return the section of one fault."""
     lines = [
         f"## {fault.name}",
         "",
@@ -67,10 +67,10 @@ def fault_section(fault: Fault) -> str:
         "",
     ]
     rows = [
-        ("For", ACCEPTS[fault.accepts] + (f"; `{fault.target}` unless a target is given" if fault.target else "")),
+        ("Targets", ACCEPTS[fault.accepts] + (f"; `{fault.target}` unless a target is given" if fault.target else "")),
         ("Only in", f"{fault.mode} mode" if fault.mode else ""),
         ("Also called", ", ".join(f"`{each}`" for each in called(fault.aliases))),
-        ("Stands for", fault.cause),
+        ("Represents", fault.cause),
         ("May break", fault.may_break),
         ("Healing", fault.heals or "there is nothing to heal"),
         ("By key", f"lasts {duration_text(fault.usual_for_us)}" if fault.usual_for_us >= 0 else ""),
@@ -92,7 +92,7 @@ def _fault_file(family: Family) -> str:
 
 
 def _fault_overview(page: str, faults: list[Fault]) -> str:
-    lines = ["| fault | key | for | what it does |", "|---|---|---|---|"]
+    lines = ["| fault | key | targets | effect |", "|---|---|---|---|"]
     lines += [
         f"| [{each.name}]({page}#{each.name}) | `f`&nbsp;`{each.letter}` | {each.accepts} | {safe(each.summary)} |"
         for each in faults
@@ -101,7 +101,7 @@ def _fault_overview(page: str, faults: list[Fault]) -> str:
 
 
 def _param_row(param: Param) -> str:
-    default = "must be given" if param.default is None else _code(default_text(param))
+    default = "required" if param.default is None else _code(default_text(param))
     allowed = ", ".join(map(_code, param.choices)) if param.choices else allowed_text(param)
     return f"| `{param.name}` | {param.type} | {allowed} | {default} | {safe(param.doc)} |"
 
@@ -110,7 +110,7 @@ def _code(text: str) -> str:
     return f"`{text}`" if text else ""
 
 
-# docs/reference/keys.md, and a page for the keys of clients, of timed steps and of manual steps
+# docs/reference/keys.md, and pages for the keys of clients, of timed steps and of manual steps
 
 
 _KEYS_HEAD: Final = """# Keys of a playbook
@@ -124,25 +124,25 @@ _KEYS_PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "steps": ("Keys of steps", "The keys of `steps` in a [playbook](../run/steps.md)"),
     "manual": ("Keys of manual steps", "The keys of `steps` with [`stepping: manual`](../run/manual-stepping.md)"),
 }
-"""Part of the keys, which is the first name of their paths, to title and first words."""
+"""Part of the keys, which is the first name of their paths → title and first words."""
 
 
 def key_page() -> str:
-    """The page of a playbook's keys, in Markdown; those of :data:`_KEYS_PARTS` are on their own pages."""
-    places = [each for each in told().values() if each.path.partition(".")[0] not in _KEYS_PARTS]
-    return "\n".join([_KEYS_HEAD, *map(_key_section, places)])
+    """Return the page of a playbook's keys, in Markdown, without those of :data:`_KEYS_PARTS`."""
+    pages = [each for each in told().values() if each.path.partition(".")[0] not in _KEYS_PARTS]
+    return "\n".join([_KEYS_HEAD, *map(_key_section, pages)])
 
 
 def key_part_page(part: str) -> str:
-    """The page of a part of the keys, in Markdown."""
-    title, words = _KEYS_PARTS[part]
+    """Return the page of a part of the keys, in Markdown."""
+    title, introduction = _KEYS_PARTS[part]
     made = f"This page is made from the tables that files are read by (`python -m docs.generate keys-{part}`)"
-    head = f"# {title}\n\n{words}. {made}; [keys](keys.md) has the others.\n"
-    places = [each for each in told().values() if each.path.partition(".")[0] == part]
+    head = f"# {title}\n\n{introduction}. {made}; [keys](keys.md) has the others.\n"
+    pages = [each for each in told().values() if each.path.partition(".")[0] == part]
     if part == BY_HAND:
-        verbs = [each for each in places if each.path != BY_HAND]
-        return "\n".join([head, *(_key_section(each) for each in places if each not in verbs), _verbs_table(verbs)])
-    return "\n".join([head, *map(_key_section, places)])
+        verbs = [each for each in pages if each.path != BY_HAND]
+        return "\n".join([head, *(_key_section(each) for each in pages if each not in verbs), _verbs_table(verbs)])
+    return "\n".join([head, *map(_key_section, pages)])
 
 
 def _key_section(page: MappingReference) -> str:
@@ -156,7 +156,7 @@ def _key_section(page: MappingReference) -> str:
 
 
 def _verbs_table(verbs: list[MappingReference]) -> str:
-    """One table with the keys of every verb: as sections they would be a page of headings."""
+    """Return one table with the keys of every verb, since sections would be a page of headings."""
     rows = [
         (f"`{verb.path.rpartition('.')[2]}`" if at == 0 else "", _key_name(name, key), taken(key.kind), key.doc)
         for verb in verbs
@@ -184,7 +184,7 @@ one). `floodmark run playbooks/library` runs all of them.
 
 
 def library_page() -> str:
-    """The index of bundled playbooks, in Markdown."""
+    """Return the index of bundled playbooks, in Markdown."""
     parts = [_LIBRARY_HEAD]
     playbooks = _bundled()
     for theme, doc in THEMES.items():
@@ -194,27 +194,27 @@ def library_page() -> str:
                 (f"[{each.name}]({page}#{_playbook_anchor(each.name)})", ranges_text(each.profiles), each.title)
                 for each in found
             ]
-            overview = table_text(("playbook", "Kafka", "what happens"), rows)
-            parts.append(f"## {heading(theme)}\n\n{doc} [All of them in detail]({page}).\n\n{overview}")
+            overview = table_text(("playbook", "Kafka", "title"), rows)
+            parts.append(f"## {heading(theme)}\n\n{doc} [Details]({page}).\n\n{overview}")
     parts.append(_tags_section(playbooks))
     return "\n".join(parts)
 
 
 def library_theme_page(theme: str) -> str:
-    """The page of a theme of the library, in Markdown."""
+    """Return the page of a theme of the library, in Markdown."""
     made = f"This page is made from the playbooks (`python -m docs.generate library-{theme}`); [the library](library.md) has the list."
     title = f"# Library: {heading(theme).lower()}\n\n{THEMES[theme]} {made}\n"
     return "\n".join([title, *map(playbook_section, _of_theme(theme, _bundled()))])
 
 
 def playbook_section(playbook: Playbook) -> str:
-    """All about one playbook but its steps."""
+    """Return the section of one playbook, without its steps."""
     own = Profile.of(playbook.spec.kafka, playbook.spec.mode).name
     rows = [
         ("Source", "; ".join(playbook.origins)),
-        ("Kafka", f"{ranges_text(playbook.profiles)}; as it stands {own}"),
+        ("Kafka", f"{ranges_text(playbook.profiles)}; default {own}"),
         ("Tags", ", ".join(playbook.tags)),
-        ("Run over", "; ".join(playbook.grid.lines()) if playbook.grid is not None else ""),
+        ("Grid", "; ".join(playbook.grid.lines()) if playbook.grid is not None else ""),
     ]
     lines = [f"## {playbook.name}", "", f"**{safe(playbook.title)}.**", "", safe(playbook.story), ""]
     lines += [f"- {head}: {safe(text)}" for head, text in rows if text]
@@ -230,13 +230,13 @@ def _of_theme(theme: str, playbooks: list[Playbook]) -> list[Playbook]:
 
 
 def _tags_section(playbooks: list[Playbook]) -> str:
-    """What the tags stand for, as far as a playbook has them."""
+    """Return the meaning of each tag that a bundled playbook has."""
     counts = {tag: sum(tag in each.tags for each in playbooks) for tag in TAGS}
     rows = [(f"`{tag}`", doc, str(counts[tag])) for tag, doc in TAGS.items() if counts[tag]]
     text = "`floodmark library --tag TAG` lists the playbooks with a tag."
-    return f"## Tags\n\n{text}\n\n{table_text(('tag', 'what it stands for', 'playbooks'), rows)}"
+    return f"## Tags\n\n{text}\n\n{table_text(('tag', 'meaning', 'playbooks'), rows)}"
 
 
 def _playbook_anchor(name: str) -> str:
-    """The anchor that Markdown gives to a heading."""
+    """Return the anchor that Markdown gives to a heading."""
     return name.replace(".", "")

@@ -1,4 +1,4 @@
-"""Pages of commands, keys of the TUI, configurations with their defaults by release, versions, and the glossary."""
+"""Pages of commands, keys of the TUI, configurations with defaults by release, versions, and the glossary."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -28,15 +28,15 @@ _COMMANDS_HEAD: Final = """# Commands and options
 Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
 prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes.
 """
-_WORDS: Final = {
+_VALUE_NAMES: Final = {
     "<int range>": "N", "<integer range>": "N", "<int>": "N", "<dir>": "DIR", "<path>": "FILE", "<str>": "TEXT",
     "<float>": "X",
 }  # fmt: skip
-"""What a parser calls a kind of value, and what a reader does."""
+"""The parser's name of a value type → its name in the manual."""
 
 
 def command_page() -> str:
-    """The page of commands, in Markdown."""
+    """Return the page of commands, in Markdown."""
     group: Any = typer.main.get_command(app)
     top = typer.Context(group, info_name="floodmark")
     sections = [_section(group, top, "floodmark")]
@@ -45,7 +45,7 @@ def command_page() -> str:
 
 
 def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context, str]]:
-    """Every command below a group, those of its groups included."""
+    """Return every command below a group, including those of subgroups."""
     found: list[tuple[Any, typer.Context, str]] = []
     for name, command in group.commands.items():
         context = typer.Context(command, info_name=name, parent=above)
@@ -57,38 +57,38 @@ def _commands(group: Any, above: typer.Context) -> list[tuple[Any, typer.Context
 def _section(command: Any, context: typer.Context, path: str) -> str:
     parameters = [record for each in command.params if (record := each.get_help_record(context))]
     text = _text(command.help or "")
-    rows = [(f"`{_bare(name)}`", _plain(told)) for name, told in parameters]
+    rows = [(f"`{_bare(name)}`", _plain(meaning)) for name, meaning in parameters]
     table = f"\n{table_text(('argument or option', 'meaning'), rows)}" if rows else ""
     return f"\n## {path.removeprefix('floodmark ')}\n\n`{_usage(command.get_usage(context))}`\n\n{text}\n{table}"
 
 
-def _text(told: str) -> str:
-    """What is said of a command; the lines that can be typed stand together, as they are typed."""
-    paragraphs = [" ".join(paragraph.split()) for paragraph in told.split("\n\n")]
+def _text(help_text: str) -> str:
+    """Return a command's help as Markdown; examples that can be typed become code blocks."""
+    paragraphs = [" ".join(paragraph.split()) for paragraph in help_text.split("\n\n")]
     parts: list[str] = []
     for typed, group in groupby(paragraphs, lambda paragraph: paragraph.startswith("floodmark ")):
-        told_here = list(group)
-        parts += ["\n".join(["```sh", *told_here, "```"])] if typed else told_here
+        lines = list(group)
+        parts += ["\n".join(["```sh", *lines, "```"])] if typed else lines
     return "\n\n".join(parts)
 
 
-def _usage(told: str) -> str:
-    """How a command is called, without the marks of the parser for what is needed."""
-    line = " ".join(told.removeprefix("Usage: ").split()).replace("{", "").replace("}", "")
+def _usage(usage: str) -> str:
+    """Return a command's usage without the parser's marks for required parameters."""
+    line = " ".join(usage.removeprefix("Usage: ").split()).replace("{", "").replace("}", "")
     return line.replace("......", "...").replace("[[", "[").replace("]]", "]")
 
 
 def _bare(name: str) -> str:
-    """A parameter without what the parser knows of its type beside its name."""
+    """Return a parameter's name without the parser's notes on its type."""
     if not name.startswith("-"):
         return re.sub(r" <.*>$", "", name)
-    for kind, word in _WORDS.items():
-        name = name.replace(kind, word)
+    for kind, value_name in _VALUE_NAMES.items():
+        name = name.replace(kind, value_name)
     return name.replace("<", "").replace(">", "")
 
 
-def _plain(told: str) -> str:
-    return re.sub(r"\s*\[required\]", "", told).replace("  [", " [")
+def _plain(text: str) -> str:
+    return re.sub(r"\s*\[required\]", "", text).replace("  [", " [")
 
 
 # docs/reference/tui-keys.md
@@ -126,7 +126,7 @@ fetch; for an offset its epoch, and which replicas have the same record, another
 
 
 def tui_keys_page() -> str:
-    """The page of keys and gestures, in Markdown."""
+    """Return the page of keys and gestures, in Markdown."""
     return _TUI_KEYS_HEAD + manual() + _MOUSE
 
 
@@ -147,7 +147,7 @@ Broker configurations go in `cluster.config`, the others in the `config` of a [t
 
 
 def config_page() -> str:
-    """The page of configurations and versions, in Markdown."""
+    """Return the page of configurations and versions, in Markdown."""
     configs = [
         f"\n## {scope.capitalize()}\n\n{_config_table(scope, list(keys.values()))}" for scope, keys in SCOPES.items()
     ]
@@ -164,22 +164,25 @@ def config_page() -> str:
 
 
 def _rule_table(flags: Iterable[Flag]) -> str:
-    """Three columns: a rule, the versions that follow it, and what it says."""
+    """Return a table of rules: name, the versions that follow it, and its meaning."""
     rules = [(f"`{flag.name}`", releases(flag), flag.meaning) for flag in flags]
-    return table_text(("rule", "versions", "what it says"), rules)
+    return table_text(("rule", "versions", "meaning"), rules)
 
 
 def _config_table(scope: str, keys: list[ConfigKey]) -> str:
-    """Two columns: some names take half of a page. Of brokers alone it is said which can change in a running cluster."""
+    """Return a table with two columns, since some names take half a page.
+
+    Broker configurations include whether they can change at run time.
+    """
     rows = [
         (f"`{key.name}`", f"{key.doc} Takes {_allowed(key)}{f'; {key.dynamic}' if scope == 'broker' else ''}.")
         for key in keys
     ]
-    return table_text(("name", "meaning, and what it takes"), rows)
+    return table_text(("name", "meaning and allowed values"), rows)
 
 
 def _allowed(key: ConfigKey) -> str:
-    """Without the names of classes that only have their package before them: they are wider than a page."""
+    """Return the allowed values, without class names that only repeat another one with its package."""
     short = [
         each for each in key.choices if each.rpartition(".")[2] == each or each.rpartition(".")[2] not in key.choices
     ]
@@ -191,18 +194,18 @@ def _allowed(key: ConfigKey) -> str:
 
 _GLOSSARY_HEAD: Final = """# Glossary
 
-Words of Kafka and of floodmark. This page is made from the glossary of the TUI (`python -m docs.generate glossary`): `?` then `g` opens it there, and the TUI
+Terms of Kafka and of floodmark. This page is made from the glossary of the TUI (`python -m docs.generate glossary`): `?` then `g` opens it there, and the TUI
 explains each word where you first meet it. [Concepts](../learn/concepts.md) shows how they relate.
 
 """
 
 
 def glossary_page() -> str:
-    """The page of words, in Markdown."""
+    """Return the page of terms, in Markdown."""
     return _GLOSSARY_HEAD + "\n".join(f"- **{safe(each.word)}**: {safe(each.meaning)}" for each in GLOSSARY) + "\n"
 
 
-# The page of defaults by release, made from the table that all settings are read from.
+# docs/reference/defaults.md
 
 
 _DEFAULTS_HEAD: Final = """\
@@ -237,7 +240,7 @@ _SHARED: Final = {("broker", name) for name in DEFAULTS["broker"] if name in DEF
 
 
 def defaults_page() -> str:
-    """The page of defaults, in Markdown."""
+    """Return the page of defaults, in Markdown."""
     parts = [_DEFAULTS_HEAD, "## What changed\n"]
     for line, before in zip(PROFILE_VERSIONS[1:], PROFILE_VERSIONS, strict=False):
         if rows := _changes(line, before):
@@ -250,9 +253,9 @@ def defaults_page() -> str:
 
 
 def _changes(line: str, before: str) -> list[tuple[str, ...]]:
-    """A row for each configuration that came, changed its default or went with a release.
+    """Return a row for each configuration that is new, has a new default, or is removed in a release.
 
-    A topic's that is called as its brokers' is one with that, and so is what changes alike for several clients.
+    A topic configuration with the same name as a broker's shares its row, and so do equal changes of several clients.
     """
     scopes: dict[tuple[str, str, str], list[str]] = {}
     for scope, entries in DEFAULTS.items():
@@ -265,9 +268,9 @@ def _changes(line: str, before: str) -> list[tuple[str, ...]]:
 
 
 def _change(entry: ConfigHistory, line: str, before: str) -> tuple[str, str] | None:
-    """What a release did to a configuration, and why."""
+    """Return the change of a configuration in a release, and its source."""
     if entry.until == before:
-        return f"gone{f'; see `{entry.instead}`' if entry.instead else ''}", safe(entry.gone)
+        return f"removed{f'; see `{entry.instead}`' if entry.instead else ''}", safe(entry.gone)
     for last, now in zip((None, *entry.defaults), entry.defaults, strict=False):
         if now.since == line:
             new = _default_text(now.value)

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - pages of prose and tables
-"""Pages of what a playbook may contain: functions of conditions, manual steps, providers of record contents."""
+"""Pages about playbooks: functions of conditions, manual steps, providers of record contents."""
 
 from typing import Final
 
@@ -39,7 +39,7 @@ Arguments in brackets are optional.
 
 
 def conditions_page() -> str:
-    """The page of the conditions' functions, in Markdown."""
+    """Return the page of the conditions' functions, in Markdown."""
     return _CONDITIONS_HEAD + "".join(f"| `{each.signature}` | {each.doc} |\n" for each in ALL.values())
 
 
@@ -57,10 +57,10 @@ them. This page is made from the steps themselves (`python -m docs.generate manu
 
 
 def manual_steps_page() -> str:
-    """The page of manual steps, in Markdown."""
+    """Return the page of manual steps, in Markdown."""
     rows = []
     for name, verb in MANUAL_VERBS.items():
-        params = ", ".join(word if param.required else f"[{word}]" for word, param in verb.params.items())
+        params = ", ".join(key if param.required else f"[{key}]" for key, param in verb.params.items())
         rows.append(f"| `{name}`{f': {params}' if params else ''} | {verb.doc} |\n")
     return _MANUAL_HEAD + "".join(rows)
 
@@ -72,7 +72,7 @@ _CONTENTS_HEAD: Final = """# Record contents
 
 `records` of a producer says what its records contain. This page is made from the providers (`python -m docs.generate record-contents`).
 
-A log of the model keeps no contents: it keeps a size and a position. The contents are made when you look at a record
+A log of the model stores no contents, only a size and a position. The contents are generated when you look at a record
 ([`floodmark peek`](../run/sessions.md#look-at-a-record), `p` in the TUI), and they are always the same for the same seed, producer, partition and
 record number. They change nothing else in a run, not even the size of the record.
 
@@ -97,19 +97,19 @@ this list and never evaluated. The first {own} providers are floodmark's; the ot
 
 ## Providers
 
-| provider | what it makes |
+| provider | contents |
 |---|---|
 """
 
 
 def record_contents_page() -> str:
-    """The page of providers of record contents, in Markdown."""
+    """Return the page of providers of record contents, in Markdown."""
     templates = ", ".join(f"`faker:{name}`" for name in TEMPLATES) + "\n"
     head = _CONTENTS_HEAD + templates + _CONTENTS_MAP.format(own=len(OWN))
     return head + "".join(f"| {_provider(name, each)} | {each.doc} |\n" for name, each in PROVIDERS.items())
 
 
 def _provider(name: str, provider: Provider) -> str:
-    """A provider as the table has it: its name, then what it takes."""
+    """Return a provider as in the table: its name, then its arguments."""
     takes = provider.signature(name).removeprefix(name).strip("()")
     return f"`{name}`{f': {takes}' if takes else ''}"

@@ -1,6 +1,6 @@
-"""Reference pages, each made from a registry or a table of the product.
+"""Reference pages that are generated from registries and tables of the product.
 
-Anomalies, causes, faults, the fidelity card, invariants, keys of playbooks, the library, liveness properties.
+Anomalies, causes, the fidelity card, invariants, liveness properties, APIs of the gateway.
 """
 
 import re
@@ -33,7 +33,7 @@ from playbooks.text import safe, table_text
 _ANOMALIES_HEAD: Final = """\
 # Anomalies that clients can see
 
-An anomaly is something that a session's own clients could have noticed, from the responses to its producers and the records that its consumers read. The names are those of
+An anomaly is something that a session's own clients could have noticed, from the responses to producers and the records that consumers read. The names are those of
 [Jepsen's checker for Kafka](https://github.com/jepsen-io/jepsen/blob/main/jepsen/src/jepsen/tests/kafka.clj). Many are legal under some settings.
 
 - `floodmark run` prints each illegal anomaly on a line, and sums up the legal ones. The [result](run-result.md) has all of them under `anomalies`.
@@ -41,7 +41,7 @@ An anomaly is something that a session's own clients could have noticed, from th
 - A playbook with [manual stepping](../run/manual-stepping.md) has no clients and so no anomalies.
 - [Causes](causes.md) explain what led to an anomaly.
 
-| anomaly | what the clients saw | legal when |
+| anomaly | observation of the clients | legal when |
 |---|---|---|
 """
 
@@ -65,10 +65,10 @@ _ANOMALIES_TAIL: Final = """
 
 
 def anomaly_page() -> str:
-    """The page of anomalies, in Markdown."""
+    """Return the page of anomalies, in Markdown."""
     jepsen = [kind for kind in ANOMALY_KINDS.values() if not kind.own]
     own = [kind for kind in ANOMALY_KINDS.values() if kind.own]
-    more = "\nThree more are floodmark's own:\n\n| anomaly | what the clients saw | legal when |\n|---|---|---|\n"
+    more = "\nThree more are floodmark's own:\n\n| anomaly | observation of the clients | legal when |\n|---|---|---|\n"
     return (
         _ANOMALIES_HEAD + "".join(map(_anomaly_row, jepsen)) + more + "".join(map(_anomaly_row, own)) + _ANOMALIES_TAIL
     )
@@ -95,24 +95,24 @@ This page is made from the list of causes (`python -m docs.generate causes`).
 """
 
 _FINDING_KINDS: Final = {
-    "lost": "Acknowledged, and in no log any more, or missing at the end of the session.",
+    "lost": "Acknowledged, but in no log any more, or missing at the end of the session.",
     "missing": "Acknowledged and not in the leader's log, but in another replica's; only before the end.",
     "duplicate": "At two offsets of the leader's log.",
     "reordered": "After later records of its producer in the leader's log.",
     "skipped": "Skipped by a group that received records before and after.",
     "abandoned": "Delivered to an application that ended without processing it, and to no other since.",
     "undone": "Acknowledged, but aborted in the log with another transaction.",
-    "leaked": "Acknowledged to its producer as aborted, but committed in the log.",
+    "leaked": "Reported as aborted to its producer, but committed in the log.",
 }
 
 _SETTING: Final = re.compile(r"[a-z.]+=")
-"""A meaning that begins with a Kafka configuration is not capitalized."""
+"""A meaning that begins with a configuration of Kafka is not capitalised."""
 
 
 def cause_page() -> str:
-    """The page of causes of findings, in Markdown."""
+    """Return the page of causes of findings, in Markdown."""
     kinds = ["| kind | meaning |", "|---|---|", *(f"| `{kind}` | {_FINDING_KINDS[kind]} |" for kind in FINDING_KINDS)]
-    causes = ["| cause | of what | meaning | see |", "|---|---|---|---|", *(_cause_row(cause) for cause in CAUSES)]
+    causes = ["| cause | kinds | meaning | see |", "|---|---|---|---|", *(_cause_row(cause) for cause in CAUSES)]
     return "\n".join([_CAUSES_HEAD, "## Kinds", "", *kinds, "", "## Causes", "", *causes, ""])
 
 
@@ -126,11 +126,11 @@ def _cause_row(cause: Cause) -> str:
 
 _FIDELITY_HEAD: Final = """# Fidelity card
 
-What the model covers, by area: its Kafka versions, its sources, the tests that pin it, and what is left out. `floodmark profiles --card` prints it, and
+Coverage of the model, by area: its Kafka versions, its sources, its tests, and what is not modelled. `floodmark profiles --card` prints it, and
 `floodmark profiles --card 2.8` what applies to one release. This page is made from the card (`python -m docs.generate fidelity`).
 
 Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
-KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [talk to the model](../test/real-clients.md). The model has not
+KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). The model has not
 been compared with a running Kafka broker. Where code and documents differ, the model follows the code. What has no single answer, such as the time of a
 disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-no-single-answer).
 
@@ -138,7 +138,7 @@ disk write, is [a choice of the model](model-choices.md#choices-where-kafka-has-
 
 
 def fidelity_page() -> str:
-    """The page of what is modelled, in Markdown."""
+    """Return the page of what is modelled, in Markdown."""
     index = "| area | Kafka | rules that changed |\n|---|---|---|\n" + "".join(
         f"| [{area.name}](#{_area_anchor(area)}) | {versions(area)} | {len(area.flags) or ''} |\n" for area in AREAS
     )
@@ -146,12 +146,12 @@ def fidelity_page() -> str:
 
 
 def _area_section(area: Area) -> str:
-    lines = ["", f"## {area.name}", "", area.what, "", f"- **Kafka** {versions(area)}", f"- **after** {area.sources}"]
-    lines.append(f"- **pinned by** {', '.join(f'`{each}`' for each in area.test_ids)}")
+    lines = ["", f"## {area.name}", "", area.what, "", f"- **Kafka** {versions(area)}", f"- **sources** {area.sources}"]
+    lines.append(f"- **tests** {', '.join(f'`{each}`' for each in area.test_ids)}")
     if area.left_out:
         lines += ["- **not modelled**", *(f"    - {each}" for each in area.left_out)]
     if area.flags:
-        lines += ["", "| rule | Kafka | what it says |", "|---|---|---|"]
+        lines += ["", "| rule | Kafka | meaning |", "|---|---|---|"]
         lines += [f"| `{name}` | {kafka} | {says} |" for name, kafka, says in changes(area)]
     return "\n".join(lines) + "\n"
 
@@ -184,9 +184,9 @@ without a name they count all invariants. A violation alone does not fail a run.
 
 
 def invariant_page() -> str:
-    """The page of invariants, in Markdown."""
+    """Return the page of invariants, in Markdown."""
     rows = [(f"[{each.name}](#{each.name})", each.title, promised_words(each)) for each in PROMISES.values()]
-    parts = [_INVARIANTS_HEAD, table_text(("name", "title", "guaranteed by"), rows, str)]
+    parts = [_INVARIANTS_HEAD, table_text(("name", "property", "guaranteed by"), rows, str)]
     parts += [invariant_section(each) for each in PROMISES.values()]
     return "\n".join(parts)
 
@@ -195,7 +195,7 @@ def invariant_section(promise: InvariantDefinition) -> str:
     """Return the section of one invariant."""
     rows = [
         ("Guaranteed by", promised_words(promise)),
-        *((where[0].upper() + where[1:], words) for where, words in special_words(promise)),
+        *((where[0].upper() + where[1:], text) for where, text in special_words(promise)),
         ("Fixed by", ", ".join(mends_words(promise))),
         ("Exceptions", promise.exceptions),
         ("Source", promise.source),
@@ -210,13 +210,13 @@ def invariant_section(promise: InvariantDefinition) -> str:
 
 _LIVENESS_HEAD: Final = """# Liveness properties
 
-An [invariant](invariants.md) is violated by one event. A liveness property is violated by time: something that had to happen has not happened before its
+An [invariant](invariants.md) is violated by one event. A liveness property is violated by time: something that must happen has not happened before its
 deadline. This page is made from the properties (`python -m docs.generate liveness`).
 
 A check opens when something is not in the state that it must reach, and closes when it is. Its clock starts when nothing disturbs the nodes concerned:
 their faults are healed, their processes run, the links between them work. A broker that stays down, or a fault elsewhere, stops no clock. A missed
 deadline is an event (`liveness_overdue`), a line of `floodmark run`, an entry of `overdue` in the [result](run-result.md), and counts in the conditions
-`overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which leaves out what the version is known for:
+`overdue()`, `overdue(NAME)` and `unexpected_overdue()`, which excludes known violations of the version:
 
 ```
 overdue  leader-elected: orders-0: leader 1 is gone; ..., since 12s, bound 10s
@@ -254,18 +254,18 @@ Kafka also blocks on purpose. The result lists such a state under `stuck`, and `
 
 
 def liveness_page() -> str:
-    """The page of liveness properties, in Markdown."""
+    """Return the page of liveness properties, in Markdown."""
     rows = [(f"[{each.name}](#{each.name})", each.promise) for each in PROPERTIES]
     head = _LIVENESS_HEAD.format(often=OFTEN_US // 1_000, seldom=SELDOM_US // 1_000, quiet=QUIET_US // 1_000)
     return head + "\n".join([table_text(("property", "guarantee"), rows), *map(_liveness_section, PROPERTIES)]) + _STUCK
 
 
 def _liveness_section(each: LivenessProperty) -> str:
-    """Return the section of one property: deadline, what suspends it, and versions with known violations."""
+    """Return the deadline of a property, what stops its clock, and the versions that violate it."""
     return (
         f"### {each.name}\n\n"
         f"- **Due within:** {safe(each.bound)}\n"
-        f"- **Suspended by disturbances of:** {safe(each.disturbed_by)}\n"
+        f"- **Clock stops for:** {safe(each.disturbed_by)}\n"
         f"- **Known violations:** {safe(each.known)}\n"
     )
 
@@ -289,7 +289,10 @@ not offered: see [what is not modelled](../test/real-clients.md#what-is-not-mode
 
 
 def api_page() -> str:
-    """The page, in Markdown: a row for each API, with the releases at which its newest version changed."""
+    """Return the page of the gateway's APIs, in Markdown.
+
+    Each API has a row with the releases at which its newest version changed.
+    """
     numbers = {version: Profile.of(version).number for version in PROFILE_VERSIONS}
     ranges = {
         version: offered(number, kraft="kraft" in modes_of(version))

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 - pages of prose and tables
-"""Pages of the tables of a report and of a fleet report, and pictures of a report: in a browser, and the terminal."""
+"""Pages of the tables of a report and of a fleet report, and pictures of a report in a browser and a terminal."""
 
 import shutil
 import subprocess
@@ -31,12 +31,12 @@ This page is made from the tables (`python -m docs.generate fleet-tables > docs/
 
 
 def fleet_tables_page() -> str:
-    """The page of tables of a fleet report, in Markdown."""
+    """Return the page of tables of a fleet report, in Markdown."""
     sections = []
     for name, table in TABLES.items():
         columns = [(f"`{column}`", MEANINGS[column][0], MEANINGS[column][1]) for column in table.columns]
-        told = table_text(("column", "type", "meaning"), columns, lambda text: text.replace("|", "\\|"))
-        sections.append(f"## `{name}`\n\n{table.row}\n\n{told}")
+        columns_table = table_text(("column", "type", "meaning"), columns, lambda text: text.replace("|", "\\|"))
+        sections.append(f"## `{name}`\n\n{table.row}\n\n{columns_table}")
     return "\n".join([_FLEET_HEAD, *sections])
 
 
@@ -54,11 +54,11 @@ _TABLES_PARTS: Final[Mapping[str, tuple[str, str]]] = {
     "series": ("Report tables: throughput, lag and alerts", "throughput"),
     "clients": ("Report tables: latency and clients", "latency"),
 }
-"""Part to its title and its first table; it goes up to the first table of the next part."""
+"""Part → its title and its first table; it ends before the first table of the next part."""
 
 
 def report_tables_page() -> str:
-    """The index of tables of a report, in Markdown."""
+    """Return the index of tables of a report, in Markdown."""
     parts = {table.name: part for part, tables in tables_by_part().items() for table in tables}
     return (
         registry.INTRODUCTION
@@ -69,14 +69,14 @@ def report_tables_page() -> str:
 
 
 def report_tables_part_page(part: str) -> str:
-    """The page of a part of the tables, with their columns, in Markdown."""
+    """Return the page of a part of the tables, with their columns, in Markdown."""
     made = f"This page is made from the registry of tables (`python -m docs.generate report-tables-{part}`)"
     head = f"# {_TABLES_PARTS[part][0]}\n\n{made}; [tables of a report](report-tables.md) has the list and the rules for all tables.\n"
     return "\n".join([head, *map(registry.section, tables_by_part()[part])])
 
 
 def tables_by_part() -> dict[str, list[registry.FindingTable]]:
-    """The tables of each part, in the order of the registry."""
+    """Return the tables of each part, in the order of the registry."""
     firsts = {first: part for part, (_title, first) in _TABLES_PARTS.items()}
     found: dict[str, list[registry.FindingTable]] = {part: [] for part in _TABLES_PARTS}
     part = next(iter(_TABLES_PARTS))
@@ -86,7 +86,7 @@ def tables_by_part() -> dict[str, list[registry.FindingTable]]:
     return found
 
 
-# The pictures of a report
+# Pictures of a report
 
 
 SIZE: Final = (1200, 1500)
@@ -94,7 +94,7 @@ _BROWSERS: Final = ("chromium", "chromium-browser", "google-chrome")
 
 
 def draw_report(arguments: Sequence[str]) -> int:
-    """Report the sessions, and put ``report-page.png`` and ``report-terminal.svg`` into the directory."""
+    """Write a report of the sessions, and ``report-page.png`` and ``report-terminal.svg`` into the directory."""
     *sessions, directory = map(Path, arguments)
     browser = next(filter(None, map(shutil.which, _BROWSERS)), None)
     if not sessions or browser is None:
@@ -104,7 +104,7 @@ def draw_report(arguments: Sequence[str]) -> int:
         )
         return BAD_INPUT
     with tempfile.TemporaryDirectory() as place:
-        # What is not shown goes to a file, not to the terminal that this runs in.
+        # Other output goes to a file, not to the current terminal.
         with Path(place, "terminal.txt").open("w", encoding="utf-8") as file:
             console = Console(file=file, record=True, width=80, force_terminal=True)
             run(sessions, out=Path(place, "report"), formats=("html", "terminal"), console=console)
@@ -114,7 +114,7 @@ def draw_report(arguments: Sequence[str]) -> int:
 
 
 def picture(browser: str, page: Path, file: Path) -> None:
-    """A page as a picture."""
+    """Write a screenshot of a page."""
     quiet = ["--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--virtual-time-budget=10000"]
     size = f"--window-size={SIZE[0]},{SIZE[1]}"
     own = f"--user-data-dir={page.parent / 'profile'}"

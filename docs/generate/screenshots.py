@@ -1,6 +1,7 @@
-"""Several screens as one SVG that shows them one after the other: no script, no fonts, nothing from outside itself.
+"""Pictures of the TUI: single screenshots, and an animated SVG that shows several screens in turn.
 
-A line that several screens have in common stands in it once; times are kept by CSS.
+The animation has no script, fonts or external links; lines that several screens share are stored once, and CSS controls
+the timing.
 """
 
 import asyncio
@@ -35,19 +36,19 @@ from tui.terminal.theme import BACKGROUND, BAR, QUIET, TEXT, Look
 from tui.welcome import WelcomeApp
 
 CELL: Final = 8.4
-"""Width of a character, in the picture's units."""
+"""Width of a character, in units of the picture."""
 LINE: Final = 17
 MARGIN: Final = 10
 TITLE: Final = 34
-"""Height of the bar with the words."""
+"""Height of the title bar."""
 
 Run = tuple[str, str, str, bool]
-"""Text, its colour, the colour behind it, whether it is bold."""
+"""Text, its colour, its background colour, and whether it is bold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Beat:
-    """One screen, and how long it is looked at."""
+    """One screen of the animation, its caption, and its duration."""
 
     words: str
     seconds: float
@@ -55,7 +56,7 @@ class Beat:
 
 
 def runs(pieces: Sequence[tuple[str, Style | None]]) -> tuple[Run, ...]:
-    """A line of a screen, neighbours of one look together."""
+    """Return a line of a screen, with adjacent pieces of the same style merged."""
     looks = [(text, *_look(style or Style.null())) for text, style in pieces]
     return tuple(
         ("".join(each[0] for each in same), *look)
@@ -65,14 +66,14 @@ def runs(pieces: Sequence[tuple[str, Style | None]]) -> tuple[Run, ...]:
 
 def _look(style: Style) -> tuple[str, str, bool]:
     colour = TEXT if style.color is None or style.color.is_default else style.color.get_truecolor().hex
-    ground = BACKGROUND if style.bgcolor is None or style.bgcolor.is_default else style.bgcolor.get_truecolor().hex
+    background = BACKGROUND if style.bgcolor is None or style.bgcolor.is_default else style.bgcolor.get_truecolor().hex
     if style.reverse:
-        colour, ground = ground, colour
-    return colour, ground, bool(style.bold)
+        colour, background = background, colour
+    return colour, background, bool(style.bold)
 
 
 def draw(beats: Sequence[Beat]) -> str:
-    """The picture. Where nothing may move, it is the last screen."""
+    """Return the animation as SVG. With reduced motion it shows the last screen."""
     columns = max(sum(cell_len(run[0]) for run in line) for beat in beats for line in beat.lines)
     width, height = columns * CELL + 2 * MARGIN, len(beats[0].lines) * LINE + TITLE + MARGIN
     known: dict[tuple[Run, ...], int] = {}
@@ -99,33 +100,33 @@ def draw(beats: Sequence[Beat]) -> str:
 def _frame(number: int, beat: Beat, known: dict[tuple[Run, ...], int], width: float) -> str:
     lines = []
     for at, line in enumerate(beat.lines):
-        if any(text.strip() or ground != BACKGROUND for text, _colour, ground, _bold in line):
+        if any(text.strip() or background != BACKGROUND for text, _colour, background, _bold in line):
             key = known.setdefault(line, len(known))
             lines.append(f'<use href="#l{key}" x="{MARGIN}" y="{TITLE + at * LINE}"/>')
-    words = f'<text x="{width / 2:g}" y="18" text-anchor="middle" fill="{QUIET}">{escape(beat.words)}</text>'
-    return f'<g class="b b{number}">{words}{"".join(lines)}</g>'
+    caption = f'<text x="{width / 2:g}" y="18" text-anchor="middle" fill="{QUIET}">{escape(beat.words)}</text>'
+    return f'<g class="b b{number}">{caption}{"".join(lines)}</g>'
 
 
 def _line(line: Sequence[Run], colours: dict[tuple[str, bool], int]) -> str:
-    """Grounds first, then the words on them; each as wide as its cells, whatever the font is."""
-    grounds, words, at = [], [], 0
-    for text, colour, ground, bold in line:
+    """Return backgrounds, then text; each as wide as its cells, whatever the font."""
+    backgrounds, texts, at = [], [], 0
+    for text, colour, background, bold in line:
         size = cell_len(text)
-        if ground != BACKGROUND:
-            number = colours.setdefault((ground, False), len(colours))
-            grounds.append(f'<rect class="c{number}" x="{at * CELL:g}" width="{size * CELL:g}" height="{LINE}"/>')
+        if background != BACKGROUND:
+            number = colours.setdefault((background, False), len(colours))
+            backgrounds.append(f'<rect class="c{number}" x="{at * CELL:g}" width="{size * CELL:g}" height="{LINE}"/>')
         shown = text.strip(" ")
         if shown:
             number = colours.setdefault((colour, bold), len(colours))
             begins = at + len(text) - len(text.lstrip(" "))
             cells = f'x="{begins * CELL:g}" y="13" textLength="{cell_len(shown) * CELL:g}"'
-            words.append(f'<text class="c{number}" {cells}>{escape(shown)}</text>')
+            texts.append(f'<text class="c{number}" {cells}>{escape(shown)}</text>')
         at += size
-    return "".join(grounds + words)
+    return "".join(backgrounds + texts)
 
 
 def _timing(beats: Sequence[Beat]) -> str:
-    """Each screen is seen in its part of the whole time."""
+    """Return CSS that shows each screen in its part of the total time."""
     whole, at, rules = sum(beat.seconds for beat in beats), 0.0, []
     for number, beat in enumerate(beats):
         begins, ends = 100 * at / whole, 100 * (at + beat.seconds) / whole
@@ -138,7 +139,7 @@ def _timing(beats: Sequence[Beat]) -> str:
     return f".b{{visibility:hidden}}{''.join(rules)}{still}"
 
 
-# A session that is played for a picture: the same every time, with the hands of its clock turned from outside.
+# A session for a picture: reproducible, with a clock that is advanced explicitly.
 
 
 Play = Callable[["ScreenshotHarness"], Awaitable[None]]
@@ -146,7 +147,7 @@ FRAME_S: Final = 1 / 16
 
 
 class ScreenshotHarness:
-    """An app with the hands of its clock. Acts through the bridge: toasts go by the wall clock."""
+    """App with an explicit clock. Acts through the bridge, since toasts use wall-clock time."""
 
     def __init__(self, app: FloodmarkApp, clock: StepClock, pilot: Pilot[None] | None = None) -> None:
         self.app = app
@@ -161,7 +162,7 @@ class ScreenshotHarness:
             await asyncio.sleep(0)
 
     async def settled(self) -> None:
-        """Every pane has its size, and shows what there is in it."""
+        """Wait until every pane has its size and content."""
         for _ in range(2):
             await self.pause()
             self.app.main.moved()
@@ -170,20 +171,20 @@ class ScreenshotHarness:
         await self.pause()
 
     async def pause(self) -> None:
-        """Let what was asked for happen."""
+        """Process pending events of the app."""
         if self._pilot is not None:
             await self._pilot.pause()
 
     def inject(self, name: str, broker: int) -> None:
-        """A fault, without the sheet."""
+        """Inject a fault, without the fault sheet."""
         self.app.bridge.act(Action("inject", name, f"broker({broker})"))
 
     def heal(self, name: str) -> None:
-        """End the faults of a kind."""
+        """Heal the faults of this name."""
         self.app.bridge.act(Action("heal", name))
 
     def select_lost(self) -> None:
-        """The cursor on the dead leader of the partition that lost most, its log where the replicas part."""
+        """Select the dead leader of the partition with most lost records, at its log's divergence."""
         view = self.app.bridge.view
         partition = max(range(len(view.partitions)), key=lambda at: view.partitions[at].missing)
         self.app.main.matrix.place(partition, 0)
@@ -191,21 +192,21 @@ class ScreenshotHarness:
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """One picture: a file's name, the terminal's size, what happens first in which bundled playbook."""
+    """One picture: file name, terminal size, and the actions in a bundled playbook before it is taken."""
 
     name: str
     size: tuple[int, int]
     play: Play
     playbook: str = "sandbox"
     recorded: bool = False
-    """Whether what happens is written down, so that questions can be asked about it."""
+    """Whether the session is recorded, so that it can be analysed."""
 
 
 @asynccontextmanager
 async def staged(
     size: tuple[int, int], playbook: str = "sandbox", recorder: Recorder | None = None
 ) -> AsyncIterator[ScreenshotHarness]:
-    """A stage of a size over a bundled playbook."""
+    """Yield an app of this size over a bundled playbook."""
     clock = StepClock()
     session = Session.start(load(path_of(playbook)), open_ended=True, recorder=recorder)
     bridge = SimBridge(session, clock)
@@ -215,14 +216,14 @@ async def staged(
         yield ScreenshotHarness(app, clock, pilot)
 
 
-# Pictures for the page of concepts: each shows one idea in a session that can be played again.
+# Pictures for the page of concepts, each of one idea.
 
 
 PARTITION: Final = 0
 
 
 async def offsets(stage: ScreenshotHarness) -> None:
-    """Followers a little behind their leader: ends of logs, and the high watermark below them."""
+    """Show followers slightly behind their leader: log end offsets, and the high watermark below them."""
     await stage.seconds(3)
     for broker in (2, 3):
         stage.inject("lag", broker)
@@ -231,7 +232,7 @@ async def offsets(stage: ScreenshotHarness) -> None:
 
 
 async def isr(stage: ScreenshotHarness) -> None:
-    """A follower that has not fetched for too long is out of the ISR."""
+    """Show a follower that is out of the ISR because it has not fetched for too long."""
     await stage.seconds(3)
     stage.inject("gc_pause", 2)
     await stage.seconds(14)
@@ -239,7 +240,7 @@ async def isr(stage: ScreenshotHarness) -> None:
 
 
 async def epochs(stage: ScreenshotHarness) -> None:
-    """After an election: each record has the epoch of the leader that wrote it."""
+    """Show leader epochs after an election: each record has the epoch of the leader that wrote it."""
     await stage.seconds(3)
     stage.inject("crash", 1)
     await stage.seconds(11)
@@ -249,7 +250,7 @@ async def epochs(stage: ScreenshotHarness) -> None:
 
 
 async def transactions(stage: ScreenshotHarness) -> None:
-    """Read, process, write: producers with transactions, and the groups that read by them."""
+    """Show read-process-write: transactional producers, and the groups they commit for."""
     await stage.seconds(21)
     stage.app.main.action_mode("clients")
 
@@ -268,26 +269,26 @@ CONCEPTS: Final = (
 )
 
 
-# The story of a loss from the fault to its autopsy, screen by screen, as one moving picture.
+# Animation of a data loss, from the fault to its autopsy.
 
 
 SIZE: Final = (112, 34)
 STORY: Final = "story"
-"""Name of the picture's file."""
+"""File name of the animation."""
 
 
 async def tell() -> str:
-    """Play it, and draw it."""
+    """Return the animation as SVG."""
     return draw(await beats())
 
 
 async def beats() -> list[Beat]:
-    """All screens of the story."""
+    """Return all screens of the animation."""
     async with staged(SIZE) as stage:
-        told: list[Beat] = []
+        shown_beats: list[Beat] = []
 
-        async def show(words: str, seconds: float) -> None:
-            told.append(Beat(words, seconds, await screen(stage)))
+        async def show(caption: str, seconds: float) -> None:
+            shown_beats.append(Beat(caption, seconds, await screen(stage)))
 
         main = stage.app.main
         await stage.seconds(3)
@@ -299,7 +300,7 @@ async def beats() -> list[Beat]:
         await stage.seconds(0.75)
         await show("the network between the brokers slows down: followers fall behind", 3)
         main.action_fault()
-        await show("f: everything that can go wrong, and what it would do right now", 3)
+        await show("f: every fault, and its predicted impact right now", 3)
         main.close_sheet()
         stage.inject("crash", 1)
         await stage.seconds(0.5)
@@ -310,32 +311,32 @@ async def beats() -> list[Beat]:
         stage.select_lost()
         await stage.seconds(0.25)
         main.action_fork()
-        await show("the followers lead now; records that acks=1 had acknowledged are gone", 3.5)
+        await show("the followers lead now; records acknowledged with acks=1 are lost", 3.5)
         main.action_mode("log")
-        await show("2: the log under the microscope, a cell for each record", 3.5)
+        await show("2: the log inspector, one cell per record", 3.5)
         stage.heal("crash")
         await stage.seconds(8)
-        await show("broker 1 is back, and cuts off what only it had: now they are lost for good", 3.5)
+        await show("broker 1 is back and truncates its log: the records are lost for good", 3.5)
         main.action_mode("timeline")
-        await show("4: what happened when, and the way back to any instant", 3)
+        await show("4: the timeline of events, and a way back to any point in time", 3)
         main.action_mode("cluster")
         main.action_finding(1)
-        await show("n: the autopsy tells why, picture by picture", 5)
-        return told
+        await show("n: the autopsy explains the loss step by step", 5)
+        return shown_beats
 
 
 async def screen(stage: ScreenshotHarness) -> tuple[tuple[tuple[str, str, str, bool], ...], ...]:
-    """What is on the screen."""
+    """Return the content of the screen."""
     await stage.settled()
     strips = stage.app.screen._compositor.render_strips()
     return tuple(runs([(each.text, each.style) for each in strip]) for strip in strips)
 
 
-# Pictures of the screen for README and manual, the same every time: ``python -m docs.generate pictures docs/media``.
+# Reproducible pictures of the TUI for README and manual: ``python -m docs.generate pictures docs/media``.
 
 
 async def lost(stage: ScreenshotHarness) -> None:
-    """Slow replication for a while, in which a leader dies: records that acks=1 had acknowledged are gone."""
+    """Crash a leader during slow replication: records acknowledged with acks=1 are lost."""
     await stage.seconds(3)
     for broker in (1, 2, 3):
         stage.inject("lag", broker)
@@ -350,7 +351,7 @@ async def lost(stage: ScreenshotHarness) -> None:
 
 
 async def autopsy(stage: ScreenshotHarness) -> None:
-    """Why the records are gone, and what would have saved them."""
+    """Show the autopsy of the loss, and the settings that would have prevented it."""
     await lost(stage)
     stage.app.main.action_finding(1)
     await stage.pause()
@@ -362,7 +363,7 @@ async def autopsy(stage: ScreenshotHarness) -> None:
 
 
 async def sheet(stage: ScreenshotHarness) -> None:
-    """The fault sheet over a healthy cluster."""
+    """Show the fault sheet over a healthy cluster."""
     await stage.seconds(5)
     stage.app.main.matrix.place(3, 0)
     await stage.seconds(0.25)
@@ -370,37 +371,37 @@ async def sheet(stage: ScreenshotHarness) -> None:
 
 
 async def log(stage: ScreenshotHarness) -> None:
-    """The logs of the partition that lost records."""
+    """Show the logs of the partition that lost records."""
     await lost(stage)
     stage.app.main.action_mode("log")
 
 
 async def timeline(stage: ScreenshotHarness) -> None:
-    """What happened when."""
+    """Show the timeline of the loss."""
     await lost(stage)
     stage.app.main.action_mode("timeline")
 
 
 async def clients(stage: ScreenshotHarness) -> None:
-    """Everybody's books after the loss."""
+    """Show the statistics of all clients after the loss."""
     await lost(stage)
     stage.app.main.action_mode("clients")
 
 
 async def playbooks(stage: ScreenshotHarness) -> None:
-    """A playbook in the middle of its steps."""
+    """Show a playbook in the middle of its steps."""
     await stage.seconds(9.75)
     stage.app.main.action_mode("playbooks")
 
 
 async def report(stage: ScreenshotHarness) -> None:
-    """What the loss has come to so far."""
+    """Show the report of the loss so far."""
     await lost(stage)
     stage.app.main.action_mode("report")
 
 
 async def compare(stage: ScreenshotHarness) -> None:
-    """The loss, and beside it the same session without the crash."""
+    """Show the loss, and beside it the same session without the crash."""
     await lost(stage)
     bridge = stage.app.bridge
     main = bridge.branches.current
@@ -441,7 +442,7 @@ async def take(shot: Shot) -> str:
 
 
 async def welcome() -> str:
-    """The page that comes first."""
+    """Return the picture of the welcome page."""
     app = WelcomeApp(Look(), Path("sessions"))
     async with app.run_test(size=(100, 26)) as pilot:
         await pilot.pause()
@@ -449,14 +450,14 @@ async def welcome() -> str:
 
 
 def standalone(svg: str) -> str:
-    """Without the web fonts: pages that show pictures do not load them, and every system has a monospace font."""
+    """Remove the web fonts, which pages with pictures do not load; every system has a monospace font."""
     svg = re.sub(r"\s*<!--.*?-->", "", svg, flags=re.DOTALL)
     svg = re.sub(r"\s*@font-face\s*\{.*?\}", "", svg, flags=re.DOTALL)
     return re.sub(r"font-family:\s*[^;\"]*Fira Code[^;\"]*", "font-family: monospace", svg)
 
 
 def draw_screens(arguments: Sequence[str]) -> int:
-    """Draw every picture, or those that are named, into a directory."""
+    """Draw every picture, or the given ones, into a directory."""
     makers = {shot.name: partial(take, shot) for shot in SHOTS} | {WELCOME: welcome, STORY: tell}
     if not arguments:
         print("usage: python -m docs.generate pictures DIRECTORY [NAME...]", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Hook of the site's builder: roles of docstrings, which Markdown does not know, leave only their text."""
+"""Hook of the site builder that removes the names of docstring roles, which Markdown does not have."""
 
 import re
 from typing import Any, Final
