@@ -1,5 +1,5 @@
-# floodmark: `make demo` and `make test` each work alone from a fresh clone.
-# Needed: Python 3.11 or newer, make, and a package registry the first time. No Java: it comes as a wheel.
+# floodmark: `make demo` and `make test` each work in a fresh clone.
+# Requirements: Python 3.11 or newer, make, and a package registry the first time. Java is installed from a wheel.
 
 PYTHON ?= python3
 VENV   := .venv
@@ -7,23 +7,23 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 
 export SPARK_LOCAL_IP ?= 127.0.0.1
-# What is compiled to bytecode is kept: reading the sources of program and tests again costs every process seconds.
+# Keep compiled bytecode: compiling program and tests again costs every process seconds.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: help setup demo docs test read-tests test-fast test-all test-evening test-spark goldens pages mutants lint lint-style lint-layout lint-types format bench compiled bench-compiled lock clean
 
 help:
-	@echo "make demo       two histories and a live crash, with their report (no set-up needed first)"
+	@echo "make demo       two replayed incidents and a live crash, with their report (no setup needed)"
 	@echo "make test       lint, types, architecture and every test"
-	@echo "make test-fast  the everyday loop: what is not marked slow, and starts no JVM, terminal, browser or socket"
-	@echo "make test-evening  as make test, with every seed, schedule and version of the wide sweeps"
-	@echo "make goldens    write anew what the tests know of texts, screens and tables, and print what changed"
-	@echo "make pages      write anew the pages of the manual and the schema of playbooks that are generated"
-	@echo "make mutants    how many small changes of the model the tests notice (hours)"
-	@echo "make bench      speed of the kernel and of the whole model"
-	@echo "make compiled   the same model compiled to C, about twice as fast, in build/compiled (needs a C compiler)"
-	@echo "make docs       the manual as a site, in build/site; fails on a link that leads nowhere"
-	@echo "make setup      only build .venv from requirements.lock"
+	@echo "make test-fast  the tests that are not slow and need no JVM, terminal, browser or socket"
+	@echo "make test-evening  make test with every seed, schedule and version of the wide sweeps (hours)"
+	@echo "make goldens    renew all golden files and snapshots of the tests, and print the changes"
+	@echo "make pages      renew the generated pages of the manual and the schema of playbooks"
+	@echo "make mutants    mutation testing of the model (hours)"
+	@echo "make bench      benchmarks of the kernel, the model, the TUI and the gateway"
+	@echo "make compiled   compile the model to C in build/compiled, about twice as fast (needs a C compiler)"
+	@echo "make docs       build the manual as a site in build/site; fails on broken links"
+	@echo "make setup      build .venv from requirements.lock"
 
 setup: $(READY)
 
@@ -40,13 +40,13 @@ $(READY): requirements.lock pyproject.toml
 demo: $(READY)
 	@$(BIN)/floodmark demo
 
-# All of them run, whatever becomes of one; the last line says which were red. While one core checks types, another reads
-# the tests: what pytest compiles them to is kept, and in a fresh clone every process would compile them again.
+# All checks run even if one fails; the last line lists the failed ones. While one core checks types, another compiles the
+# tests: pytest keeps the bytecode, which in a fresh clone every process would otherwise compile again.
 test: $(READY)
 	@$(MAKE) --no-print-directory read-tests & reading=$$!; \
 	red=; for group in lint test-all; do $(MAKE) --no-print-directory --keep-going $$group || red="$$red $$group"; wait $$reading; done; \
-	test -z "$$red" || { echo "==> red:$$red" >&2; exit 1; }
-	@echo "==> lint and all tests are green"
+	test -z "$$red" || { echo "==> failed:$$red" >&2; exit 1; }
+	@echo "==> lint and all tests passed"
 
 read-tests: $(READY)
 	@$(BIN)/python -m pytest --collect-only -q >/dev/null 2>&1 || true
@@ -57,21 +57,21 @@ test-fast: $(READY)
 test-all: $(READY)
 	$(BIN)/python -m pytest -n auto
 
-# Wide sweeps take a part of their seeds, schedules and versions in make test; this takes all, for hours.
+# In make test wide sweeps use a sample of their seeds, schedules and versions; this uses all of them and takes hours.
 test-evening: export FLOODMARK_TESTS = evening
 test-evening: test
 
-# Whatever compares with a golden file writes it; what is in tests and is no Python is such a file.
+# Every test that compares with a golden file writes it. All files in tests that are not Python are golden files.
 goldens: $(READY)
 	@$(BIN)/python -m pytest --snapshot-update -n auto -q
 	@git --no-pager diff --unified=0 -- tests ':!*.py'
 	@git status --short -- tests ':!*.py'
 
-# What is made from the program: pages of the manual, and the schema of playbooks.
+# Files generated from the program: pages of the manual, and the schema of playbooks.
 pages: $(READY)
 	@$(BIN)/python -m docs.generate all
 
-# A mutant is a small change of the model's source that some test should notice. An interrupted run goes on where it was.
+# A mutant is a small change of the model's source that some test should detect. An interrupted run continues where it stopped.
 MUTANTS := build/mutation
 mutants: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-build-isolation --editable '.[mutation]'
@@ -82,7 +82,7 @@ mutants: $(READY)
 	@$(BIN)/python -m pytest -q -p tests.mutation.run --mutants $(MUTANTS)/sample.json --outcomes $(MUTANTS)/outcomes.jsonl
 	@$(BIN)/python -m tests.mutation table $(MUTANTS)/outcomes.jsonl
 
-# The manual as a site. Its builder has an environment of its own, so that what is tested stays what the lock says.
+# The manual as a site. Its builder has its own environment, so that the tested one matches the lock.
 DOCS := build/docs
 docs: $(DOCS)/requirements.txt
 	@NO_MKDOCS_2_WARNING=1 $(DOCS)/bin/mkdocs build --strict --quiet
@@ -115,7 +115,7 @@ format: $(READY)
 bench: $(READY)
 	@$(BIN)/python -m benchmarks
 
-# The packages with the hot modules of the model as C. Use it by PYTHONPATH=build/compiled, with python -P.
+# The packages with the hot modules of the model compiled to C. Use them with PYTHONPATH=build/compiled and python -P.
 compiled: $(READY)
 	@rm -rf build/compiled
 	@echo "==> compiling the model into build/compiled (a few minutes)"
@@ -124,7 +124,7 @@ compiled: $(READY)
 bench-compiled: compiled
 	@PYTHONPATH=build/compiled:. $(BIN)/python -P -m benchmarks
 
-# Needs uv; writes hashes for every platform and no registry's address.
+# Needs uv; writes hashes for every platform, without registry addresses.
 lock:
 	uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --no-emit-index-url --no-emit-find-links --no-header --group dev pyproject.toml -o requirements.lock
 

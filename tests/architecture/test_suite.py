@@ -48,9 +48,9 @@ def test_make_test_runs_every_group_and_ends_by_saying_which_were_red(
     )
     assert (made.returncode != 0) is bool(red)
     told = [line for line in made.stderr.splitlines() if line.startswith("==>")]
-    assert [line.removeprefix("==> red: ").split() for line in told] == ([red] if red else [])
+    assert [line.removeprefix("==> failed: ").split() for line in told] == ([red] if red else [])
     last = made.stdout.splitlines()[-1]
-    assert last.endswith(" green") is not bool(red)
+    assert last.endswith(" passed") is not bool(red)
     assert [*told, *([] if red else [last])] == snapshot
     asked = (programs / "asked").read_text(encoding="utf-8")
     every = ["ruff check", "ruff format", "mypy", "python -m pytest"]
