@@ -1,9 +1,9 @@
-"""`make bench`: speed of the kernel and of the whole model, in CPU seconds of this machine, beside its floors.
+"""Command behind `make bench`: speed of the kernel and the whole model on this machine, compared with floors.
 
-Absolute figures move with the machine and its load. The ratio to SimPy, taken in the same run, moves less.
-``python -m benchmarks screen`` measures the start and the screen alone, ``storms`` random storms, ``shrinking`` that,
-``gateway`` real clients on sockets;
-``report [EVENTS]`` the report's queries on Spark beside DuckDB.
+Figures are per CPU second. Absolute figures depend on the machine and its load; the ratio to SimPy, measured in the
+same run, varies less. ``python -m benchmarks screen`` only measures startup and the TUI, ``storms`` random storms,
+``shrinking`` the shrinking of a playbook, ``gateway`` real clients on sockets, and ``report [EVENTS]`` the report's
+queries on Spark and DuckDB.
 """
 
 import sys
@@ -31,17 +31,15 @@ def main() -> None:
     }
     part = " ".join(sys.argv[1:])
     if part not in parts:
-        raise SystemExit(
-            f"{part}: no such part; without one the model is measured, else {', '.join(parts)[2:]}, report"
-        )
+        raise SystemExit(f"no benchmark {part!r}; there are {', '.join(parts)[2:]}, report; without a name all run")
     console = Console(width=150)
     model = "plain Python" if Path(event_loop.__file__).suffix == ".py" else "compiled"
     table = Table(title=f"{model}, per CPU second; checker and trace on", title_justify="left")
-    for heading in ("what", "figure", "to SimPy", "floor", ""):
+    for heading in ("benchmark", "result", "vs SimPy", "limit", ""):
         table.add_column(heading)
     with console.status("measuring"):
         for row in parts[part]():
-            table.add_row(row.what, row.figure, row.ratio, row.floor, "held" if row.held else "missed")
+            table.add_row(row.what, row.figure, row.ratio, row.floor, "ok" if row.held else "missed")
     console.print(table)
 
 

@@ -1,8 +1,7 @@
-"""One campaign three times: by plain processes, on a local Spark, and on a standalone cluster; equal, and how fast.
+"""One campaign run three times, by processes, on local Spark and on a standalone cluster: equality and speed.
 
-``python -m benchmarks.campaigning [RUNS]`` does it with a storm and with a grid, prints runs a second of each, once
-warm, and fails where the rows or the fleet tables differ. The cluster's executors take the simulator from the file that
-is shipped to them.
+``python -m benchmarks.campaigning [RUNS]`` runs a storm and a grid, prints the warm runs per second of each, and fails
+if rows or fleet tables differ. The cluster's executors use the simulator from the file that is shipped to them.
 """
 
 import sys
@@ -47,11 +46,11 @@ WARM_UP = 8
 CORES = 2
 
 Came = tuple[dict[int, RunRow], dict[str, Any]]
-"""Rows by their runs, and the fleet's tables."""
+"""Run rows by run number, and the fleet's tables."""
 
 
 def works(runs: int) -> dict[str, CampaignWorkload]:
-    """A storm, and a grid of as many cells."""
+    """Return a storm, and a grid of the same number of runs."""
     playbook = loads(TEXT.lstrip(), "campaigns.yaml")
     axes = (GridAxis("acks", ("1", "all")), GridAxis("seed", tuple([str(seed) for seed in range(1, runs // 2 + 1)])))
     storm = storm_of(playbook, 1)
@@ -59,7 +58,7 @@ def works(runs: int) -> dict[str, CampaignWorkload]:
 
 
 def made(folder: Path, work: CampaignWorkload) -> Path:
-    """A campaign's directory. All have one name, since it stands in every table."""
+    """Create a campaign's directory; all have the same name, since it is part of every table."""
     path = folder / "campaign"
     open_campaign(path, work, "campaigns", rows=False)
     write_plan(path, work)
@@ -67,7 +66,7 @@ def made(folder: Path, work: CampaignWorkload) -> Path:
 
 
 def by_processes(folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, dict[int, RunRow]]:
-    """Runs a second of the local engine, and the rows."""
+    """Return the local engine's runs per second, and the rows."""
     campaign = open_campaign(made(folder, work), work, "campaigns")
     began = time.monotonic()
     run_campaign(campaign, work, runs, workers=CORES)
@@ -75,7 +74,7 @@ def by_processes(folder: Path, work: CampaignWorkload, runs: int) -> tuple[float
 
 
 def by_spark(spark: "SparkSession", folder: Path, work: CampaignWorkload, runs: int) -> tuple[float, Came]:
-    """Runs a second once warm, and the rows and the fleet's tables."""
+    """Return warm runs per second on Spark, the rows, and the fleet's tables."""
     timed(spark, made(folder / "warm", work), min(WARM_UP, runs))
     path = made(folder, work)
     spent = timed(spark, path, runs)
@@ -84,12 +83,12 @@ def by_spark(spark: "SparkSession", folder: Path, work: CampaignWorkload, runs: 
 
 
 def timed(spark: "SparkSession", path: Path, runs: int) -> float:
-    """Seconds that the tasks take."""
+    """Return the seconds that the Spark tasks take."""
     began: list[float] = []
     ended: list[float] = []
 
-    def stage(words: str) -> None:
-        print(f"    {words}", flush=True)
+    def stage(text: str) -> None:
+        print(f"    {text}", flush=True)
         began.append(time.monotonic())
 
     campaign = CampaignJob(CampaignOptions(path, runs, spark=spark), stage)
@@ -98,7 +97,7 @@ def timed(spark: "SparkSession", path: Path, runs: int) -> float:
 
 
 def shipped_to(spark: "SparkSession") -> set[str]:
-    """Where executors have the simulator from."""
+    """Return the locations from which executors loaded the simulator."""
 
     def where(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa  # noqa: PLC0415 - of the executor
@@ -116,24 +115,24 @@ def main() -> None:
     plain: dict[str, float] = {}
     rows: dict[str, dict[int, RunRow]] = {}
 
-    def on(spark: "SparkSession", place: Path, words: str) -> dict[str, Came]:
-        """Both kinds on one Spark."""
+    def run_on(spark: "SparkSession", folder: Path, label: str) -> dict[str, Came]:
+        """Run both campaigns on one Spark session."""
         found = {}
         for kind, work in works(runs).items():
-            speed, found[kind] = by_spark(spark, place / kind, work, runs)
-            print(f"{kind:5}  {words:18} {speed:8.1f} runs/s, {speed / plain[kind]:.0%}", flush=True)
-            assert found[kind][0] == rows[kind], f"the rows of the {kind} by {words} are others"
+            speed, found[kind] = by_spark(spark, folder / kind, work, runs)
+            print(f"{kind:5}  {label:18} {speed:8.1f} runs/s, {speed / plain[kind]:.0%}", flush=True)
+            assert found[kind][0] == rows[kind], f"the rows of the {kind} on {label} differ"
         return found
 
     with tempfile.TemporaryDirectory(prefix="floodmark-campaigning-") as scratch:
-        place = Path(scratch)
+        folder = Path(scratch)
         for kind, work in works(runs).items():
-            plain[kind], rows[kind] = by_processes(place / "processes" / kind, work, runs)
+            plain[kind], rows[kind] = by_processes(folder / "processes" / kind, work, runs)
             print(f"{kind:5}  {'plain processes':18} {plain[kind]:8.1f} runs/s", flush=True)
         with session.start(f"local[{CORES}]") as started:
-            here = on(started.spark, place / "local", f"Spark local[{CORES}]")
+            here = run_on(started.spark, folder / "local", f"Spark local[{CORES}]")
         with cluster(workers=CORES) as url, session.start(url) as started:
-            there = on(started.spark, place / "cluster", "standalone cluster")
+            there = run_on(started.spark, folder / "cluster", "standalone cluster")
             print(f"simulator from {sorted(shipped_to(started.spark))}", flush=True)
         for kind, (_rows, tables) in here.items():
             assert tables == there[kind][1], f"the fleet's tables of the {kind} differ"

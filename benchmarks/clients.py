@@ -1,4 +1,4 @@
-"""Many clients on one cluster: what a client costs beside the records that it carries."""
+"""Benchmark of many clients on one cluster: the cost of a client in addition to its records."""
 
 from typing import NamedTuple
 
@@ -8,13 +8,13 @@ from cluster_model.spec.cluster_spec import BrokerSpec, ClusterSpec, GroupSpec, 
 
 BROKERS = 6
 RATE = 400
-"""Batches a second that all producers make together, however many they are."""
+"""Batches per second of all producers together, however many there are."""
 
 
 class Crowd(NamedTuple):
     """Six brokers with many clients; ``floor`` is in simulated seconds per CPU second.
 
-    ``least`` is the part of the figure with few clients and the same load that must be left.
+    ``least`` is the minimum fraction of the speed with few clients and the same load.
     """
 
     producers: int
@@ -24,8 +24,8 @@ class Crowd(NamedTuple):
 
     @property
     def name(self) -> str:
-        who = f"{self.producers:,} producers" if self.producers > FEW else f"{self.members} members of a group"
-        return f"{who}, {RATE * 10:,} records/s in all"
+        clients = f"{self.producers:,} producers" if self.producers > FEW else f"{self.members} members of a group"
+        return f"{clients}, {RATE * 10:,} records/s in all"
 
 
 FEW = 4
@@ -33,7 +33,7 @@ CROWDS = (Crowd(1_000, 0, 8, 0.5), Crowd(FEW, 500, 4, 0.2))
 
 
 def crowded(producers: int, members: int) -> Cluster:
-    """So many idempotent producers share the load of 500 partitions; one group, if any, has all of them to read."""
+    """Return a cluster whose idempotent producers share a fixed load on 500 partitions, with at most one group."""
     interval_us = producers * SECOND // RATE
     made = tuple(
         ProducerSpec(f"producer-{index}", "load", interval_us, 10, start_us=index * interval_us // producers)
@@ -46,7 +46,7 @@ def crowded(producers: int, members: int) -> Cluster:
 
 
 def crowd_per_cpu(producers: int, members: int, tries: int) -> float:
-    """Simulated seconds per CPU second behind the first ten, in which everybody begins: the best of several tries."""
+    """Return simulated seconds per CPU second after the first ten, the startup: the best of several tries."""
     cluster = crowded(producers, members)
     cluster.run(10 * SECOND)
     return max(simulated_per_cpu(cluster, 2 * SECOND)[0] for _ in range(tries))

@@ -1,4 +1,4 @@
-"""The findings of a report that read a session's traffic, as DuckDB is asked for them: one statement each.
+"""SQL for DuckDB that computes the report's traffic tables, one statement per table.
 
 ``{end}`` is the session's end and ``{bin}`` the width of a bin, both in microseconds.
 """
@@ -157,7 +157,7 @@ SQL: Final = {
     "hw_stalls": _STALLS,
     "partition_position_lag": _LAG,
 }
-"""Table of the report → the statement for it."""
+"""Table of the report → its SQL statement."""
 
 _TIMED: Final = ("records", "min_us", "p50_us", "p95_us", "p99_us", "max_us")
 _TERMS: Final = ("sent", "acked", "failed", "unknown", "aborted")
@@ -185,18 +185,18 @@ COLUMNS: Final = {
     "hw_stalls": ("partition", "hw", "began_us", "ended_us"),
     "partition_position_lag": ("group_id", "partition", "bin_began_us", "position_lag"),
 }
-"""Table of the report → its columns that the statement gives, in its order."""
+"""Table of the report → the columns of its statement, in order."""
 
 
 def found(connection: Any, path: Path, end_us: int, bin_us: int) -> dict[str, list[tuple[Any, ...]]]:
-    """What DuckDB finds in a table of events: rows by the report's name of their table, sorted."""
+    """Return the rows that DuckDB computes from a table of events, by the report's table names, sorted."""
     connection.execute(f"CREATE OR REPLACE VIEW e AS SELECT * FROM read_parquet('{path}')")
     answers = {name: connection.execute(query.format(end=end_us, bin=bin_us)).fetchall() for name, query in SQL.items()}
     return {name: sorted(_flat(name, rows)) for name, rows in answers.items()}
 
 
 def _flat(name: str, rows: list[tuple[Any, ...]]) -> Iterator[tuple[Any, ...]]:
-    """Percentiles come as a list; a series has no 95th."""
+    """Yield rows without nested lists of percentiles; a series has no 95th."""
     for row in rows:
         flat = tuple(part for cell in row for part in (cell if isinstance(cell, list) else [cell]))
         yield flat[:-3] + flat[-2:] if name == "latency_series" else flat

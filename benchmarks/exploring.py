@@ -1,4 +1,4 @@
-"""Exploring: the shape of Kafka's TLA+ module of KIP-320 with three epochs."""
+"""Benchmark of state-space exploration: the configuration of Kafka's TLA+ module of KIP-320 with three epochs."""
 
 from benchmarks.measure import cpu_seconds
 from cluster_model.model_checker.search import Explored, StateSpaceSearch
@@ -7,7 +7,7 @@ from cluster_model.protocol.versions import Profile
 
 
 def states_per_cpu_second(*, symmetry: bool) -> tuple[int, float]:
-    """How many distinct states there are, and how many are found in a second of processor time."""
+    """Return the number of distinct states, and how many are found per CPU second."""
     seen: list[Explored] = []
 
     def explore() -> None:

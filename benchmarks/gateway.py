@@ -1,4 +1,4 @@
-"""The gateway beside librdkafka's mock cluster: the same stock producer against both, one after the other."""
+"""Benchmark of the gateway and librdkafka's mock cluster, with the same stock producer, one after the other."""
 
 import asyncio
 import io
@@ -37,7 +37,7 @@ settle: 0s
 
 
 class Beside(NamedTuple):
-    """Messages per second against both, and the p99 of one acknowledgement at a time, in ms."""
+    """Messages per second against both, and the p99 latency of single acknowledgements, in milliseconds."""
 
     ours: float
     mock: float
@@ -82,10 +82,10 @@ async def _serve() -> None:
 
 
 def _messages(bootstrap: str) -> float:
-    """Acknowledged a second, with the producer's defaults."""
+    """Return acknowledged messages per second, with the producer's defaults."""
     acked = 0
 
-    def told(error: Any, _message: Any) -> None:
+    def delivered(error: Any, _message: Any) -> None:
         nonlocal acked
         acked += error is None
 
@@ -96,7 +96,7 @@ def _messages(bootstrap: str) -> float:
     while time.perf_counter() - began < SPAN_S:
         for _turn in range(200):
             try:
-                producer.produce("bench", VALUE, partition=0, callback=told)
+                producer.produce("bench", VALUE, partition=0, callback=delivered)
             except BufferError:
                 producer.poll(0.01)
         producer.poll(0)
@@ -119,16 +119,16 @@ def _latency_ms(bootstrap: str) -> float:
 
 
 def produce_us() -> float:
-    """CPU of the gateway's own work for one Produce of 16 KB: frame, decode, check, place, and the answer's bytes."""
+    """Return the gateway's own CPU microseconds for one Produce of 16 KB: decode, validate, encode the response."""
     batch = record_batches.made(0, 0, 1, [(None, VALUE)] * 16)
     schema = load_request_schema(0, 9)
-    said = {
+    request = {
         "acks": -1, "timeout": 1000,
         "topic_data": [{"name": "bench", "partition_data": [{"index": 0, "records": batch}]}],
     }  # fmt: skip
     out = io.BytesIO()
     out.write(struct.pack(">hhih", 0, 9, 1, 1) + b"c\0")
-    entity_writer(schema)(out, _maker(schema)(said))
+    entity_writer(schema)(out, _maker(schema)(request))
     frame, header = framed(out.getvalue()), Header(0, 9, 1, "c")
     answer = {
         "responses": [{"name": "bench", "partition_responses": [

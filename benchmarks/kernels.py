@@ -1,4 +1,4 @@
-"""The bare kernel against SimPy: as many timers pending as asked, each of which schedules its successor."""
+"""Benchmark of the bare kernel and SimPy: a fixed number of pending timers, each of which schedules its successor."""
 
 from collections.abc import Generator
 from typing import Any
@@ -16,7 +16,7 @@ def _delays(pending: int) -> tuple[int, ...]:
 
 
 def ours(pending: int) -> float:
-    """Events per CPU second."""
+    """Return events per CPU second of the kernel."""
 
     def fire(target: int, payload: Payload) -> None:
         after(delays[target], 0, target, payload)
@@ -32,7 +32,7 @@ def ours(pending: int) -> float:
 
 
 def simpys(pending: int) -> float:
-    """Events per CPU second of SimPy processes that do the same."""
+    """Return events per CPU second of equivalent SimPy processes."""
     fired = [0]
     delays = _delays(pending)
     environment = simpy.Environment()
@@ -51,6 +51,6 @@ def simpys(pending: int) -> float:
 
 
 def _until(pending: int) -> int:
-    """When about EVENTS events have fired."""
+    """Return the time by which about EVENTS events have fired."""
     per_tick = sum(1 / delay for delay in _delays(pending))
     return max(2_000, int(EVENTS / per_tick))

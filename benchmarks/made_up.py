@@ -1,4 +1,4 @@
-"""A session of any size for the report's bench: every column of the record format, traffic with outages in it."""
+"""Synthetic session of any size for the report's benchmark: all columns of the format, traffic with outages."""
 
 from pathlib import Path
 from typing import Any, Final
@@ -13,22 +13,22 @@ from spark_report.input.sessions import ARROW_TYPES
 PARTITIONS: Final = 24
 CLIENTS: Final = 8
 FAULTS: Final = 20
-"""Of a session, however long it is."""
+"""Number of faults per session, whatever its length."""
 STEP_US: Final = 100
 
 _CHUNK: Final = 500_000
 _SERVED: Final = np.array(("records_sent", "appended", "records_acked", "hw_advanced", "records_read"))
 _REFUSED: Final = np.array(("records_sent", "appended", "produce_refused", "produce_retried", "produce_refused"))
 _AFTER: Final = 10
-"""Of a hundred parts from one fault to the next, when one begins, ..."""
+"""Start of a fault, in percent of the interval from one fault to the next."""
 _LASTS: Final = 20
-"""... how long it lasts, ..."""
+"""End of a fault, in percent of the interval."""
 _OUT: Final = 5
-"""... and for how long a third of the partitions then serve nobody."""
+"""Time during which a third of the partitions are then unavailable, in percent of the interval."""
 
 
 def write_events(path: Path, events: int) -> int:
-    """A table of about that many events as the recorder seals them; the time of the last, in microseconds."""
+    """Write a table of about that many events as the recorder seals them; return the last time in microseconds."""
     schema = pa.schema([("seq", pa.int64()), *((name, ARROW_TYPES[kind]) for name, kind in COLUMNS.items())])
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for first in range(0, events, _CHUNK):
@@ -37,10 +37,10 @@ def write_events(path: Path, events: int) -> int:
 
 
 def _chunk(seq: Any, apart: int, schema: Any) -> Any:
-    """One stretch: each batch is sent, appended, acknowledged, replicated and read, five events in all."""
+    """Return a part of the table: each batch is sent, appended, acknowledged, replicated and read, five events."""
     batch, turn, fault = seq // 5, seq % 5, seq // apart
-    partition, place = batch % PARTITIONS, seq % apart
-    since = place - apart * _AFTER // 100
+    partition, position = batch % PARTITIONS, seq % apart
+    since = position - apart * _AFTER // 100
     out = (since >= 0) & (since < apart * _OUT // 100) & (partition % 3 == fault % 3)
     kind = np.where(out, _REFUSED[turn], _SERVED[turn])
     injected, healed = since == 0, since == apart * _LASTS // 100
@@ -48,7 +48,7 @@ def _chunk(seq: Any, apart: int, schema: Any) -> Any:
     kind = np.select([injected, healed, leading], ["fault_injected", "fault_healed", "became_leader"], kind)
     partition = np.where(leading, since - 1, partition)
     offset = batch // PARTITIONS
-    told, read = kind == "records_acked", kind == "records_read"
+    acked, read = kind == "records_acked", kind == "records_read"
     by_client = np.isin(kind, ("records_sent", "records_acked", "produce_refused", "produce_retried", "records_read"))
     replicated = np.isin(kind, ("appended", "hw_advanced", "became_leader"))
     counted = by_client | (kind == "appended")
@@ -65,7 +65,7 @@ def _chunk(seq: Any, apart: int, schema: Any) -> Any:
         "log_offset": pa.array(offset, mask=~(counted | leading)),
         "end_offset": pa.array(offset + 1, mask=~read),
         "hw": pa.array(offset + 1, mask=~((kind == "hw_advanced") | leading)),
-        "latency_us": pa.array(seq * 7919 % 30_011, mask=~(told | read)),
+        "latency_us": pa.array(seq * 7919 % 30_011, mask=~(acked | read)),
         "error": pa.array(np.full(len(seq), "NOT_LEADER_OR_FOLLOWER"), mask=kind != "produce_refused"),
         "fault_id": pa.array(fault + 1, mask=~(injected | healed)),
         "fault": pa.array(np.full(len(seq), "gc_pause"), mask=~(injected | healed)),

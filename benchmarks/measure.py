@@ -1,4 +1,4 @@
-"""CPU seconds of this process, and the best of several tries: other load can only make a figure worse."""
+"""CPU seconds of this process, and the best of several tries, since other load only makes a figure worse."""
 
 import time
 from collections.abc import Callable
@@ -11,5 +11,5 @@ def cpu_seconds(work: Callable[[], object]) -> float:
 
 
 def best_of(tries: int, work: Callable[[], float]) -> float:
-    """The greatest of several measured rates."""
+    """Return the highest of several measured rates."""
     return max(work() for _ in range(tries))

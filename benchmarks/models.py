@@ -1,4 +1,4 @@
-"""Whole clusters under steady load, checker and trace on."""
+"""Benchmark of whole clusters under steady load, with checker and trace on."""
 
 import gc
 import tracemalloc
@@ -13,7 +13,7 @@ PRODUCERS = 4
 
 
 def cluster_under(brokers: int, partitions: int, batches_per_second: float, batch: int) -> Cluster:
-    """Replication factor 3, acks=all, links of 500 to 700 us, four producers that share the batches."""
+    """Return a cluster with replication factor 3, acks=all, links of 500 to 700 us and four producers."""
     interval_us = int(PRODUCERS * SECOND / batches_per_second)
     producers = tuple(
         ProducerSpec(f"producer-{index}", "load", interval_us, batch, config={"acks": "all"})
@@ -31,7 +31,7 @@ def cluster_under(brokers: int, partitions: int, batches_per_second: float, batc
 
 
 def simulated_per_cpu(cluster: Cluster, simulated_us: int) -> tuple[float, float]:
-    """(simulated seconds, events) per CPU second over the next ``simulated_us``."""
+    """Return (simulated seconds, events) per CPU second over the next ``simulated_us``."""
     before = cluster.executed
     spent = cpu_seconds(lambda: cluster.run(cluster.now_us + simulated_us))
     cluster.drain()
@@ -39,7 +39,10 @@ def simulated_per_cpu(cluster: Cluster, simulated_us: int) -> tuple[float, float
 
 
 def keyframe_ms(cluster: Cluster, times: int = 20) -> float:
-    """CPU milliseconds to take a keyframe of a cluster whose trace has been drained; a batch passes in between."""
+    """Return CPU milliseconds to take a keyframe of a cluster whose trace has been drained.
+
+    A batch is processed before each keyframe.
+    """
     spent = 0.0
     for _ in range(times):
         cluster.run(cluster.now_us + 1_000)
@@ -49,7 +52,7 @@ def keyframe_ms(cluster: Cluster, times: int = 20) -> float:
 
 
 def megabytes_per_second(load: Callable[[], Cluster], seconds: int) -> float:
-    """What a cluster keeps of every simulated second after the first, with its trace drained."""
+    """Return the megabytes that a cluster keeps per simulated second after the first, with a drained trace."""
     gc.collect()
     tracemalloc.start()
     cluster = load()

@@ -1,4 +1,4 @@
-"""The same load as somebody has it who runs a playbook: a session, its findings, and every event in a file."""
+"""Benchmark of the same load as a recorded session: with findings, and every event in a file."""
 
 import tempfile
 from pathlib import Path
@@ -12,7 +12,7 @@ from playbooks.recording.recorder import Recorder
 
 
 def recorded_per_cpu(spec: ClusterSpec, simulated_us: int, tries: int) -> float:
-    """The most simulated seconds per CPU second of a recorded session; making and sealing it is not counted."""
+    """Return the most simulated seconds per CPU second of a recorded session, without its start and sealing."""
     playbook = Playbook("", "load", "Steady load", "", 1, spec, (), SECOND, (), (), "")
     with tempfile.TemporaryDirectory() as parent:
         recorder = Recorder(Path(parent))

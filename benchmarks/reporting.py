@@ -1,4 +1,4 @@
-"""The report's tables that read a session's traffic on Spark, and the same by DuckDB, over one made-up session."""
+"""Benchmark of the report's traffic tables on Spark and DuckDB, over one synthetic session."""
 
 import json
 import multiprocessing
@@ -55,7 +55,7 @@ def _row(scratch: Path, size: int) -> Iterator[str]:
 
 
 def alike(one: Rows, another: Rows) -> bool:
-    """Whether rows are equal, but for a microsecond where half of one was rounded."""
+    """Return whether rows are equal, except for a difference of one microsecond from rounding."""
     return len(one) == len(another) and all(
         mine == theirs or (isinstance(mine, int) and isinstance(theirs, int) and abs(mine - theirs) <= 1)
         for own, other in zip(one, another, strict=True)
@@ -64,7 +64,7 @@ def alike(one: Rows, another: Rows) -> bool:
 
 
 def _apart(work: Callable[..., dict[str, Any]], *arguments: Any) -> dict[str, Any]:
-    """In a process of its own, so that its memory is its own."""
+    """Run the work in a process of its own, so that its memory can be measured."""
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(work, arguments)
 
@@ -79,7 +79,7 @@ def _timed(work: Callable[[], Found]) -> dict[str, Any]:
 
 
 def by_duckdb(path: Path, _events: int, end_us: int) -> dict[str, Any]:
-    """Times and findings; empty where DuckDB is not installed."""
+    """Return times and tables; empty if DuckDB is not installed."""
     try:
         import duckdb  # noqa: PLC0415 - not in the lock
     except ImportError:
@@ -90,14 +90,14 @@ def by_duckdb(path: Path, _events: int, end_us: int) -> dict[str, Any]:
 
 
 def bin_width_of(end_us: int) -> int:
-    """As the report has it."""
+    """Return the width of a bin as the report computes it."""
     from spark_report.tables.compute import bin_width  # noqa: PLC0415 - with PySpark, in its own process
 
     return bin_width(end_us)
 
 
 def by_spark(path: Path, events: int, end_us: int) -> dict[str, Any]:
-    """Times, findings and the memory of both halves of the driver."""
+    """Return times, tables, and the memory of both halves of the driver."""
     from spark_report.aot_cache import unsealed  # noqa: PLC0415
     from spark_report.spark.session import start  # noqa: PLC0415 - as above
 
@@ -109,7 +109,7 @@ def by_spark(path: Path, events: int, end_us: int) -> dict[str, Any]:
 
 
 def _peak_mb(pid: int) -> float:
-    """Not ``ru_maxrss``: that counts what the parent had when it made the process."""
+    """Return the peak memory of a process; ``ru_maxrss`` includes that of its parent at the fork."""
     status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
     return int(status.split("VmHWM:")[1].split()[0]) / 1024
 
@@ -121,7 +121,7 @@ def _findings(spark: Any, recorded: Any) -> Found:
 
 
 def _tables(spark: Any, recorded: Any) -> dict[str, list[dict[str, Any]]]:
-    """By the report's own queries, each as the report asks it of much data."""
+    """Return the tables by the report's own queries, executed as for a large session."""
     from spark_report.tables import compute  # noqa: PLC0415 - as above
     from spark_report.tables.collect import FrameLayout, Gatherer, rows  # noqa: PLC0415
     from spark_report.tables.queries import clients, progress, timeline  # noqa: PLC0415

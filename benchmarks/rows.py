@@ -1,4 +1,4 @@
-"""The rows of the table: what is measured, and the floor that it is held against."""
+"""Rows of the benchmark table: what is measured, and its limit."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,7 +20,7 @@ TRIES = 3
 
 
 class Row(NamedTuple):
-    """``ratio`` is to SimPy's timers at 100 pending, or to SimPy with as many pending for a bare kernel."""
+    """Row of the table; ``ratio`` is to SimPy's timers with 100 pending, for a bare kernel with as many pending."""
 
     what: str
     figure: str
@@ -30,7 +30,7 @@ class Row(NamedTuple):
 
 
 class Load(NamedTuple):
-    """A cluster, what it carries, how long it is watched, and its floor in simulated seconds per CPU second."""
+    """Cluster and its load, the simulated duration, and its floor in simulated seconds per CPU second."""
 
     brokers: int
     partitions: int
@@ -59,7 +59,7 @@ SEEK_MB = 64
 
 
 def rows() -> Iterator[Row]:
-    """One row after the other, as they are measured."""
+    """Yield each row when it has been measured."""
     base = 0.0
     for pending in (100, 10_000):
         simpy = best_of(TRIES, lambda pending=pending: simpys(pending))  # type: ignore[misc]
@@ -94,18 +94,20 @@ def rows() -> Iterator[Row]:
 
 def _exploring() -> Iterator[Row]:
     distinct, rate = states_per_cpu_second(symmetry=False)
-    what = f"exploring {distinct:,} states on the model's replicas"
+    what = f"exploring {distinct:,} states of the model's replicas"
     yield Row(what, f"{rate:,.0f} distinct states/s", "", "25,000", rate >= 25_000)
     distinct, rate = states_per_cpu_second(symmetry=True)
-    yield Row(f"the same, {distinct:,} where brokers are alike", f"{rate:,.0f} distinct states/s", "", "", held=True)
+    yield Row(
+        f"the same with symmetry reduction, {distinct:,} states", f"{rate:,.0f} distinct states/s", "", "", held=True
+    )
 
 
 STORMS = ((12, 200, 30, 5), (6, 100, 10, 20))
-"""Partitions on 3 brokers, batches a second, virtual seconds, and the floor in runs a second of one core."""
+"""Partitions on 3 brokers, batches per second, virtual seconds, and the floor in runs per second of one core."""
 
 
 def storm_rows() -> Iterator[Row]:
-    """What random storms cost."""
+    """Yield the cost of random storms."""
     for partitions, rate, seconds, floor in STORMS:
         speed = runs_per_cpu_second(partitions, rate, seconds, 4 * floor)
         what = f"storms, 3 x {partitions}, {rate} batches/s, {seconds} simulated s"
@@ -113,52 +115,52 @@ def storm_rows() -> Iterator[Row]:
 
 
 def shrinking_rows() -> Iterator[Row]:
-    """What somebody waits for who has a storm made short, on as many cores as there are."""
+    """Yield the time to shrink a storm, on all cores."""
     found = shrunk()
-    what = f"shrinking a storm of {ACTS} acts, {found.workers} cores"
+    what = f"shrinking a storm of {ACTS} steps, {found.workers} cores"
     yield Row(
-        what, f"{found.seconds:.0f} s, {found.runs} runs, {found.steps} acts left", "", "120 s", found.seconds <= 120
+        what, f"{found.seconds:.0f} s, {found.runs} runs, {found.steps} steps left", "", "120 s", found.seconds <= 120
     )
 
 
 def gateway_rows() -> Iterator[Row]:
-    """What sockets cost, beside librdkafka's mock cluster in the same run."""
+    """Yield the cost of sockets, compared with librdkafka's mock cluster in the same run."""
     from benchmarks.gateway import beside, produce_us  # noqa: PLC0415 - loads real clients, which the rest does not need
 
     spent = produce_us()
-    yield Row("gateway: a Produce of 16 KB, beside the model", f"{spent:.0f} us", "", "100 us", spent <= 100)
+    yield Row("gateway: a Produce of 16 KB, without the model", f"{spent:.0f} us", "", "100 us", spent <= 100)
     found = beside()
-    figure = f"{found.ours:,.0f} messages/s, the mock {found.mock:,.0f}: {found.ratio:.2f} of it"
+    figure = f"{found.ours:,.0f} messages/s, mock {found.mock:,.0f}: {found.ratio:.2f} of it"
     yield Row("gateway: stock producer, 1 KB, acks=all", figure, "", "0.3 of it", found.ratio >= 0.3)
     added = found.ours_ms - found.mock_ms
-    figure = f"{found.ours_ms:.1f} ms, the mock {found.mock_ms:.1f} ms"
-    yield Row("gateway: p99 of an acknowledgement, idle", figure, "", "5 ms more", added <= 5)
+    figure = f"{found.ours_ms:.1f} ms, mock {found.mock_ms:.1f} ms"
+    yield Row("gateway: p99 produce latency, idle", figure, "", "5 ms more", added <= 5)
 
 
 STARTS = (
     ("floodmark --version", starts.version, 300),
     ("floodmark --help", starts.help_page, 300),
     ("the welcome page", starts.welcome, 500),
-    ("all that a session reads", starts.reading, 650),
-    ("the first picture of a session", starts.session, 800),
+    ("imports of a session", starts.reading, 650),
+    ("the first frame of a session", starts.session, 800),
 )
-"""What a new process does, and its floor in milliseconds."""
+"""What a new process does, and its limit in milliseconds."""
 
 
 def screen_rows() -> Iterator[Row]:
-    """What the screen costs. A frame of 10 ms is 15 % of a core at 15 frames a second."""
+    """Yield the cost of the TUI. A frame of 10 ms is 15 % of a core at 15 frames per second."""
     for name, what, floor in STARTS:
         start = started(what, TRIES)
-        figure = f"{start.ms:.0f} ms, {start.modules:,} modules, {start.own} of them our own"
+        figure = f"{start.ms:.0f} ms, {start.modules:,} modules, {start.own} of them floodmark's"
         yield Row(f"start: {name}", figure, "", f"{floor} ms", start.ms <= floor)
     brokers, partitions = 12, 60
     found = screen(brokers, partitions)
-    where = f"screen: {brokers} x {partitions} at {SIZE[0]}x{SIZE[1]}"
+    where = f"TUI: {brokers} x {partitions} at {SIZE[0]}x{SIZE[1]}"
     figure = f"{found.frame_ms:.1f} ms, {found.frame_bytes:,} bytes"
     yield Row(f"{where}, a frame", figure, "", "10 ms", found.frame_ms <= 10)
     figure = f"{100 * found.share:.0f} %"
-    yield Row(f"{where}, of a core, with the model's work", figure, "", "30 %", found.share <= 0.3)
-    yield Row(f"{where}, painted anew", f"{found.whole_bytes:,} bytes", "", "30,000", found.whole_bytes <= 30_000)
+    yield Row(f"{where}, share of a core, with the model", figure, "", "30 %", found.share <= 0.3)
+    yield Row(f"{where}, full repaint", f"{found.whole_bytes:,} bytes", "", "30,000", found.whole_bytes <= 30_000)
     yield Row(f"{where}, a key", f"{found.key_ms:.1f} ms", "", "60 ms", found.key_ms <= 60)
     yield Row(f"{where}, a jump back", f"{found.jump_ms:.0f} ms", "", "120 ms", found.jump_ms <= 120)
 
@@ -172,7 +174,7 @@ def _model(load: Load, base: float) -> Row:
 
 
 def _crowd(crowd: Crowd) -> Row:
-    """Beside as few clients with the same load, in the same run."""
+    """Return the row of a crowd, compared with few clients and the same load in the same run."""
     few = crowd_per_cpu(FEW, min(FEW, crowd.members), TRIES)
     best = crowd_per_cpu(crowd.producers, crowd.members, TRIES)
     figure = f"{best:,.4g} simulated s, {best / few:.2f} of that with {FEW}"

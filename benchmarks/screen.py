@@ -1,4 +1,4 @@
-"""The screen: what a frame costs over a large cluster, how much of it a terminal is sent, how long a jump takes."""
+"""Benchmark of the TUI over a large cluster: CPU per frame, bytes sent to the terminal, time of a jump."""
 
 import asyncio
 import gc
@@ -29,28 +29,28 @@ JUMPS = 12
 
 
 class Spent(NamedTuple):
-    """CPU milliseconds, and bytes."""
+    """Cost of the TUI in CPU milliseconds and bytes."""
 
     frame_ms: float
-    """Of a frame at ×1 from the view to the text for the terminal, without the model's own work."""
+    """Of a frame at ×1, from the view to the terminal output, without the model."""
     frame_bytes: int
-    """What such a frame sends."""
+    """Sent for such a frame."""
     whole_bytes: int
-    """Of a whole picture, everything painted anew."""
+    """Sent for a full repaint."""
     share: float
-    """Of a core, at ×1 and 15 frames a second, the model's own work included."""
+    """Share of a core at ×1 and 15 frames per second, with the model."""
     key_ms: float
-    """The slowest of several keys that move the cursor, until the screen has come to rest."""
+    """The slowest of several keys that move the cursor, until the TUI is idle."""
     jump_ms: float
-    """The slowest of several jumps back, with its picture."""
+    """The slowest of several jumps back, with its frame."""
 
 
 class Told(FloodmarkApp):
-    """It does for nobody what a terminal would have it do: Textual leaves that out where there is none."""
+    """App that renders output for a terminal without one, which Textual would skip."""
 
     CSS_PATH = Path(app_module.__file__).with_name("tui.tcss")
     sent = 0
-    """Bytes so far."""
+    """Bytes sent so far."""
 
     def _display(self, screen: Screen[None], renderable: object) -> None:
         if isinstance(renderable, CompositorUpdate):
@@ -58,13 +58,13 @@ class Told(FloodmarkApp):
 
 
 def session_of(brokers: int, partitions: int) -> Session:
-    """A live session of a cluster under an even load."""
+    """Return a live session of a cluster under a steady load."""
     spec = cluster_under(brokers, partitions, 400, 1).spec
     return Session.start(Playbook("", "load", "Steady load", "", 1, spec, (), SECOND, (), (), ""), open_ended=True)
 
 
 def screen(brokers: int, partitions: int) -> Spent:
-    """What the screen costs over so large a cluster, on a terminal of all colours."""
+    """Return the cost of the TUI over a cluster of this size, on a terminal with all colours."""
     os.environ.update(TERM="xterm-256color", COLORTERM="truecolor")
     return asyncio.run(_measured(session_of(brokers, partitions)))
 
@@ -84,7 +84,7 @@ async def _measured(session: Session) -> Spent:
             before = app.sent
             frames.append(await _spent_on(app.main.present, pilot) + cpu_seconds(app.bridge.look) - idle)
             sizes.append(app.sent - before)
-        looks = FRAMES * cpu_seconds(app.bridge.look)  # one look each frame is the measurement's own
+        looks = FRAMES * cpu_seconds(app.bridge.look)  # one call per frame belongs to the measurement
         share = (time.process_time() - began - looks - FRAMES * idle) / (FRAMES * FRAME_S)
         before = app.sent
         await _spent_on(app.screen.refresh, pilot)
@@ -98,7 +98,7 @@ async def _measured(session: Session) -> Spent:
             await pilot.press("down")
             keys.append(time.process_time() - began)
         end = session.cluster.now_us
-        app.bridge.to_time(0)  # the twin that shows the past is built once
+        app.bridge.to_time(0)  # the copy of the session that shows the past is built once
         jumps = [await _jump(app, pilot, at * end // JUMPS) - idle for at in range(JUMPS)]
         gc.unfreeze()
         middle = FRAMES // 2
@@ -112,7 +112,7 @@ async def _jump(app: FloodmarkApp, pilot: Pilot[None], at_us: int) -> float:
 
 
 async def _spent_on(work: Callable[[], object], pilot: Pilot[None]) -> float:
-    """CPU seconds of some work and of all that the screen does about it."""
+    """Return the CPU seconds of the work and of everything that the TUI does in response."""
     began = time.process_time()
     work()
     await pilot.pause()

@@ -1,4 +1,4 @@
-"""Going back in a session that was remembered from its first event on."""
+"""Benchmark of time travel in a session that is remembered from its first event on."""
 
 from benchmarks.measure import cpu_seconds
 from benchmarks.models import SECOND
@@ -8,11 +8,11 @@ from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
 from playbooks.timetravel.timeline import Timeline
 
-PLACES = 50
+TARGETS = 50
 
 
 def remembered(spec: ClusterSpec, simulated_us: int) -> Timeline:
-    """A live session of so long, under the spec's load, whose trace is drained every second."""
+    """Return a live session of this length under the spec's load, whose trace is drained every second."""
     playbook = Playbook("", "load", "Steady load", "", 1, spec, (), SECOND, (), (), "")
     timeline = Timeline(Session.start(playbook, open_ended=True))
     while timeline.session.cluster.now_us < simulated_us:
@@ -22,12 +22,12 @@ def remembered(spec: ClusterSpec, simulated_us: int) -> Timeline:
 
 
 def seeks_ms(timeline: Timeline, tries: int) -> list[float]:
-    """CPU milliseconds to go to each of many drawn times, the best of several tries each, in ascending order."""
+    """Return CPU milliseconds of seeks to random times, the best of several tries each, in ascending order."""
     end = timeline.session.cluster.now_us
-    draw = Stream(1, "seeks")
-    places = [draw.below(end) for _ in range(PLACES)]
-    timeline.seek_time(0)  # the twin is built once
+    random = Stream(1, "seeks")
+    targets = [random.below(end) for _ in range(TARGETS)]
+    timeline.seek_time(0)  # the copy of the session is built once
     return sorted(
         min(1_000 * cpu_seconds(lambda at_us=at_us: timeline.seek_time(at_us)) for _ in range(tries))  # type: ignore[misc]
-        for at_us in places
+        for at_us in targets
     )

@@ -1,4 +1,4 @@
-"""Shrinking: a storm of sixty random acts that loses what was acknowledged, down to the few that it takes."""
+"""Benchmark of shrinking: a storm of sixty random steps that loses acknowledged records, reduced to the few needed."""
 
 import os
 import random
@@ -34,7 +34,7 @@ steps:
 
 
 class Measured(NamedTuple):
-    """What shrinking came to. The seconds are the wall's: it is what somebody waits for."""
+    """Result of shrinking; the seconds are wall-clock time."""
 
     seconds: float
     runs: int
@@ -43,18 +43,22 @@ class Measured(NamedTuple):
 
 
 def storm() -> str:
-    """The playbook of the storm; always the same."""
-    draws = random.Random(5)
+    """Return the playbook of the storm; always the same."""
+    rng = random.Random(5)
     at_ms, lines = 1_000, []
     for _ in range(ACTS):
-        at_ms += draws.randint(200, 2 * SPAN_S * 1_000 // ACTS - 200)
-        fault, target, for_ms = draws.choice(_FAULTS), draws.choice(_TARGETS), draws.randint(500, 6_000)
+        at_ms += rng.randint(200, 2 * SPAN_S * 1_000 // ACTS - 200)
+        fault, target, for_ms = (
+            rng.choice(_FAULTS),
+            rng.choice(_TARGETS),
+            rng.randint(500, 6_000),
+        )
         lines.append(f"  - {{at: {at_ms}ms, inject: {fault}, target: {target}, for: {for_ms}ms, if_any: true}}")
     return _HEAD + "\n".join(lines) + "\n"
 
 
 def shrunk() -> Measured:
-    """Shrink it with a process for each core."""
+    """Shrink the storm with one process per core."""
     workers = os.cpu_count() or 1
     began = time.perf_counter()
     found = look(ShrinkSource(loads(storm(), "storm.yaml"), 5, "storm"), [KEPT])

@@ -1,7 +1,8 @@
-"""A real standalone cluster on this machine, out of the PySpark that is installed: a master and its workers.
+"""Standalone Spark cluster on this machine, from the installed PySpark: a master and its workers.
 
-``python -m benchmarks.standalone [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C; with ``connect`` for
-a number it is a Spark Connect server. Everything listens on loopback alone, and dies with the process that started it.
+``python -m benchmarks.standalone [WORKERS]`` starts one, prints its URL, and ends it with Ctrl-C; with ``connect``
+instead of a number it starts a Spark Connect server. All processes listen on loopback only, and end with the process
+that started them.
 """
 
 import contextlib
@@ -27,67 +28,67 @@ _PR_SET_PDEATHSIG = 1
 
 @contextlib.contextmanager
 def cluster(workers: int = 2, cores: int = 1, memory: str = "1g") -> Iterator[str]:
-    """Start a master and its workers, and end them with the block. Its URL, once every worker is registered."""
+    """Start a master and its workers, and yield the URL once every worker is registered; stop them at the end."""
     with tempfile.TemporaryDirectory(prefix="floodmark-cluster-") as scratch, contextlib.ExitStack() as stack:
-        place = Path(scratch)
-        environment = _environment(place)
+        folder = Path(scratch)
+        environment = _environment(folder)
         port, pages = free_ports(2)
-        url, log = f"spark://{HOST}:{port}", place / "master.log"
+        url, log = f"spark://{HOST}:{port}", folder / "master.log"
         own: tuple[str, ...] = ("--host", HOST, "--port", str(port), "--webui-port", str(pages))
         _run("master.Master", own, environment, log, stack)
         _until(log, "I have been elected leader", 1)
         for number in range(workers):
             port, pages = free_ports(2)
-            has = ("--cores", str(cores), "--memory", memory, "--work-dir", str(place / f"work-{number}"))
+            has = ("--cores", str(cores), "--memory", memory, "--work-dir", str(folder / f"work-{number}"))
             own = ("--host", HOST, "--port", str(port), "--webui-port", str(pages), *has, url)
-            _run("worker.Worker", own, environment, place / f"worker-{number}.log", stack)
+            _run("worker.Worker", own, environment, folder / f"worker-{number}.log", stack)
         _until(log, "Registering worker", workers)
         yield url
 
 
 @contextlib.contextmanager
 def connect_server(cores: int = 2, more: Mapping[str, str] | None = None) -> Iterator[str]:
-    """Start a Spark Connect server with a local Spark and ``more`` settings; its URL, once it listens."""
+    """Start a Spark Connect server with local Spark and ``more`` settings, and yield its URL once it listens."""
     with tempfile.TemporaryDirectory(prefix="floodmark-connect-") as scratch, contextlib.ExitStack() as stack:
-        place = Path(scratch)
+        folder = Path(scratch)
         (port,) = free_ports(1)
         settings = {
             "spark.connect.grpc.binding.address": HOST,
             "spark.connect.grpc.binding.port": str(port),
             "spark.ui.enabled": "false",
-            "spark.sql.warehouse.dir": str(place / "warehouse"),
+            "spark.sql.warehouse.dir": str(folder / "warehouse"),
             **(more or {}),
         }
-        told = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
-        server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *told, "spark-internal")
-        log = place / "server.log"
-        _run("SparkSubmit", ("--master", f"local[{cores}]", *server), _environment(place), log, stack)
+        options = [part for name, value in settings.items() for part in ("--conf", f"{name}={value}")]
+        server = ("--class", "org.apache.spark.sql.connect.service.SparkConnectServer", *options, "spark-internal")
+        log = folder / "server.log"
+        _run("SparkSubmit", ("--master", f"local[{cores}]", *server), _environment(folder), log, stack)
         _until(log, "Spark Connect server started", 1)
         yield f"sc://{HOST}:{port}"
 
 
 def spark_home() -> Path:
-    """Where the installed PySpark keeps its programs and jars."""
+    """Return the directory of the installed PySpark's programs and jars."""
     import pyspark  # noqa: PLC0415 - a benchmark without Spark need not load it
 
     return Path(pyspark.__file__).parent
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports on loopback that nobody listens on."""
+    """Return unused ports on loopback."""
     with contextlib.ExitStack() as stack:
         held = [stack.enter_context(socket.create_server((HOST, 0))) for _ in range(count)]
         return [each.getsockname()[1] for each in held]
 
 
-def _environment(place: Path) -> dict[str, str]:
+def _environment(folder: Path) -> dict[str, str]:
     ours = {
         "SPARK_HOME": str(spark_home()),
-        "JAVA_HOME": str(find_java(place).home),
+        "JAVA_HOME": str(find_java(folder).home),
         "SPARK_LOCAL_IP": HOST,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_DAEMON_JAVA_OPTS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "SPARK_LOCAL_DIRS": str(place / "local"),
+        "SPARK_LOCAL_DIRS": str(folder / "local"),
     }
     return {**os.environ, **ours}
 
@@ -115,7 +116,7 @@ def _die_with_parent() -> None:
 
 
 def _end(process: "subprocess.Popen[bytes]") -> None:
-    """End a process and its executors, which are of its session."""
+    """End a process and its executors, which belong to its session."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, number)
@@ -123,11 +124,11 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
             process.wait(10)
 
 
-def _until(log: Path, words: str, times: int) -> None:
+def _until(log: Path, text: str, times: int) -> None:
     give_up = time.monotonic() + _UP_SECONDS
-    while log.read_text(errors="replace").count(words) < times:
+    while log.read_text(errors="replace").count(text) < times:
         if time.monotonic() > give_up:
-            raise TimeoutError(f"{log.name}: no {words!r} in {_UP_SECONDS} s:\n{log.read_text(errors='replace')}")
+            raise TimeoutError(f"{log.name}: no {text!r} in {_UP_SECONDS} s:\n{log.read_text(errors='replace')}")
         time.sleep(0.1)
 
 

@@ -1,6 +1,6 @@
-"""The start: CPU milliseconds of a new process until its first picture, and what it read for that.
+"""Benchmark of startup: CPU milliseconds of a new process until its first frame, and the modules it imports.
 
-Every process finds its bytecode compiled, as one of an installed program does. A terminal is not needed.
+Every process finds its bytecode compiled, like an installed program. No terminal is needed.
 """
 
 import os
@@ -15,22 +15,24 @@ PACKAGES = ("cluster_model", "faults", "playbooks", "tui")
 
 
 class Start(NamedTuple):
-    """What a start cost, at best."""
+    """Cost of a start, the best of several tries."""
 
     ms: float
     modules: int
     own: int
-    """Of them, the program's."""
+    """Imported modules that belong to floodmark."""
 
 
-def started(what: Callable[[], None], tries: int) -> Start:
-    """What a whole process takes for that."""
-    code = f"from benchmarks.starts import {what.__name__}; {what.__name__}()"
+def started(function: Callable[[], None], tries: int) -> Start:
+    """Return the cost of a whole process that runs this function."""
+    code = f"from benchmarks.starts import {function.__name__}; {function.__name__}()"
     with TemporaryDirectory() as compiled:
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
         environment["PYTHONPYCACHEPREFIX"] = compiled
-        told = f"{code}\nimport sys; print('read', *sys.modules)"
-        done = subprocess.run([sys.executable, "-c", told], env=environment, check=True, capture_output=True, text=True)
+        program = f"{code}\nimport sys; print('read', *sys.modules)"
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, check=True, capture_output=True, text=True
+        )
         read = done.stdout.splitlines()[-1].split()[1:]
         best = float("inf")
         for _ in range(tries):

@@ -1,6 +1,6 @@
-"""What a process does that is measured from its start to its first picture.
+"""Programs whose start is measured until their first frame.
 
-Nothing is imported here but what every start needs: it would be counted as the program's.
+Only modules that every start needs are imported here, since other imports would count as the program's.
 """
 
 import gc
@@ -10,7 +10,7 @@ SIZE = (200, 60)
 
 
 def version() -> None:
-    """What ``floodmark --version`` does."""
+    """Run ``floodmark --version``."""
     from tui.cli.main import main  # noqa: PLC0415 - a child measures its own imports
 
     sys.argv = ["floodmark", "--version"]
@@ -21,7 +21,7 @@ def version() -> None:
 
 
 def help_page() -> None:
-    """What ``floodmark --help`` does."""
+    """Run ``floodmark --help``."""
     from tui.cli.main import main  # noqa: PLC0415
 
     sys.argv = ["floodmark", "--help"]
@@ -32,7 +32,7 @@ def help_page() -> None:
 
 
 def welcome() -> None:
-    """The welcome page, and away again."""
+    """Show the welcome page and exit."""
     from tui.startup import starting  # noqa: PLC0415
 
     with starting():
@@ -45,17 +45,17 @@ def welcome() -> None:
 
 
 def reading() -> None:
-    """All that a session on the screen needs, without opening one."""
+    """Import everything that a session in the TUI needs, without opening one."""
     from tui.startup import painted, starting  # noqa: PLC0415
 
     with starting():
         from tui import app, launcher  # noqa: F401, PLC0415
 
-        painted()  # as a session has it: what was read is left out of the look for garbage as the process ends
+        painted()  # as in a session: imported objects are excluded from the garbage collection at exit
 
 
 def session() -> None:
-    """The sandbox, and away again as soon as it is painted."""
+    """Show the sandbox and exit as soon as it is painted."""
     from tui.startup import starting  # noqa: PLC0415
 
     with starting():
@@ -75,7 +75,7 @@ def _show(app) -> None:  # type: ignore[no-untyped-def]
 
     async def shown() -> None:
         async with app.run_test(size=SIZE):
-            while not gc.isenabled():  # until it is painted: from there on, garbage is looked for
+            while not gc.isenabled():  # the collector is enabled once the first frame is painted
                 await asyncio.sleep(0)
 
     asyncio.run(shown())

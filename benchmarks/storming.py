@@ -1,4 +1,4 @@
-"""Storms: whole runs from the draw to the row, checker on, in one process."""
+"""Benchmark of storms: whole runs from the random schedule to the result row, checker on, in one process."""
 
 import time
 
@@ -20,7 +20,7 @@ storm: {{chaos: {chaos}s}}
 
 
 def runs_per_cpu_second(partitions: int, rate: int, seconds: int, runs: int) -> float:
-    """Runs of so many virtual seconds in a second of processor time; a third of each is the time of healing."""
+    """Return runs of this many virtual seconds per CPU second; a third of each is the time after healing."""
     settle = seconds // 3
     text = TEXT.format(partitions=partitions, rate=rate, settle=settle, chaos=seconds - settle)
     plan = plan_of(loads(text.lstrip(), "storms.yaml"), 1)
