@@ -1,4 +1,4 @@
-"""The table of what became of every record must add up to the result beside it: terms, books, places and losses."""
+"""Consistency checks between the ledger table of a session and its result: terms, counters, places and losses."""
 
 import json
 from collections import defaultdict
@@ -31,10 +31,10 @@ def adds_up(session: Path) -> list[LedgerRow]:
     lost = [row for row in table if row.place == "lost"]
     assert all(row.cause for row in lost)
     assert sum(each["count"] for each in result["losses"]) == sum(row.records for row in lost)
-    for client, books in result["clients"]["producers"].items():
-        told = [row for row in table if row.client == client]
+    for client, counters in result["clients"]["producers"].items():
+        mine = [row for row in table if row.client == client]
         for term in ("acked", "failed", "unknown", "aborted"):
-            assert sum(row.records for row in told if row.outcome == term) == books[term]
+            assert sum(row.records for row in mine if row.outcome == term) == counters[term]
     agrees(table, result["books"])
     for mine in _by_book(table).values():
         overlap_nowhere(mine)
@@ -42,40 +42,42 @@ def adds_up(session: Path) -> list[LedgerRow]:
 
 
 def overlap_nowhere(rows: list[LedgerRow]) -> None:
-    """Of one client's numbers in one partition, none is in two rows; rows of no numbers have a sequence below 0."""
+    """Assert that no sequence number of a client and partition is in two rows; rows without one are negative."""
     held = sorted((row.sequence, row.records) for row in rows if row.sequence >= 0)
     assert all(records > 0 for _sequence, records in held)
     assert all(sequence + records <= after for (sequence, records), (after, _) in pairwise(held))
 
 
 def _by_book(table: list[LedgerRow]) -> dict[tuple[str, str], list[LedgerRow]]:
-    found: dict[tuple[str, str], list[LedgerRow]] = defaultdict(list)
+    rows: dict[tuple[str, str], list[LedgerRow]] = defaultdict(list)
     for row in table:
-        found[row.client, row.partition].append(row)
-    return found
+        rows[row.client, row.partition].append(row)
+    return rows
 
 
-def agrees(table: list[LedgerRow], books: list[dict[str, Any]]) -> None:
-    """The result tells the same by client and partition, number by number."""
+def agrees(table: list[LedgerRow], results: list[dict[str, Any]]) -> None:
+    """Assert that the result has the same numbers per client and partition, sequence by sequence."""
     by_book = _by_book(table)
-    assert set(by_book) == {(book["client"], book["partition"]) for book in books}
-    for book in books:
-        mine = by_book[book["client"], book["partition"]]
+    assert set(by_book) == {(result["client"], result["partition"]) for result in results}
+    for result in results:
+        mine = by_book[result["client"], result["partition"]]
 
-        def told(term: str, rows: list[LedgerRow], book: dict[str, Any] = book) -> None:
-            assert sum(row.records for row in rows) == book[term], (term, book)
+        def check(term: str, rows: list[LedgerRow], result: dict[str, Any] = result) -> None:
+            assert sum(row.records for row in rows) == result[term], (term, result)
             numbers = sorted(
                 at for row in rows if row.sequence >= 0 for at in range(row.sequence, row.sequence + row.records)
             )
-            assert numbers == sorted(at for low, high in book["ranges"].get(term, ()) for at in range(low, high)), term
+            assert numbers == sorted(at for low, high in result["ranges"].get(term, ()) for at in range(low, high)), (
+                term
+            )
 
-        told("sent", mine)
+        check("sent", mine)
         for outcome in ("acked", "failed", "unknown", "aborted"):
-            told(outcome, [row for row in mine if row.outcome == outcome])
-        told("pending", [row for row in mine if row.outcome == "sent"])
-        told("acked_lost", [row for row in mine if row.place == "lost"])
-        told("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
-        told("deleted", [row for row in mine if row.place == "deleted"])
-        told("missing", [row for row in mine if row.place == "missing"])
-        told("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
+            check(outcome, [row for row in mine if row.outcome == outcome])
+        check("pending", [row for row in mine if row.outcome == "sent"])
+        check("acked_lost", [row for row in mine if row.place == "lost"])
+        check("committed_lost", [row for row in mine if row.place == "lost" and row.committed])
+        check("deleted", [row for row in mine if row.place == "deleted"])
+        check("missing", [row for row in mine if row.place == "missing"])
+        check("unknown_written", [row for row in mine if row.outcome == "unknown" and row.place == "held"])
         assert not [row for row in mine if row.outcome == "failed" and row.place == "held"]

@@ -1,4 +1,4 @@
-"""How wide the sweeps are: enough to notice in ``make test``, all of them for an evening in ``make test-evening``."""
+"""Width of the sweeps: a sample in ``make test``, all cases in ``make test-evening``."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -11,21 +11,21 @@ EVENING = os.environ.get("FLOODMARK_TESTS") == "evening"
 
 
 def many(usual: int, evening: int) -> int:
-    """How many seeds, examples or schedules are tried."""
+    """Return the number of seeds, examples or schedules to try."""
     return evening if EVENING else usual
 
 
 def some(every: Sequence[T], usual: int) -> list[T]:
-    """As many of them, evenly spread from the first to the last; all of them for an evening."""
+    """Return this many values, evenly spread from the first to the last; all of them in the evening."""
     if EVENING or usual >= len(every):
         return list(every)
     return [every[number * (len(every) - 1) // max(1, usual - 1)] for number in range(usual)]
 
 
 def met(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
-    """Every value of every axis in some case, in as few as that takes, row by row; all combinations for an evening.
+    """Return cases that contain every value of every axis, in as few rows as possible; all combinations in the evening.
 
-    What is a tuple is values of several parameters.
+    A tuple stands for values of several parameters.
     """
     lists = [list(axis) for axis in axes]
     longest = max(map(len, lists))
@@ -34,7 +34,7 @@ def met(*axes: Iterable[Any]) -> list[tuple[Any, ...]]:
 
 
 def _over(values: list[Any], cases: int) -> list[Any]:
-    """The values over and over; each time around begins with the next one, so that it is met with others."""
+    """Return the values repeatedly; each repetition starts one value later, so that it meets other values."""
     found: list[Any] = []
     for turn in range(-(-cases // len(values))):
         start = turn % len(values)

@@ -1,4 +1,4 @@
-"""Whether findings hold together: what any reader of a chain takes for granted, checked over every bundled playbook."""
+"""Consistency check of findings and their event chains, for use over every bundled playbook."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -47,9 +47,9 @@ from cluster_model.protocol.events import (
 _BEFORE: Final = (
     FaultInjected.kind, NodeDown.kind, NodePaused.kind, BrokerFenced.kind, IsrChanged.kind, LeaderElected.kind,
 )  # fmt: skip
-"""What may have stood already when a promise was given."""
+"""Kinds of events that may precede the acknowledgement."""
 _ENDS: Final = (Truncated.kind, SETTLED, BatchDamaged.kind, ReplicaDeleted.kind, LeaderElected.kind, BecameLeader.kind)
-"""By which the last log that had the records lost them, or a leader without them took over for good."""
+"""Kinds of events by which the last log with the records lost them, or a leader without them took over."""
 _NEEDS: Final = {
     UNCLEAN_ELECTION: (LeaderElected.kind,),
     UNREPLICATED_TAIL: (LeaderElected.kind,),
@@ -61,19 +61,19 @@ _NEEDS: Final = {
     DISK_LOST: (Truncated.kind,),
     DAMAGED_BATCH: (BatchDamaged.kind,),
 }
-"""Cause → kinds of events that its chain cannot do without."""
+"""Cause → kinds of events that its chain must contain."""
 
 
 def wrong_in(finding: Finding, world: World, history: ClusterHistory) -> list[str]:
-    """What does not hold of one finding, a sentence each."""
+    """Return the inconsistencies of one finding, a sentence each."""
     found = [f"no kind {finding.kind!r}"] if finding.kind not in KINDS else []
     cause = BY_CODE.get(finding.cause)
     if cause is None:
         found.append(f"no cause {finding.cause!r}")
     elif finding.kind not in cause.kinds and finding.kind != MISSING:
-        found.append(f"{finding.cause} explains no {finding.kind} records")
+        found.append(f"{finding.cause} does not explain {finding.kind} records")
     if not finding.chain or not finding.places:
-        return [*found, "a finding without a chain, or without a place"]
+        return [*found, "a finding without a chain or without places"]
     times = [link.at_us for link in finding.chain]
     if times != sorted(times):
         found.append(f"the chain goes back in time: {times}")
@@ -83,12 +83,12 @@ def wrong_in(finding: Finding, world: World, history: ClusterHistory) -> list[st
         found += _promised(finding)
         found += _dropped(finding, history)
     elif finding.kind in (DUPLICATE, REORDERED) and finding.chain[-1].event_kind != "appended":
-        found.append("the chain of what was written again does not end by its being written")
+        found.append("the chain of repeated records does not end with their append")
     return found
 
 
 def _brokers(finding: Finding, world: World) -> list[str]:
-    """Every broker of a link about a partition is a replica of it, or was."""
+    """Return links whose broker never was a replica of their partition."""
     found = []
     for link in finding.chain:
         record = world.records.get(link.partition)
@@ -102,9 +102,9 @@ def _brokers(finding: Finding, world: World) -> list[str]:
 
 
 def _counts(finding: Finding) -> list[str]:
-    """The sentence begins with how many records there are; no record is in two places."""
-    told = finding.sentence.split(" ", 1)[0].replace(",", "")
-    found = [] if told == str(finding.count) else [f"{finding.count} records, and the sentence says {told}"]
+    """Return wrong counts at the start of the sentence, and records at two places."""
+    shown = finding.sentence.split(" ", 1)[0].replace(",", "")
+    found = [] if shown == str(finding.count) else [f"{finding.count} records, but the sentence says {shown}"]
     spans = sorted(
         (each.partition, each.leader_epoch, each.log_offset, each.log_offset + each.count)
         for each in finding.places
@@ -117,34 +117,34 @@ def _counts(finding: Finding) -> list[str]:
 
 
 def _promised(finding: Finding) -> list[str]:
-    """One promise, and nothing in front of it but what stood already."""
-    places = [number for number, link in enumerate(finding.chain) if link.event_kind == PROMISE]
-    if len(places) != 1:
-        return [f"{len(places)} promises in one chain"]
-    early = [link.event_kind for link in finding.chain[: places[0]] if link.event_kind not in _BEFORE]
-    found = [f"{kind} stands in front of the promise" for kind in early]
-    promise = finding.chain[places[0]]
+    """Return the inconsistencies of the acknowledgement: there must be one, preceded only by earlier state."""
+    indexes = [number for number, link in enumerate(finding.chain) if link.event_kind == PROMISE]
+    if len(indexes) != 1:
+        return [f"{len(indexes)} acknowledgements in one chain"]
+    early = [link.event_kind for link in finding.chain[: indexes[0]] if link.event_kind not in _BEFORE]
+    found = [f"{kind} precedes the acknowledgement" for kind in early]
+    promise = finding.chain[indexes[0]]
     if finding.cause != ACKS_0 and f"broker{'s' if 'brokers' in promise.words else ''} " not in promise.words:
-        found.append("the promise names nobody")
+        found.append("the acknowledgement names no broker")
     return found
 
 
 def _dropped(finding: Finding, history: ClusterHistory) -> list[str]:
-    """The last link is where they were dropped, and what the cause rests on is there."""
+    """Return the inconsistencies of the last link, which drops the records, and missing events of the cause."""
     found = []
     last = finding.chain[-1]
     if last.event_kind not in _ENDS:
-        found.append(f"the chain ends by {last.event_kind}: {last.words}")
+        found.append(f"the chain ends with {last.event_kind}: {last.words}")
     kinds = [link.event_kind for link in finding.chain]
     needed = [each for each in _NEEDS.get(finding.cause, ()) if each not in kinds]
     found += [f"{finding.cause} without any {each}" for each in needed]
     cuts = [link for link in finding.chain if link.event_kind == Truncated.kind]
     whole = [link for link in cuts if not _was_cut(link, finding, history)]
-    return found + [f"broker {link.broker} did not cut what it is said to have cut: {link.words}" for link in whole]
+    return found + [f"broker {link.broker} did not truncate what the chain says: {link.words}" for link in whole]
 
 
 def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> bool:
-    """Whether that very replica was cut then, and lost any of these records."""
+    """Return whether this replica was truncated at that time and lost any of these records."""
     for place in finding.places:
         end = place.log_offset + place.count
         for cut in history.cuts_at(place.partition, (place.log_offset, end), link.at_us):
@@ -154,14 +154,14 @@ def _was_cut(link: ChainEvent, finding: Finding, history: ClusterHistory) -> boo
 
 
 def audit(findings: Sequence[Finding], world: World, ledger: Ledger, history: ClusterHistory) -> list[str]:
-    """All that is wrong with the findings of a session that has ended: empty where they hold together."""
+    """Return all inconsistencies of the findings of a session that has ended."""
     found = [wrong for finding in findings for wrong in wrong_in(finding, world, history)]
     found += [wrong for finding in findings for wrong in _vouched(finding, world, ledger)]
     return found + disagreements(findings, ledger)
 
 
 def disagreements(findings: Sequence[Finding], ledger: Ledger) -> list[str]:
-    """Where the findings do not add up to the ledger's counts, and where two of them are one."""
+    """Return differences between the findings and the ledger's counts, and duplicate findings."""
     lost = [each for each in findings if each.kind == LOST]
     repeats = ledger.repeats
     counts = (
@@ -170,11 +170,11 @@ def disagreements(findings: Sequence[Finding], ledger: Ledger) -> list[str]:
         ("duplicates", _sum(each for each in findings if each.kind == DUPLICATE), repeats.duplicates()),
         ("reordered", _sum(each for each in findings if each.kind == REORDERED), repeats.reordered()),
     )
-    found = [f"{told} {what}, and the ledger has {known}" for what, told, known in counts if told != known]
+    found = [f"{shown} {what}, but the ledger has {known}" for what, shown, known in counts if shown != known]
     keys = [(each.kind, each.cause, each.group_id, each.sentence.split(";")[1:]) for each in findings]
-    for place, key in enumerate(keys):
-        if key in keys[:place] and key[1] != UNEXPLAINED:
-            found.append(f"two findings are one: {findings[place].sentence}")
+    for index, key in enumerate(keys):
+        if key in keys[:index] and key[1] != UNEXPLAINED:
+            found.append(f"duplicate finding: {findings[index].sentence}")
     return found
 
 
@@ -183,12 +183,12 @@ def _sum(findings: Iterable[Finding]) -> int:
 
 
 def _vouched(finding: Finding, world: World, ledger: Ledger) -> list[str]:
-    """The promise names the ISR that stood behind it, and who gave it."""
+    """Return inconsistencies between the ISR in the acknowledgement and the ISR that had the records."""
     promises = [link for link in finding.chain if link.event_kind == PROMISE]
-    told = re.search(r"ISR \[([^]]*)\]", promises[0].words) if promises else None
-    if told is None or promises[0].partition not in world.records:
+    found_isr = re.search(r"ISR \[([^]]*)\]", promises[0].words) if promises else None
+    if found_isr is None or promises[0].partition not in world.records:
         return []
-    isr = {int(each) for each in told.group(1).split(",") if each.strip()}
+    isr = {int(each) for each in found_isr.group(1).split(",") if each.strip()}
     later = re.search(r"ISR \[[^]]*\], later \[([^]]*)\]", promises[0].words)
     found = _stood_behind(isr, finding.places[0], finding.places[0].log_offset, {promises[0].broker}, world, ledger)
     if later is not None:
@@ -210,4 +210,4 @@ def _stood_behind(
     ]
     if not stood:
         return [f"none of brokers {sorted(writers)} wrote in epoch {place.leader_epoch} of {place.partition}"]
-    return [] if isr in stood else [f"ISR {sorted(isr)} did not stand behind {place.partition}-{offset}"]
+    return [] if isr in stood else [f"ISR {sorted(isr)} was not the ISR of {place.partition}-{offset}"]

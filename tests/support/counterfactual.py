@@ -1,4 +1,4 @@
-"""What becomes of a finding without a step that it names."""
+"""Check whether a finding disappears without a step that it names."""
 
 import re
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ NAMED = re.compile(r"\bstep (\d+)\b")
 
 
 class Counterfactual:
-    """A run of a timed playbook, and the same with one of its steps left out, the others at their times."""
+    """Run of a timed playbook, and runs with one of its steps left out and the others at their times."""
 
     def __init__(self, playbook: Playbook) -> None:
         verdict, result = judged(playbook, (), seed=playbook.seed)
@@ -23,7 +23,7 @@ class Counterfactual:
         self._without: dict[int, SessionResult] = {}
 
     def without(self, step: int) -> SessionResult:
-        """The result of the run without a step."""
+        """Return the result of the run without a step."""
         known = self._without.get(step)
         if known is None:
             draft = self._draft.without([step])
@@ -33,13 +33,13 @@ class Counterfactual:
         return known
 
     def named(self) -> Iterator[tuple[Finding, int]]:
-        """Every step that a finding's sentence names."""
+        """Yield every step that a finding's sentence names."""
         for finding in self.result.findings:
             for step in steps_of(finding):
                 yield finding, step
 
     def blamed_in_vain(self) -> list[tuple[str, str, int]]:
-        """(kind, cause, step) of steps without which the finding is there all the same."""
+        """Return (kind, cause, step) of steps without which the finding remains."""
         return [
             (finding.kind, finding.cause, step)
             for finding, step in self.named()
@@ -48,12 +48,12 @@ class Counterfactual:
 
 
 def steps_of(finding: Finding) -> list[int]:
-    """The steps that a finding's sentence names."""
+    """Return the steps that a finding's sentence names."""
     return sorted({int(number) for number in NAMED.findall(finding.sentence)})
 
 
 def _overlap(one: Finding, other: Finding) -> bool:
-    """Whether both are of the same kind and cause, and about some of the same records."""
+    """Return whether two findings have the same kind and cause, and share records."""
     same = (one.kind, one.cause, one.group_id) == (other.kind, other.cause, other.group_id)
     return same and bool(_records(one) & _records(other))
 

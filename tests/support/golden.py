@@ -1,6 +1,6 @@
-"""Golden files: long texts and tables as they are known to be, a file each. ``make goldens`` writes them anew.
+"""Golden files: expected texts and tables, one per file. ``make goldens`` renews them.
 
-Short texts are compared with ``snapshot``, which keeps those of a module of tests in one file below ``__snapshots__``.
+Short texts are compared with ``snapshot``, which keeps those of a test module in one file below ``__snapshots__``.
 """
 
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import pytest
 
 
 class Golden(str):
-    """What a file holds. When golden files are renewed, it is equal to any text, and the file holds that afterwards."""
+    """Content of a golden file. During renewal it equals any text, which is written to the file."""
 
     path: Path | None = None
 
@@ -28,13 +28,13 @@ GoldenFile = Callable[[Path], Golden]
 
 @pytest.fixture
 def renewing(pytestconfig: pytest.Config) -> bool:
-    """Whether golden files are to be written as the program is now."""
+    """Return whether golden files are to be renewed."""
     return bool(pytestconfig.option.update_snapshots)
 
 
 @pytest.fixture
 def golden_file(renewing: bool) -> GoldenFile:
-    """What the file at a path is known to hold, to be compared with a text."""
+    """Return a function that returns the expected content of a golden file."""
 
     def known(path: Path) -> Golden:
         assert renewing or path.exists(), f"no golden file {path}: `make goldens` writes it"
@@ -46,5 +46,5 @@ def golden_file(renewing: bool) -> GoldenFile:
 
 
 def has_golden(item: pytest.Item) -> bool:
-    """Whether a test compares anything with a golden file."""
+    """Return whether a test compares anything with a golden file."""
     return not {"renewing", "snapshot"}.isdisjoint(getattr(item, "fixturenames", ()))

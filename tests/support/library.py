@@ -1,4 +1,4 @@
-"""The bundled playbooks, each read once."""
+"""Cache of the bundled playbooks, each parsed once."""
 
 from functools import cache
 
@@ -9,5 +9,5 @@ from playbooks.parser.loader import load
 
 @cache
 def playbook_of(name: str) -> Playbook:
-    """A bundled playbook."""
+    """Return a bundled playbook."""
     return load(bundled.path_of(name))

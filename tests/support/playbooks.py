@@ -1,4 +1,4 @@
-"""Small playbooks as text, for tests of what runs them."""
+"""Small playbooks as text, for tests of the engine."""
 
 from playbooks.engine.session import Session
 from playbooks.model.playbook import Playbook
@@ -65,7 +65,7 @@ expect:
 
 
 def timed(steps: str = "", expect: str = "", settle: str = "1s", cluster: str = CLUSTER) -> Playbook:
-    """A timed playbook over the small cluster."""
+    """Return a timed playbook over the small cluster."""
     parts = [cluster, f"settle: {settle}\n"]
     parts += [f"steps:\n{_indented(steps)}"] if steps else []
     parts += [f"expect:\n{_indented(expect)}"] if expect else []
@@ -77,7 +77,7 @@ def _indented(text: str) -> str:
 
 
 def finished(source: str) -> SessionResult:
-    """What a session of a timed playbook comes to, run a second at a time."""
+    """Return the result of a timed playbook that is run one second at a time."""
     session = Session.start(loads(source.lstrip(), "text.yaml"))
     while session.advance(session.cluster.now_us + 1_000_000):
         pass

@@ -1,4 +1,4 @@
-"""Configurations of tests that run under several releases of Kafka."""
+"""Configurations for tests that run under several Kafka releases."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -8,6 +8,6 @@ from cluster_model.protocol.versions import parse_version
 
 
 def those_of(scope: DefaultScope, kafka: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configurations that a release has, of those given."""
+    """Return the given configurations that a release has."""
     version = parse_version(kafka)
     return {name: value for name, value in config.items() if DEFAULTS[scope][name].exists(version)}

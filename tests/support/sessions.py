@@ -1,4 +1,4 @@
-"""Recorded sessions made by hand: small, realistic, and written straight to the format, without engine or recorder."""
+"""Recorded sessions made by hand: small, realistic, and written to the format without engine or recorder."""
 
 import hashlib
 import json
@@ -18,11 +18,11 @@ _NOTHING: dict[str, Any] = {"int": -1, "str": "", "bool": False, "ints": []}
 
 
 Row = dict[str, Any]
-"""A recorded event: its kind and every field of that kind by name; ``seq`` is added when a session is written."""
+"""A recorded event: its kind, and every field of that kind by name; ``seq`` is added when a session is written."""
 
 
 def event(kind: str, at_us: int, **fields: Any) -> Row:
-    """An event of a kind; fields not given have the value that stands for nothing."""
+    """Return an event of a kind; missing fields have the value for nothing."""
     allowed = FIELDS[kind]
     if unknown := sorted(set(fields) - set(allowed)):
         raise ValueError(f"{kind} has no {', '.join(unknown)}; it has {', '.join(allowed)}")
@@ -30,7 +30,7 @@ def event(kind: str, at_us: int, **fields: Any) -> Row:
 
 
 def unseal(directory: Path) -> None:
-    """Take away all that sealing made, as if the recorder had died before."""
+    """Remove all files that sealing made, as if the recorder had died before."""
     for name in (
         session_files.MANIFEST,
         session_files.EVENTS_PARQUET,
@@ -42,12 +42,12 @@ def unseal(directory: Path) -> None:
 
 
 def numbered(events: Iterable[Row]) -> list[Row]:
-    """Events in order of time, with their sequence numbers."""
+    """Return events in order of time, with their sequence numbers."""
     return [{**row, "seq": seq} for seq, row in enumerate(sorted(events, key=lambda row: row["at_us"]))]
 
 
 def leader_crash(topic: str = "orders", client: str = "checkout", group: str = "billing") -> list[Row]:
-    """Twenty seconds in which broker 1 dies between 5 s and 12 s and takes three records acknowledged with acks=1.
+    """Return events of twenty seconds in which broker 1 is down from 5 s to 12 s; three acks=1 records are lost.
 
     Partition 0 is led by broker 1 and moves to broker 2 at 7 s; partition 1 is led by broker 3 and loses a follower.
     """
@@ -123,17 +123,17 @@ def _checker(topic: str, client: str) -> Iterator[Row]:
 
 
 def ledger_of(recorded: Iterable[Row]) -> dict[str, int]:
-    """The ledger that a correct engine would give for these events."""
+    """Return the ledger's counters that a correct engine has for these events."""
     terms = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost", "duplicates", "reordered")
-    books = dict.fromkeys(terms, 0)
+    counters = dict.fromkeys(terms, 0)
     for row in recorded:
         term = row["kind"].removeprefix("records_")
         if term in ("sent", "acked", "failed", "unknown", "aborted"):
-            books[term] += row["count"]
+            counters[term] += row["count"]
         elif term == "lost":
-            books["acked_lost"] += row["count"]
-            books["committed_lost"] += row["count"] * row["committed"]
-    return books
+            counters["acked_lost"] += row["count"]
+            counters["committed_lost"] += row["count"] * row["committed"]
+    return counters
 
 
 def write_session(
@@ -162,7 +162,7 @@ def write_session(
 
 
 def tear(session: Path, bytes_off: int = 40) -> None:
-    """Cut the live log in the middle of its last line and take the seal away."""
+    """Truncate the live log in its last line, and remove the seal."""
     log = session / session_files.EVENTS
     log.write_bytes(log.read_bytes()[:-bytes_off])
     for name in (session_files.MANIFEST, session_files.RESULT, session_files.EVENTS_PARQUET):
@@ -170,7 +170,7 @@ def tear(session: Path, bytes_off: int = 40) -> None:
 
 
 def reseal(session: Path, name: str) -> None:
-    """Make the manifest vouch for a file as it is now."""
+    """Update the manifest's fingerprint of a file."""
     manifest = json.loads((session / session_files.MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][name] = _fingerprint(session / name)
     _write_json(session / session_files.MANIFEST, manifest)

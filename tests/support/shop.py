@@ -1,4 +1,4 @@
-"""A playbook with variables and includes, its fragments, and the same written out in one file."""
+"""A playbook with variables and includes, its fragments, and the equivalent single file."""
 
 from pathlib import Path
 
@@ -96,7 +96,7 @@ def save(directory: Path) -> None:
 
 
 def alike(one: Playbook, other: Playbook) -> bool:
-    """Whether two playbooks are the same but for their texts and the places in them."""
+    """Return whether two playbooks are equal except for their texts and positions."""
     steps = [[(s.trigger, s.verb, s.name, s.target, s.params, s.for_us, s.note) for s in p.steps] for p in (one, other)]
     texts = [[(each.kind, each.text) for each in p.expectations] for p in (one, other)]
     return (
