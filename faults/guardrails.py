@@ -44,7 +44,7 @@ class Breach(NamedTuple):
 
 
 class Guarded(Protocol):
-    """What guardrails monitor; :class:`faults.injector.FaultBoard` implements it."""
+    """Faults that guardrails monitor; :class:`faults.injector.FaultBoard` implements it."""
 
     @property
     def cluster(self) -> Cluster:

@@ -53,7 +53,7 @@ class Frames:
 
     @property
     def waiting(self) -> int:
-        """Bytes of the incomplete frame."""
+        """Bytes received of the incomplete frame."""
         return len(self._buffer)
 
     def feed(self, data: bytes) -> Iterator[bytes]:
@@ -106,7 +106,7 @@ PLAIN_HEADERS: Final = (api_versions.API_VERSIONS,)
 
 
 class ConnectionListener(Protocol):
-    """Listener that accepted a connection."""
+    """Listener of a broker, as its connections use it."""
 
     broker: int
 
@@ -375,7 +375,7 @@ class BrokerPort:
             raise missing
 
     async def open(self) -> None:
-        """Listen.
+        """Start listening on the reserved port.
 
         Raises:
             OSError: Another process has taken the port.

@@ -115,7 +115,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Aim:
-    """What a fault is about to affect: nodes, all its parameters and, for link faults, the links."""
+    """Nodes that a fault is about to affect, all its parameters and, for link faults, the links."""
 
     nodes: tuple[int, ...]
     params: Mapping[str, Any]

@@ -153,7 +153,7 @@ def _bracketed(part: Selector, operator: str, index: int) -> str:
 
 
 def parse(text: str) -> Selector:
-    """Parse a selector.
+    """Parse the text of a selector.
 
     Raises:
         SelectorError: With the column and what is allowed.

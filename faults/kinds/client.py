@@ -632,7 +632,7 @@ class SlowProcessing(Lifted):
 
 
 class PausedMember(Behaviour):
-    """Consumer with paused partitions (``Consumer.pause``)."""
+    """Group member whose application has paused its partitions (``Consumer.pause``)."""
 
     holds_process = True
 

@@ -178,7 +178,7 @@ def _refuse_without_decider(cluster: Cluster) -> None:
 
 
 class SessionExpiry(Behaviour):
-    """Immediate expiry of brokers' sessions."""
+    """Expiry of brokers' sessions while their processes are healthy."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
         """Require a leader of the control plane, and a live session of each broker."""
@@ -207,7 +207,7 @@ class SessionExpiry(Behaviour):
 
 
 class ControllerFailover(Behaviour):
-    """Resignation of the active controller."""
+    """Resignation of the active controller, followed by an election."""
 
     def check(self, stage: FaultContext, aim: Aim) -> None:
         """Require the target to be the active controller."""
@@ -485,8 +485,8 @@ QUORUM_FAULTS: Final = table(
         letter="Q",
         title="quorum loss",
         family="control plane",
-        summary="Just enough controllers, in ZooKeeper mode servers of the ensemble, fail that no majority is left: "
-        "the leader, and others chosen at random (by the seed).",
+        summary="The quorum loses its majority: just enough controllers, in ZooKeeper mode servers of the ensemble, "
+        "fail, including the leader; the others are chosen at random (by the seed).",
         params=(
             Param(
                 "how",

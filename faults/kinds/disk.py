@@ -230,7 +230,7 @@ class BrokenDisk(Behaviour):
 
 
 class FullDisk(BrokenDisk):
-    """Disk without free space (ENOSPC)."""
+    """Disk on which an append or checkpoint fails for lack of space (ENOSPC)."""
 
     upon = "at the first append or checkpoint that does not fit"
 
@@ -241,7 +241,7 @@ class FullDisk(BrokenDisk):
 
 
 class ReadOnlyDisk(BrokenDisk):
-    """File system remounted read-only."""
+    """Disk whose file system was remounted read-only."""
 
     upon = "at its next append or checkpoint"
 
@@ -352,7 +352,7 @@ class SlowDisk(Behaviour):
             stage.cluster.disks.mend(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
-        """Return who waits for the disk: all appends where it leads, acks=all where it is in sync."""
+        """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""
         records = cluster.world.records
         leads = [name for name, record in records.items() if record.leader in aim.nodes]
         follows = [
@@ -375,8 +375,8 @@ SLOW_DISK_FAULTS: Final = table(
         letter="D",
         title="slow disk",
         family="disks",
-        summary="Every append takes its bytes at the given throughput plus a latency, one append at a time, and the "
-        "appending thread waits: a request handler with its connection, or a follower's fetcher thread.",
+        summary="Every append takes its size divided by the throughput, plus a latency. Appends run one at a time, "
+        "and the appending thread waits: a request handler with its connection, or a follower's fetcher thread.",
         params=(
             Param(
                 "throughput", "throughput", "Write throughput of the disk.", default=1 << 20, low=1_024, high=1 << 40

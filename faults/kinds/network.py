@@ -107,7 +107,7 @@ def _all(cluster: Cluster, aim: Aim) -> tuple[tuple[int, int], ...]:
 
 
 class ResetStorm(ConnectionReset):
-    """Repeated reset of connections."""
+    """Reset of all connections at regular intervals."""
 
     name = "reset_storm"
 
@@ -233,7 +233,7 @@ WHOSE: Final = Param(
 
 
 class SlowResponses(Shaping):
-    """Delayed responses."""
+    """Delay of responses, while requests arrive on time."""
 
     name = "slow_responses"
 
@@ -248,7 +248,7 @@ class SlowResponses(Shaping):
 
 
 class DuplicateResponses(Shaping):
-    """Responses repeated by a proxy."""
+    """Responses repeated by a proxy; the receiver closes the connection."""
 
     name = "duplicate_responses"
 

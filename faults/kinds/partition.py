@@ -54,7 +54,7 @@ class Cutting(Behaviour):
 
 
 class NetworkPartition(Cutting):
-    """Two sides that cannot communicate."""
+    """Network partition between the target and another side."""
 
     name = "partition"
 
@@ -154,7 +154,7 @@ def halved(stage: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list[i
 
 
 class Halves(Cutting):
-    """Two halves that cannot communicate."""
+    """Network partition of the targets into two random halves."""
 
     name = "halves"
 

@@ -53,7 +53,7 @@ class ProcessStop(Behaviour):
 
 
 class Crash(ProcessStop):
-    """Kill of a process (SIGKILL)."""
+    """Kill of a process (SIGKILL), optionally in the middle of a write."""
 
     def apply(self, stage: FaultContext, injury: Injury) -> None:
         """Kill each process."""
@@ -132,7 +132,7 @@ class Restart(Behaviour):
 
 
 class Pause(Behaviour):
-    """Pause of a process (stop-the-world)."""
+    """Pause of a process, as by a stop-the-world garbage collection."""
 
     holds_process = True
 
@@ -161,8 +161,8 @@ STOP_FAULTS: Final = table(
         letter="c",
         title="crash",
         family="processes",
-        summary="The process is killed (SIGKILL). A broker loses nothing from the page cache, since the operating "
-        "system keeps it; its connections are reset. A client loses everything it had in memory.",
+        summary="The process is killed (SIGKILL). A broker keeps what the page cache holds, since the operating "
+        "system survives; its connections are reset. A client loses everything it had in memory.",
         params=(
             Param("torn", "bool", "The broker dies in the middle of a write and leaves half a batch.", default=False),
         ),

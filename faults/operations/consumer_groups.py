@@ -153,7 +153,7 @@ _SCOPES: Final = ("topics", "all_topics")
 
 
 class Resetting(Looking):
-    """The ``--reset-offsets`` command.
+    """The ``--reset-offsets`` command: new offsets by a strategy, committed if executed (KIP-122).
 
     Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
     """

@@ -43,7 +43,7 @@ PROCEDURES: Final[Mapping[str, Procedure]] = {
 
 
 class OperationResult(NamedTuple):
-    """Result of an operation."""
+    """Result of an operation that has ended."""
 
     id: int
     error: str

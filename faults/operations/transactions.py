@@ -34,7 +34,7 @@ from faults.operations.reassignment import ReassignmentError
 
 
 class _Everyone(Looking):
-    """Operation that queries every coordinator."""
+    """Base of operations that query the coordinators on all brokers."""
 
     def known(self, hands: OperationContext, job: OperationJob, answer: Any) -> bool:
         """Return whether a broker returned its metadata; if not, end the operation."""
@@ -79,7 +79,7 @@ class ListingTransactions(_Everyone):
 
 
 class DescribingProducers(Looking):
-    """The ``describe-producers`` command. Stage: producers."""
+    """The ``describe-producers`` command: the producer state of a partition's leader. Stage: producers."""
 
     def begin(self, hands: OperationContext, job: OperationJob) -> None:
         """Query the leader."""

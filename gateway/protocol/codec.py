@@ -30,7 +30,7 @@ class RequestError(ValueError):
 
 
 class Header(NamedTuple):
-    """Header of a request."""
+    """Header of a request: API key, version, correlation id, and client id."""
 
     api: int
     version: int

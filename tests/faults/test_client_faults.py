@@ -214,7 +214,7 @@ def test_every_fault_tells_what_it_would_do_to_a_client(
         refused = board.expectation("crash", node)
         assert refused.startswith(f"{who} ")
         assert "down already" in refused
-        assert "nothing in memory" in board.expectation("restart", node)
+        assert "empty memory" in board.expectation("restart", node)
 
 
 def test_what_a_fault_would_do_goes_by_the_clients_settings(

@@ -153,7 +153,7 @@ def test_a_throttle_is_set_for_the_move_and_taken_off_after(rig: Rig) -> None:
     assert rig.cluster.world.record("orders-0").topic.follower_throttled == ""
     answered = [event for event in rig.cluster.drain() if isinstance(event, AdminAnswered)]
     assert [(event.operation, event.error, event.detail) for event in answered] == [
-        ("cancel", "", "#1 reassign"), ("reassign", "", "taken back"),
+        ("cancel", "", "#1 reassign"), ("reassign", "", "cancelled"),
     ]  # fmt: skip
 
 
