@@ -76,5 +76,5 @@ def _chunk(seq: Any, apart: int, schema: Any) -> Any:
     return pa.table({**nothing, **values}).select(schema.names).cast(schema)
 
 
-def _named(prefix: str, number: Any, there: Any) -> Any:
-    return pa.array(np.char.add(prefix, number.astype(str)), mask=~there)
+def _named(prefix: str, number: Any, present: Any) -> Any:
+    return pa.array(np.char.add(prefix, number.astype(str)), mask=~present)

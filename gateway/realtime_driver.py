@@ -37,7 +37,7 @@ class Loop(Protocol):
 class FlowOwner(Protocol):
     """Owner of a request in progress, usually its connection."""
 
-    def done(self, said: Said) -> None:
+    def done(self, response: Said) -> None:
         """Handle the end of the request; None: there is no response."""
 
     def failed(self) -> None:

@@ -289,24 +289,24 @@ class KafkaConnection(asyncio.Protocol):
         response = {"error_code": UNSUPPORTED_VERSION, "api_keys": keys}
         self._transport.write(framed(write_response(header.api, 0, header.correlation, response)))
 
-    def done(self, said: Said) -> None:
+    def done(self, response: Said) -> None:
         """Send the response of the model."""
         header, self._header = self._header, None
         self._running = None
         if header is None or self._transport.is_closing():
             return
-        if said is not None and header.api == api_versions.FETCH and not self._door.has_room:
-            self._held = header, said
+        if response is not None and header.api == api_versions.FETCH and not self._door.has_room:
+            self._held = header, response
             return
-        if said is not None and not self._write(header, said):
+        if response is not None and not self._write(header, response):
             return
         if not self._answering:
             self.go_on()
 
-    def _write(self, header: Header, said: Mapping[str, Any]) -> bool:
+    def _write(self, header: Header, response_fields: Mapping[str, Any]) -> bool:
         """Send a response; return whether it could be encoded."""
         try:
-            known = as_known(header.api, header.version, said)
+            known = as_known(header.api, header.version, response_fields)
             plain = header.api in PLAIN_HEADERS
             response = write_response(header.api, header.version, header.correlation, known, plain=plain)
         except Exception as error:  # a response repeats values of the request, which may not be encodable

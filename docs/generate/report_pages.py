@@ -103,13 +103,13 @@ def draw_report(arguments: Sequence[str]) -> int:
             file=sys.stderr,
         )
         return BAD_INPUT
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as folder:
         # Other output goes to a file, not to the current terminal.
-        with Path(place, "terminal.txt").open("w", encoding="utf-8") as file:
+        with Path(folder, "terminal.txt").open("w", encoding="utf-8") as file:
             console = Console(file=file, record=True, width=80, force_terminal=True)
-            run(sessions, out=Path(place, "report"), formats=("html", "terminal"), console=console)
+            run(sessions, out=Path(folder, "report"), formats=("html", "terminal"), console=console)
         console.save_svg(str(directory / "report-terminal.svg"), title="floodmark report")
-        picture(browser, Path(place, "report", "report.html"), directory / "report-page.png")
+        picture(browser, Path(folder, "report", "report.html"), directory / "report-page.png")
     return OK
 
 

@@ -243,34 +243,34 @@ class Behaviour(ABC):
         del injury
         return self.holds_process
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine what the fault affects, for example its links.
 
         Raises:
             FaultError: There is nothing to affect.
         """
-        del stage
+        del context
         return aim
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse an injection that is not possible now, before anything has changed.
 
         Raises:
             FaultError: The fault cannot be applied to its target.
         """
-        del stage, aim
+        del context, aim
 
     @abstractmethod
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Apply the fault to the cluster."""
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Undo the fault, which is no longer active; called for lasting faults only."""
-        del stage, injury
+        del context, injury
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Handle a time scheduled with :meth:`FaultContext.wake`."""
-        del stage, injury
+        del context, injury
 
     @abstractmethod
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:

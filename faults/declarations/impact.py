@@ -218,13 +218,17 @@ class Reachability:
         """
         speakers, active = self.speakers(), self._cluster.plane.active()
         if self._cluster.profile.kraft:
-            heard = (active,) if active in speakers else speakers
+            reachable = (active,) if active in speakers else speakers
             return tuple(
-                node for node in brokers if self.lives(node) and any(self.linked(node, each) for each in heard)
+                node for node in brokers if self.lives(node) and any(self.linked(node, each) for each in reachable)
             )
         group = group_of(self._cluster)
-        heard = tuple(node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers))
-        return tuple(node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in heard))
+        reachable = tuple(
+            node for node in group if self.runs(node) and any(self.linked(node, other) for other in speakers)
+        )
+        return tuple(
+            node for node in brokers if self.lives(node) and any(self.passes(node, each) for each in reachable)
+        )
 
 
 def _outcome(cluster: Cluster, net: Reachability, *, severed: bool) -> PredictedImpact:
@@ -332,8 +336,8 @@ def transactional_on(cluster: Cluster, partitions: Collection[str]) -> tuple[str
     ids = {each.name: str(each.config.get("transactional.id", "")) for each in cluster.spec.producers}
     return tuple(
         name
-        for name, whose in ids.items()
-        if whose and f"{TRANSACTIONS}-{coordinator_partition(whose, count)}" in partitions
+        for name, transactional_id in ids.items()
+        if transactional_id and f"{TRANSACTIONS}-{coordinator_partition(transactional_id, count)}" in partitions
     )
 
 
@@ -449,17 +453,18 @@ def waiting(cluster: Cluster, partitions: Collection[str]) -> tuple[str, ...]:
 
 def _impact_of(cluster: Cluster, sentence: str, nodes: Collection[int], outcome: PredictedImpact) -> ExpectedImpact:
     """Return the impact of an outcome, with the affected clients."""
-    unled = (*outcome.moved, *outcome.offline)
-    groups, transactional = groups_on(cluster, unled), transactional_on(cluster, unled)
-    noticing = [
-        *hit(cluster, nodes, unled), *waiting(cluster, (*outcome.under, *outcome.stuck)), *outcome.deaf, *transactional,
+    leaderless = (*outcome.moved, *outcome.offline)
+    groups, transactional = groups_on(cluster, leaderless), transactional_on(cluster, leaderless)
+    affected = [
+        *hit(cluster, nodes, leaderless), *waiting(cluster, (*outcome.under, *outcome.stuck)),
+        *outcome.deaf, *transactional,
         *[name for name, consumer in cluster.consumers.items() if consumer.group in groups],
     ]  # fmt: skip
     active = cluster.plane.active()
     decided = Reachability(cluster, (), ()).decides()
     return ExpectedImpact(
         sentence, outcome.moved, outcome.offline, outcome.under,
-        clients=tuple(name for name in cluster.clients.names.values() if name in noticing),
+        clients=tuple(name for name in cluster.clients.names.values() if name in affected),
         shrunk=outcome.shrunk,
         groups=groups,
         transactional=transactional,

@@ -576,7 +576,7 @@ def between(nodes: Sequence[int], others: Sequence[int], direction: str) -> tupl
     return tuple(found)
 
 
-def links_of(stage: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
+def links_of(context: FaultContext, aim: Aim, fault: str, *, others_only: bool = False) -> Aim:
     """Return the aim with its links, given by its parameters ``to`` and ``direction``; by default both directions.
 
     ``others_only``: without ``to``, links among the targets themselves are excluded.
@@ -585,9 +585,9 @@ def links_of(stage: FaultContext, aim: Aim, fault: str, *, others_only: bool = F
         FaultError: There is no link between the two sides.
     """
     if aim.params["to"]:
-        others = stage.targets(str(aim.params["to"]))
+        others = context.targets(str(aim.params["to"]))
     else:
-        others = stage.cluster.nodes()
+        others = context.cluster.nodes()
         if others_only:
             others = tuple(other for other in others if other not in aim.nodes)
     found = between(aim.nodes, others, str(aim.params.get("direction", "both")))

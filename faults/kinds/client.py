@@ -42,14 +42,14 @@ from faults.kinds.process import refuse_down
 # Processes that exit by themselves and are restarted.
 
 
-def back_again(stage: FaultContext, node: int) -> None:
+def back_again(context: FaultContext, node: int) -> None:
     """Restart a process that has exited by itself, at once or as soon as it has exited.
 
     A consumer takes time to close. A process that another fault is shutting down is restarted by that fault.
     """
-    lives = stage.cluster.lives
-    if not stage.cluster.is_up(node):
-        stage.restart(node)
+    lives = context.cluster.lives
+    if not context.cluster.is_up(node):
+        context.restart(node)
     elif not lives.is_leaving(node):
         lives.start_again(node)
 
@@ -60,10 +60,10 @@ def back_again(stage: FaultContext, node: int) -> None:
 class Lifted(Behaviour):
     """Base of faults whose healing removes their effects from each client."""
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Remove the effects of this fault from each client."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
+            context.cluster.clients.faults.lift(node, injury.id)
 
 
 # Group membership: rejoin storms and duplicate instance ids.
@@ -82,40 +82,40 @@ FENCED: Final = ("FencedInstanceIdException", "UnreleasedInstanceIdException")
 class RejoinStorm(Behaviour):
     """Repeated leaving and rejoining of members, one after another."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse consumers without a group coordinator."""
         for node in aim.nodes:
-            if stage.cluster.consumers[stage.cluster.name_of(node)].coordination is None:
+            if context.cluster.consumers[context.cluster.name_of(node)].coordination is None:
                 raise FaultError(
-                    f"{stage.cluster.name_of(node)} is in no group: its partitions are assigned manually",
+                    f"{context.cluster.name_of(node)} is in no group: its partitions are assigned manually",
                     code="not_in_a_group",
                 )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Let the first member leave at once."""
         injury.memo["turn"] = 0
-        self.woken(stage, injury)
+        self.woken(context, injury)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Let the next member leave, unless it is down, paused or already leaving."""
         turn = int(injury.memo["turn"])
         injury.memo["turn"] = turn + 1
         node = injury.nodes[turn % len(injury.nodes)]
-        cluster = stage.cluster
+        cluster = context.cluster
         if cluster.state_of(node) is ProcessState.RUNNING and not cluster.lives.is_leaving(node):
             if injury.params["how"] == LEAVE:
-                stage.take_away(node)
+                context.take_away(node)
                 cluster.shutdown(node)
                 cluster.lives.start_again(node)
             else:
-                stage.take_away(node)
+                context.take_away(node)
                 cluster.crash(node)
-                stage.restart(node)
+                context.restart(node)
         every = int(injury.params["every"])
         random = injury.params["gaps"] == RANDOM
-        stage.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
+        context.wake(injury, 1 + cluster.stream(GAPS).below(2 * every) if random else every)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Do nothing: no other member leaves, and a leaving member restarts as planned."""
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
@@ -131,10 +131,10 @@ class RejoinStorm(Behaviour):
 class DuplicateInstance(Behaviour):
     """Second process with the ``group.instance.id`` of another member."""
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the member whose id is used."""
-        cluster = stage.cluster
-        found = stage.targets(str(aim.params["of"]))
+        cluster = context.cluster
+        found = context.targets(str(aim.params["of"]))
         if len(found) != 1 or not cluster.clients.instance_of(found[0]):
             shown = ", ".join(cluster.name_of(node) for node in found)
             raise FaultError(
@@ -144,10 +144,10 @@ class DuplicateInstance(Behaviour):
         params["of"] = f"client({cluster.name_of(found[0])})"
         return Aim(aim.nodes, params, aim.links)
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require two different static members of one group."""
-        cluster = stage.cluster
-        (of,) = stage.targets(str(aim.params["of"]))
+        cluster = context.cluster
+        (of,) = context.targets(str(aim.params["of"]))
         for node in aim.nodes:
             name, other = cluster.name_of(node), cluster.name_of(of)
             if node == of:
@@ -155,27 +155,27 @@ class DuplicateInstance(Behaviour):
             if cluster.consumers[name].group != cluster.consumers[other].group:
                 raise FaultError(f"{name} and {other} are in different groups", code="different_groups")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Restart the target with the other member's id."""
-        (of,) = stage.targets(str(injury.params["of"]))
+        (of,) = context.targets(str(injury.params["of"]))
         injury.memo["of"] = of
-        clients = stage.cluster.clients
+        clients = context.cluster.clients
         for node in injury.nodes:
             clients.faults.claim(node, injury.id, clients.instance_of(of))
-            _start_anew(stage, node)
+            _start_anew(context, node)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restart the target with its own id, and also a member that was fenced."""
-        cluster = stage.cluster
+        cluster = context.cluster
         for node in injury.nodes:
             cluster.clients.faults.lift(node, injury.id)
             if cluster.is_up(node) or _fenced(cluster, node):
-                _start_anew(stage, node)
+                _start_anew(context, node)
             else:
                 cluster.clients.renew(node)
         of = int(injury.memo["of"])
         if _fenced(cluster, of):
-            back_again(stage, of)
+            back_again(context, of)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which of the two members is fenced."""
@@ -190,21 +190,21 @@ class DuplicateInstance(Behaviour):
         return plain(f"{subject} replaces {other}, which is fenced at its next heartbeat and exits", hit)
 
 
-def _start_anew(stage: FaultContext, node: int) -> None:
+def _start_anew(context: FaultContext, node: int) -> None:
     """Shut a process down cleanly, so that its own id is released (KIP-848), and start the next one."""
-    cluster = stage.cluster
+    cluster = context.cluster
     if cluster.state_of(node) is ProcessState.RUNNING:
         if not cluster.lives.is_leaving(node):
-            stage.take_away(node)
+            context.take_away(node)
             cluster.shutdown(node)
         cluster.lives.start_again(node)
         return
     if cluster.is_up(node):
-        stage.take_away(node)
+        context.take_away(node)
         cluster.crash(node)
     else:
         cluster.clients.renew(node)
-    stage.restart(node)
+    context.restart(node)
 
 
 def _fenced(cluster: Cluster, node: int) -> bool:
@@ -278,32 +278,32 @@ LOOKS_US: Final = 100 * MS
 class LostAck(Lifted):
     """Loss of responses to produce requests."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require producers that wait for acknowledgements."""
         partition = str(aim.params["partition"])
-        if partition and partition not in stage.cluster.world.records:
+        if partition and partition not in context.cluster.world.records:
             raise FaultError(f"no partition {partition}", code="no_partition")
         for node in aim.nodes:
-            name = stage.cluster.name_of(node)
-            if stage.cluster.producers[name].acks == 0:
+            name = context.cluster.name_of(node)
+            if context.cluster.producers[name].acks == 0:
                 raise FaultError(f"{name} waits for no acknowledgements (acks=0)", code="no_acknowledgements")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Lose the next responses from now on."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.lose_acks(
+            context.cluster.clients.faults.lose_acks(
                 node, injury.id, int(injury.params["count"]), str(injury.params["partition"])
             )  # fmt: skip
-        stage.wake(injury, LOOKS_US)
+        context.wake(injury, LOOKS_US)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """End the fault when all responses are lost."""
-        faults = stage.cluster.clients.faults
+        faults = context.cluster.clients.faults
         if any(faults.acks_to_lose(node, injury.id) for node in injury.nodes):
-            stage.wake(injury, LOOKS_US)
+            context.wake(injury, LOOKS_US)
             return
-        self.heal(stage, injury)
-        stage.end(injury)
+        self.heal(context, injury)
+        context.end(injury)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether retries duplicate records."""
@@ -361,12 +361,12 @@ _OUTCOMES: Final = {
 class FailingHandler(Behaviour):
     """Handler that throws an exception for some records."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse a reaction that the application does not support."""
         then = str(aim.params["then"])
         for node in aim.nodes:
-            name = stage.cluster.clients.names[node]
-            group = _group(stage.cluster, node)
+            name = context.cluster.clients.names[node]
+            group = _group(context.cluster, node)
             if then == DEAD_LETTER and not group.dead_letter:
                 raise FaultError(
                     f"{name} has no dead-letter topic: set dead_letter for {group.name}", code="no_dead_letter_topic"
@@ -377,20 +377,20 @@ class FailingHandler(Behaviour):
                     code="hands_records_off",
                 )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Fail for records of later polls."""
         params = injury.params
         pause_us = int(params["pause"])
         trouble = HandlerFault(int(params["percent"]), bool(params["poison"]), str(params["then"]), pause_us)
         for node in injury.nodes:
-            stage.cluster.clients.faults.fail(node, injury.id, trouble)
+            context.cluster.clients.faults.fail(node, injury.id, trouble)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Process every record again, and restart processes that exited by an exception."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.lift(node, injury.id)
-            if stage.cluster.consumers[stage.cluster.name_of(node)].failed == THROWN:
-                back_again(stage, node)
+            context.cluster.clients.faults.lift(node, injury.id)
+            if context.cluster.consumers[context.cluster.name_of(node)].failed == THROWN:
+                back_again(context, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the outcome of the failing records."""
@@ -449,10 +449,10 @@ HANDLER_FAULTS: Final = table(
 class RateChange(Lifted):
     """Change of a producer's record rate."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Change the rate from now on."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
+            context.cluster.clients.faults.pace(node, injury.id, int(injury.params["rate"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the new rate and the readers."""
@@ -476,24 +476,24 @@ class RateChange(Lifted):
 class HotKeyFault(Lifted):
     """Skewed keys: most records have one key."""
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the key at random if none is given: one for all targets."""
         if not aim.nodes or aim.params["key"] >= 0:
             return aim
-        fewest = min(_keys(stage.cluster, node) for node in aim.nodes)
+        fewest = min(_keys(context.cluster, node) for node in aim.nodes)
         if not fewest:
             return aim
         params: dict[str, Any] = dict(aim.params)
-        params["key"] = stage.cluster.stream(TARGETS).below(fewest)
+        params["key"] = context.cluster.stream(TARGETS).below(fewest)
         return Aim(aim.nodes, params, aim.links)
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require records with keys, and a partitioner that uses them."""
         for node in aim.nodes:
-            name, keys = stage.cluster.name_of(node), _keys(stage.cluster, node)
+            name, keys = context.cluster.name_of(node), _keys(context.cluster, node)
             if not keys:
                 raise FaultError(f"the records of {name} have no keys", code="no_keys")
-            if not stage.cluster.producers[name].keyed:
+            if not context.cluster.producers[name].keyed:
                 raise FaultError(
                     f"the records of {name} are not partitioned by key: set its partitioner",
                     code="not_partitioned_by_key",
@@ -503,10 +503,10 @@ class HotKeyFault(Lifted):
                     f"{name} has key-0 to key-{keys - 1}, found key {aim.params['key']}", code="no_such_key"
                 )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Skew the keys from the next record on."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.heat(
+            context.cluster.clients.faults.heat(
                 node, injury.id, int(injury.params["key"]), int(injury.params["share"])
             )  # fmt: skip
 
@@ -606,17 +606,17 @@ LOAD_FAULTS: Final = table(
 class SlowProcessing(Lifted):
     """Extra processing time for every record."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require a slowdown."""
         if not aim.params["extra"] and aim.params["factor"] <= 100 * PERCENT:
             raise FaultError(
                 "slow_processing needs extra time or a factor above 100%, found neither", code="no_slowdown"
             )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Slow down the records of later polls."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.slow(
+            context.cluster.clients.faults.slow(
                 node, injury.id, int(injury.params["extra"]), int(injury.params["factor"])
             )  # fmt: skip
 
@@ -636,19 +636,19 @@ class PausedMember(Behaviour):
 
     holds_process = True
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Pause the current assignment of each member."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.pause(node, injury.id)
+            context.cluster.clients.faults.pause(node, injury.id)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Resume the partitions that are still paused."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.resume(node, injury.id)
+            context.cluster.clients.faults.resume(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return how many partitions are not read meanwhile."""
@@ -719,10 +719,10 @@ PROCESSING_FAULTS: Final = table(
 class PollStall(Lifted):
     """Extra processing time for the records of every poll."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Delay later polls."""
         for node in injury.nodes:
-            stage.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
+            context.cluster.clients.faults.stall(node, injury.id, int(injury.params["extra"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the group removes the member."""
@@ -758,31 +758,31 @@ POLL_STALL_FAULTS: Final = table(
 class ZombieProducer(Behaviour):
     """Second process of a transactional producer, started while the first one continues."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require a transactional producer without a second process."""
         for node in aim.nodes:
-            name = stage.cluster.name_of(node)
-            if not isinstance(stage.cluster.producers[name], TransactionalProducer):
+            name = context.cluster.name_of(node)
+            if not isinstance(context.cluster.producers[name], TransactionalProducer):
                 raise FaultError(
                     f"{name} has no transactional.id: brokers cannot recognise a second process of it",
                     code="no_transactional_id",
                 )
-            if stage.cluster.clients.rivals.is_there(node):
+            if context.cluster.clients.rivals.is_there(node):
                 raise FaultError(f"{name} has a second process already", code="second_process_already")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Start the second process."""
         for node in injury.nodes:
-            stage.cluster.clients.rivals.start(node)
+            context.cluster.clients.rivals.start(node)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Kill the second process and restart the first, which aborts the open transaction."""
         for node in injury.nodes:
-            stage.cluster.clients.rivals.end(node)
-            if stage.cluster.is_up(node):
-                stage.take_away(node)
-                stage.cluster.crash(node)
-                stage.restart(node)
+            context.cluster.clients.rivals.end(node)
+            if context.cluster.is_up(node):
+                context.take_away(node)
+                context.cluster.crash(node)
+                context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which process is fenced."""

@@ -42,28 +42,28 @@ def _off_by(injury: Injury, now: int) -> int:
 class ClockSkew(Behaviour):
     """Wrong wall clock of a machine; a drift is applied in steps of one second."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse a fault with neither a jump nor a drift."""
-        del stage
+        del context
         if not aim.params["by"] and not aim.params["drift"]:
             raise FaultError("clock_skew needs by or drift, found neither", code="no_skew")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Set each machine's clock."""
-        self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
+        self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Apply the drift of another second."""
-        self._set(stage, injury, _off_by(injury, stage.cluster.now_us))
+        self._set(context, injury, _off_by(injury, context.cluster.now_us))
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Set the clock back to the correct time."""
-        self._step(stage.cluster, injury, 0)
+        self._step(context.cluster, injury, 0)
 
-    def _set(self, stage: FaultContext, injury: Injury, off_us: int) -> None:
-        self._step(stage.cluster, injury, off_us)
+    def _set(self, context: FaultContext, injury: Injury, off_us: int) -> None:
+        self._step(context.cluster, injury, off_us)
         if injury.params["drift"]:
-            stage.wake(injury, SECOND)
+            context.wake(injury, SECOND)
 
     def _step(self, cluster: Cluster, injury: Injury, off_us: int) -> None:
         for node in injury.nodes:
@@ -180,17 +180,17 @@ def _refuse_without_decider(cluster: Cluster) -> None:
 class SessionExpiry(Behaviour):
     """Expiry of brokers' sessions while their processes are healthy."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require a leader of the control plane, and a live session of each broker."""
-        _refuse_without_decider(stage.cluster)
+        _refuse_without_decider(context.cluster)
         for node in aim.nodes:
-            if not stage.cluster.plane.is_live(node):
-                raise FaultError(f"{stage.cluster.name_of(node)} has no session to expire", code="no_session")
+            if not context.cluster.plane.is_live(node):
+                raise FaultError(f"{context.cluster.name_of(node)} has no session to expire", code="no_session")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Expire each session."""
         for node in injury.nodes:
-            stage.cluster.plane.expire_session(node)
+            context.cluster.plane.expire_session(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which leaderships move, and how the broker returns."""
@@ -209,9 +209,9 @@ class SessionExpiry(Behaviour):
 class ControllerFailover(Behaviour):
     """Resignation of the active controller, followed by an election."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require the target to be the active controller."""
-        cluster = stage.cluster
+        cluster = context.cluster
         if aim.nodes != (cluster.plane.active(),):
             raise FaultError(
                 f"the target must be the active controller alone, found {names(cluster, aim.nodes)}",
@@ -219,10 +219,10 @@ class ControllerFailover(Behaviour):
             )
         _refuse_without_decider(cluster)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Depose the controller."""
         del injury
-        stage.cluster.plane.depose_controller()
+        context.cluster.plane.depose_controller()
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which nodes may be elected."""
@@ -289,27 +289,27 @@ CONTROLLER_FAULTS: Final = table(
 class SlowFollower(Behaviour):
     """Extra handling time for every response to a replica fetcher."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require every target to follow the given partition, if any."""
         partition = str(aim.params["partition"])
         for node in aim.nodes if partition else ():
-            if partition not in _followed(stage.cluster, node, partition):
+            if partition not in _followed(context.cluster, node, partition):
                 raise FaultError(
-                    f"{stage.cluster.name_of(node)} does not follow {partition}, so it does not fetch it",
+                    f"{context.cluster.name_of(node)} does not follow {partition}, so it does not fetch it",
                     code="not_a_follower",
                 )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Handle responses later from now on."""
         params = injury.params
         busy = Busy(int(params["extra"]), int(params["throughput"]), str(params["partition"]))
         for node in injury.nodes:
-            stage.cluster.harm.slow_fetchers(node, injury.id, busy)
+            context.cluster.harm.slow_fetchers(node, injury.id, busy)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Handle responses at once from now on."""
         for node in injury.nodes:
-            stage.cluster.harm.quicken_fetchers(node, injury.id)
+            context.cluster.harm.quicken_fetchers(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return whether the follower stays in the ISR."""
@@ -406,9 +406,9 @@ class QuorumLoss(Behaviour):
         """Return whether the members are paused."""
         return bool(injury.params["how"] == PAUSE)
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the members at random; in ZooKeeper mode brokers stand for their ensemble."""
-        cluster = stage.cluster
+        cluster = context.cluster
         group, what = group_of(cluster), what_it_is(cluster)
         brokers = not cluster.profile.kraft and all(node < FIRST_ZOOKEEPER for node in aim.nodes)
         candidates = [node for node in (group if brokers else aim.nodes) if node in group and runs(cluster, node)]
@@ -431,27 +431,27 @@ class QuorumLoss(Behaviour):
         links = between(nodes, cluster.nodes(), "both") if aim.params["how"] == PARTITION else ()
         return Aim(nodes, aim.params, links)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Crash, pause or isolate each member."""
-        cluster = stage.cluster
+        cluster = context.cluster
         for source, target in injury.links:
             cluster.cut(source, target, injury.id)
         for node in injury.nodes:
             if injury.params["how"] == CRASH:
-                stage.take_away(node)
+                context.take_away(node)
                 cluster.crash(node)
             elif injury.params["how"] == PAUSE:
-                stage.pause(injury, node)
+                context.pause(injury, node)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restart, resume or reconnect each member."""
         for source, target in injury.links:
-            stage.cluster.mend(source, target, injury.id)
+            context.cluster.mend(source, target, injury.id)
         for node in injury.nodes:
             if injury.params["how"] == PAUSE:
-                stage.unpause(injury, node)
-            elif injury.params["how"] == CRASH and not stage.cluster.is_up(node):
-                stage.restart(node)
+                context.unpause(injury, node)
+            elif injury.params["how"] == CRASH and not context.cluster.is_up(node):
+                context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: no elections or ISR changes, and no leader for partitions of affected brokers."""
@@ -522,9 +522,9 @@ CACHE: Final = "cache"
 class StaleMetadata(Behaviour):
     """Delay of metadata updates to the target."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse ``what: cache`` in KRaft mode: only ZooKeeper mode separates a broker's cache and roles."""
-        cluster = stage.cluster
+        cluster = context.cluster
         brokers = [node for node in aim.nodes if node in cluster.brokers]
         if aim.params["what"] == CACHE and cluster.profile.kraft and brokers:
             raise FaultError(
@@ -532,9 +532,9 @@ class StaleMetadata(Behaviour):
                 code="no_cache_in_kraft",
             )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Delay updates from now on."""
-        cluster, delay = stage.cluster, int(injury.params["delay"])
+        cluster, delay = context.cluster, int(injury.params["delay"])
         for node in injury.nodes:
             if node in cluster.brokers:
                 cache_only = injury.params["what"] == CACHE
@@ -543,9 +543,9 @@ class StaleMetadata(Behaviour):
                 for metadata in cluster.clients.metadata_of(node):
                     metadata.hear_late(injury.id, delay)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Deliver updates again; delayed ones take effect at once."""
-        cluster = stage.cluster
+        cluster = context.cluster
         for node in injury.nodes:
             if node in cluster.brokers:
                 cluster.plane.pass_metadata(node, injury.id)

@@ -27,20 +27,20 @@ from faults.declarations.impact import hit, names, plain, silence
 class CorruptBatch(Behaviour):
     """Bit flip in one stored batch."""
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the partition if none is given."""
-        return Aim(aim.nodes, {**aim.params, "partition": _partition(stage.cluster, aim.nodes, aim.params)})
+        return Aim(aim.nodes, {**aim.params, "partition": _partition(context.cluster, aim.nodes, aim.params)})
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require each target to have such a batch."""
         for node in aim.nodes:
-            _refuse_no_batch(stage.cluster, node, aim.params)
+            _refuse_no_batch(context.cluster, node, aim.params)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Corrupt the batch on each target."""
         partition, offset = str(injury.params["partition"]), int(injury.params["offset"])
         for node in injury.nodes:
-            stage.cluster.harm.damage(node, partition, offset, str(injury.params["what"]))
+            context.cluster.harm.damage(node, partition, offset, str(injury.params["what"]))
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return which replicas and consumers would read the batch."""
@@ -110,15 +110,15 @@ def _refuse_no_batch(cluster: Cluster, node: int, params: Mapping[str, Any]) -> 
 class LostWriteback(Behaviour):
     """Disk that reports writes as flushed without performing them."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Withhold writes from now on."""
         for node in injury.nodes:
-            stage.cluster.harm.lose_writes(node, injury.id)
+            context.cluster.harm.lose_writes(node, injury.id)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Perform later writes, and withheld ones with the usual delay."""
         for node in injury.nodes:
-            stage.cluster.harm.keep_writes(node, injury.id)
+            context.cluster.harm.keep_writes(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a later power loss; the fault alone has none."""
@@ -213,15 +213,15 @@ class BrokenDisk(Behaviour):
     upon = ""
     """When the broker halts, as text."""
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Repair each disk, and restart the broker if it halted."""
-        disks = stage.cluster.disks
+        disks = context.cluster.disks
         for node in injury.nodes:
             disks.mend(node, injury.id)
-            if disks.halted(node) and stage.cluster.is_up(node):
+            if disks.halted(node) and context.cluster.is_up(node):
                 disks.start_again(node)
             elif disks.halted(node):
-                stage.restart(node)
+                context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the broker."""
@@ -234,10 +234,10 @@ class FullDisk(BrokenDisk):
 
     upon = "at the first append or checkpoint that does not fit"
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Limit the free space of each disk."""
         for node in injury.nodes:
-            stage.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
+            context.cluster.disks.fill(node, injury.id, int(injury.params["free"]))
 
 
 class ReadOnlyDisk(BrokenDisk):
@@ -245,10 +245,10 @@ class ReadOnlyDisk(BrokenDisk):
 
     upon = "at its next append or checkpoint"
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Make each disk read-only."""
         for node in injury.nodes:
-            stage.cluster.disks.make_read_only(node, injury.id)
+            context.cluster.disks.make_read_only(node, injury.id)
 
 
 class LogDirFailure(BrokenDisk):
@@ -256,13 +256,13 @@ class LogDirFailure(BrokenDisk):
 
     upon = "at once"
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Fail every access to each disk."""
         lost = bool(injury.params["lost"])
         for node in injury.nodes:
             if lost:
-                stage.take_away(node)
-            stage.cluster.disks.fail(node, injury.id, lost=lost)
+                context.take_away(node)
+            context.cluster.disks.fail(node, injury.id, lost=lost)
 
 
 _HEALS: Final = "and a broker that halted restarts, unless another fault still affects its disk"
@@ -340,16 +340,16 @@ _SAMPLE: Final = 16_384
 class SlowDisk(Behaviour):
     """Disk with limited throughput and extra latency: every append waits for it."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Slow down each disk."""
         throughput, latency = int(injury.params["throughput"]), int(injury.params["latency"])
         for node in injury.nodes:
-            stage.cluster.disks.slow(node, injury.id, throughput, latency)
+            context.cluster.disks.slow(node, injury.id, throughput, latency)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restore each disk, unless another fault slows it."""
         for node in injury.nodes:
-            stage.cluster.disks.mend(node, injury.id)
+            context.cluster.disks.mend(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact: all appends wait where the broker leads, acks=all where it is in sync."""

@@ -45,18 +45,18 @@ class Shaping(Behaviour):
     def told(self, params: Mapping[str, Any]) -> str:
         """Return the condition as text."""
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the links between the target and the other side, all nodes by default."""
-        return links_of(stage, aim, self.name)
+        return links_of(context, aim, self.name)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Apply the condition to each link."""
         for source, target in injury.links:
-            stage.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
+            context.cluster.wiring.shape(source, target, injury.id, self.shape(injury, source, target))
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restore the links for messages sent from now on."""
-        stage.cluster.wiring.lift(injury.id)
+        context.cluster.wiring.lift(injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the affected clients."""
@@ -82,18 +82,20 @@ class ConnectionReset(Behaviour):
 
     name = "connection_reset"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine all links between the target and its peers, in both directions."""
-        return links_of(stage, aim, self.name)
+        return links_of(context, aim, self.name)
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Require at least one open connection."""
-        if not stage.cluster.wiring.connected(aim.links):
-            raise FaultError(f"{names(stage.cluster, aim.nodes)} has no open connection to reset", code="no_connection")
+        if not context.cluster.wiring.connected(aim.links):
+            raise FaultError(
+                f"{names(context.cluster, aim.nodes)} has no open connection to reset", code="no_connection"
+            )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Reset each connection."""
-        stage.cluster.wiring.sever(injury.links)
+        context.cluster.wiring.sever(injury.links)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the number of connections and the affected clients."""
@@ -111,21 +113,21 @@ class ResetStorm(ConnectionReset):
 
     name = "reset_storm"
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Accept a target without connections: they may be opened later."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Reset open connections now and at regular intervals."""
-        stage.cluster.wiring.sever(injury.links)
-        stage.wake(injury, int(injury.params["every"]))
+        context.cluster.wiring.sever(injury.links)
+        context.wake(injury, int(injury.params["every"]))
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Reset the connections again."""
-        self.apply(stage, injury)
+        self.apply(context, injury)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Do nothing: a healed fault is not woken, and peers reconnect by themselves."""
-        del stage, injury
+        del context, injury
 
 
 class SlowClose(Shaping):
@@ -324,21 +326,21 @@ RESPONSE_FAULTS: Final = table(
 class Lag(Behaviour):
     """Latency and jitter in addition to a link's own."""
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all nodes by default."""
-        return links_of(stage, aim, "lag")
+        return links_of(context, aim, "lag")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Add the latency to each link."""
         for source, target in injury.links:
-            stage.cluster.add_lag(
+            context.cluster.add_lag(
                 source, target, injury.id, int(injury.params["latency"]), int(injury.params["jitter"])
             )
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Remove the latency for messages sent from now on."""
         for source, target in injury.links:
-            stage.cluster.remove_lag(source, target, injury.id)
+            context.cluster.remove_lag(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""

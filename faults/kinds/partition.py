@@ -38,15 +38,15 @@ class Cutting(Behaviour):
     name: str = ""
     """Name of the fault."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Cut each link."""
         for source, target in injury.links:
-            stage.cluster.cut(source, target, injury.id)
+            context.cluster.cut(source, target, injury.id)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restore each link that no other fault cuts."""
         for source, target in injury.links:
-            stage.cluster.mend(source, target, injury.id)
+            context.cluster.mend(source, target, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact on leaders, followers, controllers and clients of the separated sides."""
@@ -58,9 +58,9 @@ class NetworkPartition(Cutting):
 
     name = "partition"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return links_of(stage, aim, self.name, others_only=True)
+        return links_of(context, aim, self.name, others_only=True)
 
 
 class Isolation(Cutting):
@@ -68,9 +68,9 @@ class Isolation(Cutting):
 
     name = "isolate"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between a target and any node, including other targets."""
-        return links_of(stage, aim, self.name)
+        return links_of(context, aim, self.name)
 
 
 PARTITION_FAULTS: Final = table(
@@ -134,9 +134,9 @@ SIDES: Final = Param(
 )
 
 
-def shuffled(stage: FaultContext, nodes: Sequence[int]) -> list[int]:
+def shuffled(context: FaultContext, nodes: Sequence[int]) -> list[int]:
     """Return the nodes in a random order (by the seed)."""
-    stream = stage.cluster.stream(TARGETS)
+    stream = context.cluster.stream(TARGETS)
     left = list(nodes)
     return [left.pop(stream.below(len(left))) for _turn in nodes]
 
@@ -146,9 +146,9 @@ def short_names(cluster: Cluster, nodes: Sequence[int]) -> str:
     return ",".join(cluster.name_of(node).replace(" ", "") for node in nodes)
 
 
-def halved(stage: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
+def halved(context: FaultContext, nodes: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return two random halves (by the seed), each in the order of the targets; the first is the smaller."""
-    order = shuffled(stage, nodes)
+    order = shuffled(context, nodes)
     first = order[: len(order) // 2]
     return [node for node in nodes if node in first], [node for node in nodes if node not in first]
 
@@ -158,9 +158,9 @@ class Halves(Cutting):
 
     name = "halves"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Choose the halves at random."""
-        return _sided(stage, aim, *halved(stage, aim.nodes), {})
+        return _sided(context, aim, *halved(context, aim.nodes), {})
 
 
 class Bridge(Cutting):
@@ -168,21 +168,21 @@ class Bridge(Cutting):
 
     name = "bridge"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine the node in the middle, and choose the halves at random."""
         selector = str(aim.params["bridge"])
-        middle = stage.targets(selector) if selector else shuffled(stage, aim.nodes)[:1]
+        middle = context.targets(selector) if selector else shuffled(context, aim.nodes)[:1]
         if len(middle) != 1 or middle[0] not in aim.nodes:
-            found = short_names(stage.cluster, middle)
+            found = short_names(context.cluster, middle)
             raise FaultError(
                 f"bridge: the node in the middle must be one of the targets, found {found}", code="middle_not_a_target"
             )
-        sides = halved(stage, [node for node in aim.nodes if node != middle[0]])
-        return _sided(stage, aim, *sides, {"bridge": short_names(stage.cluster, middle)})
+        sides = halved(context, [node for node in aim.nodes if node != middle[0]])
+        return _sided(context, aim, *sides, {"bridge": short_names(context.cluster, middle)})
 
 
-def _sided(stage: FaultContext, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
-    sides = f"{short_names(stage.cluster, one)}|{short_names(stage.cluster, other)}"
+def _sided(context: FaultContext, aim: Aim, one: list[int], other: list[int], more: dict[str, Any]) -> Aim:
+    sides = f"{short_names(context.cluster, one)}|{short_names(context.cluster, other)}"
     links = between(one, other, str(aim.params["direction"]))
     return Aim(aim.nodes, {**aim.params, **more, "sides": sides}, links)
 
@@ -192,10 +192,10 @@ class MajorityRing(Cutting):
 
     name = "majority_ring"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Order the targets on a ring, and cut links between nodes too far apart on it."""
         drawn = aim.params["order"] == DRAWN
-        ring = shuffled(stage, aim.nodes) if drawn else list(aim.nodes)
+        ring = shuffled(context, aim.nodes) if drawn else list(aim.nodes)
         reach = neighbours(len(ring))
         links = [
             (source, target)
@@ -203,7 +203,7 @@ class MajorityRing(Cutting):
             for there, target in enumerate(ring)
             if min((here - there) % len(ring), (there - here) % len(ring)) > reach
         ]
-        return Aim(aim.nodes, {**aim.params, "ring": short_names(stage.cluster, ring)}, tuple(links))
+        return Aim(aim.nodes, {**aim.params, "ring": short_names(context.cluster, ring)}, tuple(links))
 
 
 DRAWN: Final = "drawn"
@@ -316,27 +316,27 @@ class Flapping(Cutting):
 
     name = "flapping"
 
-    def aim(self, stage: FaultContext, aim: Aim) -> Aim:
+    def aim(self, context: FaultContext, aim: Aim) -> Aim:
         """Determine every link between the target and the other side, all other nodes by default."""
-        return links_of(stage, aim, self.name, others_only=True)
+        return links_of(context, aim, self.name, others_only=True)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Start with the down phase."""
         injury.memo[_DETAIL] = injury.detail
-        self._turn(stage, injury, _DOWN)
+        self._turn(context, injury, _DOWN)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Switch to the other phase."""
-        self._turn(stage, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
+        self._turn(context, injury, _UP if injury.memo["now"] == _DOWN else _DOWN)
 
-    def _turn(self, stage: FaultContext, injury: Injury, phase: str) -> None:
+    def _turn(self, context: FaultContext, injury: Injury, phase: str) -> None:
         injury.memo["now"] = phase
         injury.detail = f"{injury.memo[_DETAIL]} now={phase}"
         if phase == _DOWN:
-            super().apply(stage, injury)
+            super().apply(context, injury)
         else:
-            self.heal(stage, injury)
-        stage.wake(injury, self._lasts(stage.cluster.stream(f"flapping/{injury.id}"), injury, phase))
+            self.heal(context, injury)
+        context.wake(injury, self._lasts(context.cluster.stream(f"flapping/{injury.id}"), injury, phase))
 
     @staticmethod
     def _lasts(stream: Stream, injury: Injury, phase: str) -> int:

@@ -37,15 +37,15 @@ class ProcessStop(Behaviour):
 
     ends_process = True
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down already."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Start the processes that are still down."""
         for node in injury.nodes:
-            if not stage.cluster.is_up(node):
-                stage.restart(node)
+            if not context.cluster.is_up(node):
+                context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""
@@ -55,21 +55,21 @@ class ProcessStop(Behaviour):
 class Crash(ProcessStop):
     """Kill of a process (SIGKILL), optionally in the middle of a write."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Kill each process."""
         for node in injury.nodes:
-            stage.take_away(node)
-            stage.cluster.crash(node, torn=bool(injury.params["torn"]))
+            context.take_away(node)
+            context.cluster.crash(node, torn=bool(injury.params["torn"]))
 
 
 class PowerLoss(ProcessStop):
     """Power loss of a machine: unflushed data is lost."""
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Stop each process and truncate its logs to the contents of the disk."""
         for node in injury.nodes:
-            stage.take_away(node)
-            stage.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
+            context.take_away(node)
+            context.cluster.power_loss(node, int(injury.params["keep"]), str(injury.params["tail"]))
 
 
 class CleanShutdown(ProcessStop):
@@ -77,28 +77,28 @@ class CleanShutdown(ProcessStop):
 
     holds_process = True
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are not running or already shutting down."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
         for node in aim.nodes:
-            name = stage.cluster.name_of(node)
-            if stage.cluster.state_of(node) is ProcessState.PAUSED:
+            name = context.cluster.name_of(node)
+            if context.cluster.state_of(node) is ProcessState.PAUSED:
                 raise FaultError(f"{name} is paused", code="paused")
-            if stage.cluster.lives.is_leaving(node):
+            if context.cluster.lives.is_leaving(node):
                 raise FaultError(f"{name} is shutting down already", code="closing_already")
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Send SIGTERM to each process."""
         for node in injury.nodes:
-            stage.cluster.shutdown(node, int(injury.params["timeout"]))
+            context.cluster.shutdown(node, int(injury.params["timeout"]))
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Start processes that have exited; those still shutting down start as soon as they have exited."""
         for node in injury.nodes:
-            if not stage.cluster.is_up(node):
-                stage.restart(node)
-            elif stage.cluster.lives.is_leaving(node):
-                stage.cluster.lives.start_again(node)
+            if not context.cluster.is_up(node):
+                context.restart(node)
+            elif context.cluster.lives.is_leaving(node):
+                context.cluster.lives.start_again(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a clean shutdown."""
@@ -108,18 +108,18 @@ class CleanShutdown(ProcessStop):
 class Restart(Behaviour):
     """Start of a process that is down."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are up."""
         for node in aim.nodes:
-            if stage.cluster.is_up(node):
+            if context.cluster.is_up(node):
                 raise FaultError(
-                    f"{stage.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
+                    f"{context.cluster.name_of(node)} is not down, so it cannot be restarted", code="not_down"
                 )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Start each process."""
         for node in injury.nodes:
-            stage.restart(node)
+            context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the effect of the start."""
@@ -136,19 +136,19 @@ class Pause(Behaviour):
 
     holds_process = True
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down; pauses may overlap."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Pause each process."""
         for node in injury.nodes:
-            stage.pause(injury, node)
+            context.pause(injury, node)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Resume each process that no other fault pauses."""
         for node in injury.nodes:
-            stage.unpause(injury, node)
+            context.unpause(injury, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the pause, which depends on its duration."""
@@ -314,27 +314,27 @@ class Bounce(CleanShutdown):
         """Return whether processes are shutting down; killed ones are down at once."""
         return not injury.params["kill"]
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down, or that cannot shut down cleanly."""
         if aim.params["kill"]:
-            refuse_down(stage.cluster, aim.nodes)
+            refuse_down(context.cluster, aim.nodes)
         else:
-            super().check(stage, aim)
+            super().check(context, aim)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Kill each process or send it SIGTERM."""
         for node in injury.nodes:
             if injury.params["kill"]:
-                stage.take_away(node)
-                stage.cluster.crash(node)
+                context.take_away(node)
+                context.cluster.crash(node)
             else:
-                stage.cluster.shutdown(node)
+                context.cluster.shutdown(node)
         injury.memo["starts"] = ()
-        self.woken(stage, injury)
+        self.woken(context, injury)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Start the processes that have been down long enough, and check again while any is left."""
-        now, up = stage.cluster.now_us, stage.cluster.is_up
+        now, up = context.cluster.now_us, context.cluster.is_up
         starts = dict(injury.memo["starts"])
         waits = []
         for node in injury.nodes:
@@ -345,14 +345,14 @@ class Bounce(CleanShutdown):
             if up(node):
                 continue  # It was started by something else.
             if starts[node] <= now:
-                stage.restart(node)
+                context.restart(node)
             else:
                 waits.append(starts[node] - now)
         injury.memo["starts"] = tuple(starts.items())
         if waits:
-            stage.wake(injury, min(waits))
+            context.wake(injury, min(waits))
         else:
-            stage.end(injury)
+            context.end(injury)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of the stop."""
@@ -395,58 +395,58 @@ Train = tuple[int, int, bool, int]
 class PauseTrain(Behaviour):
     """Repeated pauses, scheduled per node; a process that is down when a pause begins skips it."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down, and pauses without a gap."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
         if aim.params["pause"] >= aim.params["every"]:
             raise FaultError(
                 "pause_train: pause must be shorter than every, so that the process runs in between",
                 code="pause_not_shorter",
             )
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Start the first pause at once."""
-        now, count = stage.cluster.now_us, int(injury.params["count"])
+        now, count = context.cluster.now_us, int(injury.params["count"])
         injury.memo["trains"] = tuple([(node, now, False, count) for node in injury.nodes])
-        self.woken(stage, injury)
+        self.woken(context, injury)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Start and end pauses that are due; the fault ends with the last pause."""
-        now = stage.cluster.now_us
+        now = context.cluster.now_us
         trains: list[Train] = []
         for train in injury.memo["trains"]:
-            following = train if train[1] > now else self._next(stage, injury, train)
+            following = train if train[1] > now else self._next(context, injury, train)
             if following is not None:
                 trains.append(following)
         injury.memo["trains"] = tuple(trains)
         if trains:
-            stage.wake(injury, min(at for _node, at, _paused, _left in trains) - now)
+            context.wake(injury, min(at for _node, at, _paused, _left in trains) - now)
         else:
-            stage.end(injury)
+            context.end(injury)
 
-    def _next(self, stage: FaultContext, injury: Injury, train: Train) -> Train | None:
+    def _next(self, context: FaultContext, injury: Injury, train: Train) -> Train | None:
         node, _at, paused, left = train
-        now, length = stage.cluster.now_us, int(injury.params["pause"])
+        now, length = context.cluster.now_us, int(injury.params["pause"])
         gap = int(injury.params["every"]) - length
         if paused:
-            stage.unpause(injury, node)
-            return None if left == 1 else (node, now + self._span(stage, injury, node, gap), False, max(0, left - 1))
-        if not stage.cluster.is_up(node):
+            context.unpause(injury, node)
+            return None if left == 1 else (node, now + self._span(context, injury, node, gap), False, max(0, left - 1))
+        if not context.cluster.is_up(node):
             return (node, now + length + gap, False, left)
-        stage.pause(injury, node)
-        return (node, now + self._span(stage, injury, node, length), True, left)
+        context.pause(injury, node)
+        return (node, now + self._span(context, injury, node, length), True, left)
 
-    def _span(self, stage: FaultContext, injury: Injury, node: int, mean: int) -> int:
+    def _span(self, context: FaultContext, injury: Injury, node: int, mean: int) -> int:
         """Return the mean, or if random a uniform random duration between 1 µs and twice the mean."""
         if not injury.params["random"]:
             return mean
-        stream = stage.cluster.stream(f"pauses {injury.id}: {stage.cluster.name_of(node)}")
+        stream = context.cluster.stream(f"pauses {injury.id}: {context.cluster.name_of(node)}")
         return 1 + stream.below(2 * mean - 1)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Resume each process that no other fault pauses."""
         for node in injury.nodes:
-            stage.unpause(injury, node)
+            context.unpause(injury, node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of an outage if a pause outlasts a session, else of a slow node."""
@@ -492,19 +492,19 @@ PAUSE_TRAIN_FAULTS: Final = table(
 class SlowCpu(Behaviour):
     """CPU time for every message and timer of a process. It belongs to the machine: a restart does not end it."""
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Add the cost from now on; costs of several faults add up."""
         for node in injury.nodes:
-            stage.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
+            context.cluster.lives.slow(node, injury.id, int(injury.params["cost"]))
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Remove the cost; without other such faults, waiting messages are handled at once."""
         for node in injury.nodes:
-            stage.cluster.lives.quicken(node, injury.id)
+            context.cluster.lives.quicken(node, injury.id)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of a slow node."""
@@ -576,49 +576,49 @@ class OutOfMemory(Behaviour):
         """Return whether the processes have not exited yet."""
         return bool(injury.memo["step"] < _LAST)
 
-    def check(self, stage: FaultContext, aim: Aim) -> None:
+    def check(self, context: FaultContext, aim: Aim) -> None:
         """Refuse processes that are down."""
-        refuse_down(stage.cluster, aim.nodes)
+        refuse_down(context.cluster, aim.nodes)
 
-    def apply(self, stage: FaultContext, injury: Injury) -> None:
+    def apply(self, context: FaultContext, injury: Injury) -> None:
         """Start the first collection."""
         injury.memo |= {"step": 0, "dead": ()}
-        self.woken(stage, injury)
+        self.woken(context, injury)
 
-    def woken(self, stage: FaultContext, injury: Injury) -> None:
+    def woken(self, context: FaultContext, injury: Injury) -> None:
         """Start or end the next pause; after the last one the process exits."""
-        elapsed, thrash_us = stage.cluster.now_us - injury.since_us, int(injury.params["thrash"])
+        elapsed, thrash_us = context.cluster.now_us - injury.since_us, int(injury.params["thrash"])
         step: int = injury.memo["step"]
         while step < _LAST and _at(step, thrash_us) <= elapsed:
             for node in injury.nodes:
                 if step % 2:
-                    stage.unpause(injury, node)
-                elif stage.cluster.is_up(node):
-                    stage.pause(injury, node)
+                    context.unpause(injury, node)
+                elif context.cluster.is_up(node):
+                    context.pause(injury, node)
             step += 1
         injury.memo["step"] = step
         if _at(step, thrash_us) > elapsed:
-            stage.wake(injury, _at(step, thrash_us) - elapsed)
-        elif not self._end(stage, injury):
-            stage.wake(injury, LOOK_US)
+            context.wake(injury, _at(step, thrash_us) - elapsed)
+        elif not self._end(context, injury):
+            context.wake(injury, LOOK_US)
 
-    def _end(self, stage: FaultContext, injury: Injury) -> bool:
+    def _end(self, context: FaultContext, injury: Injury) -> bool:
         """End each process, except those that another fault pauses; return whether none is left."""
-        cluster = stage.cluster
+        cluster = context.cluster
         for node in injury.nodes:
-            stage.unpause(injury, node)
+            context.unpause(injury, node)
             if node not in injury.memo["dead"] and cluster.state_of(node) is ProcessState.RUNNING:
                 injury.memo["dead"] += (node,)
-                stage.take_away(node)
+                context.take_away(node)
                 cluster.lives.crash(node, OUT_OF_MEMORY)
         return all(node in injury.memo["dead"] or not cluster.is_up(node) for node in injury.nodes)
 
-    def heal(self, stage: FaultContext, injury: Injury) -> None:
+    def heal(self, context: FaultContext, injury: Injury) -> None:
         """Restart the processes that have exited; those that still collect resume."""
         for node in injury.nodes:
-            stage.unpause(injury, node)
-            if node in injury.memo["dead"] and not stage.cluster.is_up(node):
-                stage.restart(node)
+            context.unpause(injury, node)
+            if node in injury.memo["dead"] and not context.cluster.is_up(node):
+                context.restart(node)
 
     def expect(self, cluster: Cluster, aim: Aim) -> ExpectedImpact:
         """Return the impact of losing the nodes for longer than their sessions."""

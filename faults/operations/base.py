@@ -81,23 +81,23 @@ class OperationContext(Protocol):
 class Procedure:
     """Steps of an operation. A procedure has no state of its own; all state is in the job."""
 
-    def check(self, hands: OperationContext, job: OperationJob) -> None:
+    def check(self, context: OperationContext, job: OperationJob) -> None:
         """Refuse an operation that cannot be tried now, before anything has changed.
 
         Raises:
             FaultError: The operation cannot be tried.
         """
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Start the operation."""
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle the final response to the last request."""
 
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+    def woken(self, context: OperationContext, job: OperationJob) -> None:
         """Handle a time scheduled with :meth:`OperationContext.wake`."""
 
-    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
+    def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """End the operation before it is done.
 
         Raises:
@@ -137,18 +137,18 @@ class RequestProcedure(Procedure):
         """``request`` makes the request from the operation's parameters; a FaultError: it would be empty."""
         self._request = request
 
-    def check(self, hands: OperationContext, job: OperationJob) -> None:
+    def check(self, context: OperationContext, job: OperationJob) -> None:
         """Refuse a request that would be empty."""
-        del hands
+        del context
         self._request(job.params)
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Send the request."""
-        hands.ask(job, self._request(job.params))
+        context.ask(job, self._request(job.params))
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response."""
-        hands.end(job, *verdict(answer))
+        context.end(job, *verdict(answer))
 
 
 # Operations that are one request; the client sets its correlation id.

@@ -18,43 +18,43 @@ LOOK_US: Final = 100 * MS
 class ShuttingDown(Procedure):
     """Clean shutdown of one broker, with an optional restart."""
 
-    def check(self, hands: OperationContext, job: OperationJob) -> None:
+    def check(self, context: OperationContext, job: OperationJob) -> None:
         """Refuse a process that is not running."""
         broker = job.params["broker"]
-        if not hands.cluster.is_up(broker):
+        if not context.cluster.is_up(broker):
             raise FaultError(f"broker {broker} is down already", code="down_already")
-        if hands.cluster.state_of(broker) is ProcessState.PAUSED:
+        if context.cluster.state_of(broker) is ProcessState.PAUSED:
             raise FaultError(f"broker {broker} is paused and cannot shut down", code="paused")
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Send SIGTERM."""
-        hands.cluster.shutdown(job.params["broker"])
+        context.cluster.shutdown(job.params["broker"])
         job.stage, job.accepted = "stopping", True
-        hands.wake(job, LOOK_US)
+        context.wake(job, LOOK_US)
 
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+    def woken(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         broker, after_us = job.params["broker"], job.params["restart_after"]
         if job.stage == "stopping":
-            if hands.cluster.is_up(broker):
-                hands.wake(job, LOOK_US)
+            if context.cluster.is_up(broker):
+                context.wake(job, LOOK_US)
             elif after_us < 0 or job.cancelled:
-                hands.end(job, "", f"broker {broker} is down")
+                context.end(job, "", f"broker {broker} is down")
             else:
                 job.stage = "down"
-                hands.progress(job, f"broker {broker} is down")
-                hands.wake(job, after_us)
+                context.progress(job, f"broker {broker} is down")
+                context.wake(job, after_us)
             return
         if job.cancelled:
-            hands.end(job, "", f"broker {broker} is down")
+            context.end(job, "", f"broker {broker} is down")
             return
-        if not hands.cluster.is_up(broker):
-            hands.cluster.restart(broker)
-        hands.end(job, "", f"broker {broker} is starting")
+        if not context.cluster.is_up(broker):
+            context.cluster.restart(broker)
+        context.end(job, "", f"broker {broker} is starting")
 
-    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
+    def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """Cancel the restart: the broker stays down."""
-        del hands
+        del context
         if job.params["restart_after"] < 0:
             broker = job.params["broker"]
             raise FaultError(
@@ -70,113 +70,113 @@ class Decommissioning(Moving):
         """Return moves of its replicas to the brokers with the fewest."""
         return emptied(known, job.params["broker"])
 
-    def moved(self, hands: OperationContext, job: OperationJob) -> None:
+    def moved(self, context: OperationContext, job: OperationJob) -> None:
         """Shut the broker down if it is empty."""
         broker = job.params["broker"]
         if job.stage == "unregister" or job.error or job.cancelled:
-            super().moved(hands, job)
+            super().moved(context, job)
             return
         job.stage = "stopping"
-        hands.progress(job, f"broker {broker} has no replicas left and is shutting down")
-        if hands.cluster.is_up(broker):
-            if hands.cluster.state_of(broker) is ProcessState.RUNNING:
-                hands.cluster.shutdown(broker)
+        context.progress(job, f"broker {broker} has no replicas left and is shutting down")
+        if context.cluster.is_up(broker):
+            if context.cluster.state_of(broker) is ProcessState.RUNNING:
+                context.cluster.shutdown(broker)
             else:
                 job.stage = "paused"
-        hands.wake(job, LOOK_US)
+        context.wake(job, LOOK_US)
 
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+    def woken(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the broker is down."""
         if job.stage not in ("stopping", "paused"):
-            super().woken(hands, job)
+            super().woken(context, job)
             return
-        cluster, broker = hands.cluster, job.params["broker"]
+        cluster, broker = context.cluster, job.params["broker"]
         if job.stage == "paused" and cluster.state_of(broker) is ProcessState.RUNNING:
             job.stage = "stopping"
             cluster.shutdown(broker)
         if cluster.is_up(broker):
-            hands.wake(job, LOOK_US)
+            context.wake(job, LOOK_US)
         elif cluster.profile.kraft:
             job.stage = "unregister"
-            hands.ask(job, UnregisterBrokerRequest(0, broker))
+            context.ask(job, UnregisterBrokerRequest(0, broker))
         else:
-            hands.end(job, "", f"broker {broker} is removed")
+            context.end(job, "", f"broker {broker} is removed")
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response to the unregistration."""
         if job.stage != "unregister":
-            super().answered(hands, job, answer)
+            super().answered(context, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or f"broker {job.params['broker']} is removed")
+        context.end(job, error, detail or f"broker {job.params['broker']} is removed")
 
 
 class Rolling(Procedure):
     """Rolling restart: each broker is shut down and restarted, the next one when the cluster has recovered."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Start with the first broker."""
-        brokers = job.params["brokers"] or tuple(sorted(hands.cluster.brokers))
+        brokers = job.params["brokers"] or tuple(sorted(context.cluster.brokers))
         job.memo |= {"left": brokers, "total": len(brokers)}
         job.accepted = True
-        self._next(hands, job)
+        self._next(context, job)
 
-    def _next(self, hands: OperationContext, job: OperationJob) -> None:
+    def _next(self, context: OperationContext, job: OperationJob) -> None:
         left = job.memo["left"]
         done = job.memo["total"] - len(left)
         if not left or job.cancelled:
-            hands.end(job, "", f"{done} of {job.memo['total']} restarted" if left else f"{done} restarted")
+            context.end(job, "", f"{done} of {job.memo['total']} restarted" if left else f"{done} restarted")
             return
         job.memo |= {"broker": left[0], "left": left[1:]}
         job.stage = "stop"
-        self.woken(hands, job)
+        self.woken(context, job)
 
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+    def woken(self, context: OperationContext, job: OperationJob) -> None:
         """Continue with the current stage."""
-        getattr(self, f"_{job.stage.replace(' ', '_')}")(hands, job)
+        getattr(self, f"_{job.stage.replace(' ', '_')}")(context, job)
 
-    def _stop(self, hands: OperationContext, job: OperationJob) -> None:
+    def _stop(self, context: OperationContext, job: OperationJob) -> None:
         """Shut the broker down.
 
         A paused broker is shut down when it resumes; one that is down already is only started.
         """
-        cluster, broker = hands.cluster, job.memo["broker"]
+        cluster, broker = context.cluster, job.memo["broker"]
         if cluster.is_up(broker) and cluster.state_of(broker) is not ProcessState.RUNNING:
-            hands.wake(job, LOOK_US)
+            context.wake(job, LOOK_US)
             return
         if cluster.is_up(broker):
             cluster.shutdown(broker)
-            hands.progress(job, f"broker {broker} is shutting down")
+            context.progress(job, f"broker {broker} is shutting down")
         job.stage = "stopping"
-        hands.wake(job, LOOK_US)
+        context.wake(job, LOOK_US)
 
-    def _stopping(self, hands: OperationContext, job: OperationJob) -> None:
-        if hands.cluster.is_up(job.memo["broker"]):
-            hands.wake(job, LOOK_US)
+    def _stopping(self, context: OperationContext, job: OperationJob) -> None:
+        if context.cluster.is_up(job.memo["broker"]):
+            context.wake(job, LOOK_US)
         else:
             job.stage = "start"
-            hands.wake(job, job.params["down"])
+            context.wake(job, job.params["down"])
 
-    def _start(self, hands: OperationContext, job: OperationJob) -> None:
+    def _start(self, context: OperationContext, job: OperationJob) -> None:
         broker = job.memo["broker"]
-        if not hands.cluster.is_up(broker):
-            hands.cluster.restart(broker)
-        hands.progress(job, f"broker {broker} is starting")
+        if not context.cluster.is_up(broker):
+            context.cluster.restart(broker)
+        context.progress(job, f"broker {broker} is starting")
         if job.params["wait"] == "isr":
             job.stage = "look"
-            hands.wake(job, POLL_US)
+            context.wake(job, POLL_US)
         else:
-            self._rest(hands, job)
+            self._rest(context, job)
 
-    def _look(self, hands: OperationContext, job: OperationJob) -> None:
+    def _look(self, context: OperationContext, job: OperationJob) -> None:
         if job.cancelled:
-            self._next(hands, job)
-        elif hands.cluster.brokers[job.memo["broker"]].control.registered:
-            hands.ask(job, Describe(0))
+            self._next(context, job)
+        elif context.cluster.brokers[job.memo["broker"]].control.registered:
+            context.ask(job, Describe(0))
         else:  # The broker has not registered yet.
-            hands.wake(job, POLL_US)
+            context.wake(job, POLL_US)
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Continue with the next broker if this one is back and every replica is in sync."""
         whole = (
             isinstance(answer, MetadataResponse)
@@ -184,22 +184,22 @@ class Rolling(Procedure):
             and all(len(state.isr) >= len(state.replicas) for state in answer.partitions)
         )
         if whole:
-            hands.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
-            self._rest(hands, job)
+            context.progress(job, f"broker {job.memo['broker']} is back, all replicas are in sync")
+            self._rest(context, job)
         else:
-            hands.wake(job, POLL_US)
+            context.wake(job, POLL_US)
 
-    def _rest(self, hands: OperationContext, job: OperationJob) -> None:
+    def _rest(self, context: OperationContext, job: OperationJob) -> None:
         if not job.memo["left"]:
-            self._next(hands, job)
+            self._next(context, job)
         else:
             job.stage = "next one"
-            hands.wake(job, job.params["pause"])
+            context.wake(job, job.params["pause"])
 
-    def _next_one(self, hands: OperationContext, job: OperationJob) -> None:
-        self._next(hands, job)
+    def _next_one(self, context: OperationContext, job: OperationJob) -> None:
+        self._next(context, job)
 
-    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
+    def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """Stop after the current broker, which restarts."""
-        del hands
+        del context
         job.cancelled = True

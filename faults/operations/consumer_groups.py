@@ -60,48 +60,48 @@ ANY_EPOCH = -1
 class Looking(Procedure):
     """Procedure of several stages; the method that handles a stage's responses is its name after ``_``."""
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End on an error, else pass the response to the current stage."""
         error, detail = verdict(answer)
         if error:
-            hands.end(job, error, detail or f"requested: {job.stage}")
+            context.end(job, error, detail or f"requested: {job.stage}")
         else:
-            getattr(self, f"_{job.stage}")(hands, job, answer)
+            getattr(self, f"_{job.stage}")(context, job, answer)
 
-    def ask_group(self, hands: OperationContext, job: OperationJob) -> None:
+    def ask_group(self, context: OperationContext, job: OperationJob) -> None:
         """Request the group's description; stage ``state``."""
         job.stage = "state"
-        hands.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
+        context.ask(job, DescribeGroupsRequest(0, (job.params["group"],)))
 
-    def ask_metadata(self, hands: OperationContext, job: OperationJob) -> None:
+    def ask_metadata(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata; stage ``metadata``."""
         job.stage = "metadata"
-        hands.ask(job, Describe(0))
+        context.ask(job, Describe(0))
 
     def ask_offsets(
-        self, hands: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
+        self, context: OperationContext, job: OperationJob, stage: str, partitions: Iterable[str], timestamp_us: int
     ) -> bool:
         """Query each partition's leader; return False if there are no partitions.
 
         ``job.memo[stage]`` collects the responses.
         """
-        asked = tuple(partitions)
-        job.stage, job.memo[stage], job.memo["asked"] = stage, (), len(asked)
-        for partition in asked:
-            hands.ask(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
-        return bool(asked)
+        wanted = tuple(partitions)
+        job.stage, job.memo[stage], job.memo["requested"] = stage, (), len(wanted)
+        for partition in wanted:
+            context.ask(job, ListOffsetsRequest(0, partition, timestamp_us, ANY_EPOCH))
+        return bool(wanted)
 
     def gathered(self, job: OperationJob, answer: ListOffsetsResponse) -> bool:
         """Store one response; return True when all have been received."""
         found = (*job.memo[job.stage], (answer.partition, answer.log_offset))
         job.memo[job.stage] = found
-        asked: int = job.memo["asked"]
-        return len(found) == asked
+        expected: int = job.memo["requested"]
+        return len(found) == expected
 
-    def tell(self, hands: OperationContext, job: OperationJob, table: Table) -> None:
+    def tell(self, context: OperationContext, job: OperationJob, table: Table) -> None:
         """Report a table line by line, including its headings."""
         for line in aligned(table):
-            hands.progress(job, line)
+            context.progress(job, line)
 
 
 def committed_in(answer: OffsetFetchResponse) -> tuple[tuple[str, int], ...]:
@@ -158,9 +158,9 @@ class Resetting(Looking):
     Stages: state; metadata, committed or both, as the partitions and the strategy require; offsets of the logs; commit.
     """
 
-    def check(self, hands: OperationContext, job: OperationJob) -> None:
+    def check(self, context: OperationContext, job: OperationJob) -> None:
         """Require either topics, all topics, or a file."""
-        del hands
+        del context
         given = [name for name in _SCOPES if job.params[name]]
         if strategy_of(job) is Strategy.FROM_FILE and given:
             raise FaultError(
@@ -171,74 +171,74 @@ class Resetting(Looking):
                 f"reset_offsets needs topics or all_topics, found {' and '.join(given) or 'neither'}", code="choose_one"
             )
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the state of the group."""
         job.memo |= {"committed": (), "starts": (), "ends": (), "times": (), "partitions": None}
-        self.ask_group(hands, job)
+        self.ask_group(context, job)
 
-    def _state(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _state(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         refused = refusal(job.params["group"], str(the_group(answer).state))
         if refused:
-            hands.end(job, "NON_EMPTY_GROUP", refused)
+            context.end(job, "NON_EMPTY_GROUP", refused)
         elif strategy_of(job) is Strategy.FROM_FILE:
-            self._about(hands, job, tuple(offsets_in(job.params["from_file"])))
+            self._about(context, job, tuple(offsets_in(job.params["from_file"])))
         elif job.params["all_topics"]:
-            self._ask_committed(hands, job)
+            self._ask_committed(context, job)
         elif topics_asked(job.params["topics"]):
-            self.ask_metadata(hands, job)
+            self.ask_metadata(context, job)
         else:
-            self._about(hands, job, partitions_in(job.params["topics"]))
+            self._about(context, job, partitions_in(job.params["topics"]))
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
+            context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         try:
-            self._about(hands, job, partitions_in(job.params["topics"], answer))
+            self._about(context, job, partitions_in(job.params["topics"], answer))
         except ReassignmentError as wrong:
-            hands.end(job, wrong.error, str(wrong))
+            context.end(job, wrong.error, str(wrong))
 
-    def _about(self, hands: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
+    def _about(self, context: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
         """Continue with these partitions: request their committed offsets, or query their logs."""
         job.memo["partitions"] = partitions
         if strategy_of(job).needs_committed:
-            self._ask_committed(hands, job)
+            self._ask_committed(context, job)
         else:
-            self._look(hands, job)
+            self._look(context, job)
 
-    def _ask_committed(self, hands: OperationContext, job: OperationJob) -> None:
+    def _ask_committed(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "committed"
-        hands.ask(job, OffsetFetchRequest(0, job.params["group"], job.memo["partitions"]))
+        context.ask(job, OffsetFetchRequest(0, job.params["group"], job.memo["partitions"]))
 
-    def _committed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _committed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["committed"] = committed_in(answer)
         if job.memo["partitions"] is None:
             job.memo["partitions"] = tuple(partition for partition, _offset in job.memo["committed"])
-        self._look(hands, job)
+        self._look(context, job)
 
     # -- log offsets ------------------------------------------------------------------------------------------------
 
-    def _look(self, hands: OperationContext, job: OperationJob) -> None:
+    def _look(self, context: OperationContext, job: OperationJob) -> None:
         """Request the offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy.by_time:
             since = job.params["to_datetime"]
-            wanted = since if strategy is Strategy.TO_DATETIME else hands.cluster.now_us - job.params["by_duration"]
-            asked = self.ask_offsets(hands, job, "times", partitions, max(0, wanted))
+            wanted = since if strategy is Strategy.TO_DATETIME else context.cluster.now_us - job.params["by_duration"]
+            requested = self.ask_offsets(context, job, "times", partitions, max(0, wanted))
         elif strategy.needs_start:
-            asked = self.ask_offsets(hands, job, "starts", partitions, EARLIEST)
+            requested = self.ask_offsets(context, job, "starts", partitions, EARLIEST)
         else:
-            asked = False
-        if not asked:
-            self._ask_ends(hands, job)
+            requested = False
+        if not requested:
+            self._ask_ends(context, job)
 
-    def _times(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _times(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
-            self._ask_ends(hands, job)
+            self._ask_ends(context, job)
 
     _starts = _times
 
-    def _ask_ends(self, hands: OperationContext, job: OperationJob) -> None:
+    def _ask_ends(self, context: OperationContext, job: OperationJob) -> None:
         """Request the log end offsets that the strategy uses."""
         strategy, partitions = strategy_of(job), job.memo["partitions"]
         if strategy is Strategy.TO_EARLIEST:
@@ -246,30 +246,30 @@ class Resetting(Looking):
         elif strategy.by_time or strategy is Strategy.TO_CURRENT:
             found = dict(job.memo["times" if strategy.by_time else "committed"])
             partitions = tuple(each for each in partitions if found.get(each, -1) < 0)
-        if not self.ask_offsets(hands, job, "ends", partitions, LATEST):
-            self._decide(hands, job)
+        if not self.ask_offsets(context, job, "ends", partitions, LATEST):
+            self._decide(context, job)
 
-    def _ends(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
-            self._decide(hands, job)
+            self._decide(context, job)
 
     # -- result -----------------------------------------------------------------------------------------------------
 
-    def _decide(self, hands: OperationContext, job: OperationJob) -> None:
+    def _decide(self, context: OperationContext, job: OperationJob) -> None:
         try:
             offsets, warnings = worked_out(job)
         except ResetError as wrong:
-            hands.end(job, "INVALID_REQUEST", str(wrong))
+            context.end(job, "INVALID_REQUEST", str(wrong))
             return
         for text in warnings:
-            hands.progress(job, text)
+            context.progress(job, text)
         if not offsets:
-            hands.end(job, "", "no offsets to reset")
+            context.end(job, "", "no offsets to reset")
             return
-        self.tell(hands, job, reset_table(job.params["group"], offsets))
+        self.tell(context, job, reset_table(job.params["group"], offsets))
         job.memo["new"] = len(offsets)
         if not job.params["execute"]:
-            hands.end(
+            context.end(
                 job,
                 "",
                 f"dry run: {tally(len(offsets), 'partition')} would be reset, nothing is committed",
@@ -277,15 +277,15 @@ class Resetting(Looking):
             return
         job.stage = "commit"
         commits = tuple(CommittedOffset(partition, offset) for partition, offset in offsets.items())
-        hands.ask(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
+        context.ask(job, OffsetCommitRequest(0, job.params["group"], NO_GENERATION, "", commits))
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """End with the response to the commit."""
         if job.stage != "commit":
-            super().answered(hands, job, answer)
+            super().answered(context, job, answer)
             return
         error, detail = verdict(answer)
-        hands.end(job, error, detail or ("" if error else f"{tally(job.memo['new'], 'partition')} reset"))
+        context.end(job, error, detail or ("" if error else f"{tally(job.memo['new'], 'partition')} reset"))
 
 
 def strategy_of(job: OperationJob) -> Strategy:
@@ -324,67 +324,67 @@ ANY = "any"
 class Describing(Looking):
     """The ``--describe`` command. Stages: state, then coordinator, or metadata, committed and ends."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Query the coordinator of the group."""
         show = job.params["show"]
-        if show != "offsets" and not hands.cluster.profile.client.group_tables:
-            hands.end(job, "UNSUPPORTED_VERSION", f"the {show} table requires Kafka 1.1")
+        if show != "offsets" and not context.cluster.profile.client.group_tables:
+            context.end(job, "UNSUPPORTED_VERSION", f"the {show} table requires Kafka 1.1")
             return
-        self.ask_group(hands, job)
+        self.ask_group(context, job)
 
-    def _state(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _state(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         group = the_group(answer)
         message = warning(group)
         if group.state == GroupState.DEAD:
-            hands.end(job, "GROUP_ID_NOT_FOUND", message)
+            context.end(job, "GROUP_ID_NOT_FOUND", message)
             return
         job.memo["group"] = group
         if message:
-            hands.progress(job, message)
+            context.progress(job, message)
         if job.params["show"] == "members":
-            table = member_table(group, hands.cluster.name_of, verbose=job.params["verbose"])
-            self.tell(hands, job, table if group.members else [])
-            hands.end(job, "", summary(group))
+            table = member_table(group, context.cluster.name_of, verbose=job.params["verbose"])
+            self.tell(context, job, table if group.members else [])
+            context.end(job, "", summary(group))
         elif job.params["show"] == "state":
             job.stage = "coordinator"
-            hands.ask(job, FindCoordinatorRequest(0, group.group_id))
+            context.ask(job, FindCoordinatorRequest(0, group.group_id))
         else:
-            self.ask_metadata(hands, job)
+            self.ask_metadata(context, job)
 
-    def _coordinator(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _coordinator(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         group = job.memo["group"]
-        self.tell(hands, job, state_table(group, answer.node_id, hands.cluster.name_of))
-        hands.end(job, "", summary(group))
+        self.tell(context, job, state_table(group, answer.node_id, context.cluster.name_of))
+        context.end(job, "", summary(group))
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         """Request committed offsets; partitions without a leader are not queried for their end."""
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
+            context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         job.memo["led"] = tuple(state.partition for state in answer.partitions if state.leader != NOBODY)
         job.stage = "committed"
-        wanted = None if hands.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
-        hands.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
+        wanted = None if context.cluster.profile.fetch_all_offsets else tuple(partitions_of(job.memo["group"], ()))
+        context.ask(job, OffsetFetchRequest(0, job.params["group"], wanted))
 
-    def _committed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _committed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         committed = job.memo["committed"] = committed_in(answer)
         led = dict.fromkeys(job.memo["led"])
-        asked = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
-        if not self.ask_offsets(hands, job, "ends", asked, LATEST):
-            self._done(hands, job)
+        wanted = [each for each in partitions_of(job.memo["group"], dict(committed)) if each in led]
+        if not self.ask_offsets(context, job, "ends", wanted, LATEST):
+            self._done(context, job)
 
-    def _ends(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _ends(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.gathered(job, answer):
-            self._done(hands, job)
+            self._done(context, job)
 
-    def _done(self, hands: OperationContext, job: OperationJob) -> None:
+    def _done(self, context: OperationContext, job: OperationJob) -> None:
         group, memo = job.memo["group"], job.memo
-        table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), hands.cluster.name_of)
+        table = offset_table(group, dict(memo["committed"]), dict(memo["ends"]), context.cluster.name_of)
         rows = table[1:]
-        self.tell(hands, job, table if rows else [])
+        self.tell(context, job, table if rows else [])
         lags = [int(row[5]) for row in rows if row[5] != "-"]
         lag = f", lag {sum(lags)}" if lags else ""
-        hands.end(job, "", f"{summary(group)}, {tally(len(rows), 'partition')}{lag}")
+        context.end(job, "", f"{summary(group)}, {tally(len(rows), 'partition')}{lag}")
 
 
 def summary(group: DescribedGroup) -> str:
@@ -395,51 +395,51 @@ def summary(group: DescribedGroup) -> str:
 class Listing(Looking):
     """The ``--list`` command. Stages: metadata, then groups for every broker."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the list of brokers."""
-        if job.params["state"] != ANY and not hands.cluster.profile.list_groups_by_state:
-            hands.end(job, "UNSUPPORTED_VERSION", "listing groups by state requires Kafka 2.6")
+        if job.params["state"] != ANY and not context.cluster.profile.list_groups_by_state:
+            context.end(job, "UNSUPPORTED_VERSION", "listing groups by state requires Kafka 2.6")
             return
-        self.ask_metadata(hands, job)
+        self.ask_metadata(context, job)
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
+            context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         job.stage, job.memo["left"], job.memo["found"] = "groups", len(answer.brokers), ()
         states = () if job.params["state"] == ANY else (job.params["state"],)
         for broker in sorted(answer.brokers):
-            hands.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
+            context.ask(job, AtBroker(0, broker, ListGroupsRequest(0, states)))
 
-    def _groups(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _groups(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         job.memo["left"] -= 1
         job.memo["found"] += answer.groups
         if job.memo["left"]:
             return
         found: dict[str, ListedGroup] = {each.group_id: each for each in job.memo["found"]}
-        self.tell(hands, job, list_table(found.values()) if found else [])
-        hands.end(job, "", tally(len(found), "group"))
+        self.tell(context, job, list_table(found.values()) if found else [])
+        context.end(job, "", tally(len(found), "group"))
 
 
 class DeletingOffsets(Looking):
     """The ``--delete-offsets`` command (KIP-496). Stages: metadata for whole topics, then removed."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Look up a topic's partitions, or request the deletion."""
         if topics_asked(job.params["topics"]):
-            self.ask_metadata(hands, job)
+            self.ask_metadata(context, job)
         else:
-            self._remove(hands, job, partitions_in(job.params["topics"]))
+            self._remove(context, job, partitions_in(job.params["topics"]))
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         try:
-            self._remove(hands, job, partitions_in(job.params["topics"], answer))
+            self._remove(context, job, partitions_in(job.params["topics"], answer))
         except ReassignmentError as wrong:
-            hands.end(job, wrong.error, str(wrong))
+            context.end(job, wrong.error, str(wrong))
 
-    def _remove(self, hands: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
+    def _remove(self, context: OperationContext, job: OperationJob, partitions: tuple[str, ...]) -> None:
         job.stage = "removed"
-        hands.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
+        context.ask(job, OffsetDeleteRequest(0, job.params["group"], partitions))
 
-    def _removed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        hands.end(job, "", f"{tally(len(answer.partitions), 'partition')} deleted")
+    def _removed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
+        context.end(job, "", f"{tally(len(answer.partitions), 'partition')} deleted")

@@ -160,16 +160,16 @@ class Moving(Procedure):
             code="moves_nothing",
         )
 
-    def moved(self, hands: OperationContext, job: OperationJob) -> None:
+    def moved(self, context: OperationContext, job: OperationJob) -> None:
         """End the operation: the move is complete or cancelled, and the throttle is removed."""
         detail = "cancelled" if job.cancelled else job.detail
-        hands.end(job, job.error, detail)
+        context.end(job, job.error, detail)
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the cluster's metadata."""
-        self._look(hands, job, "describe")
+        self._look(context, job, "describe")
 
-    def cancel(self, hands: OperationContext, job: OperationJob) -> None:
+    def cancel(self, context: OperationContext, job: OperationJob) -> None:
         """Cancel the move and remove its throttle."""
         if job.stage not in ("describe", "throttle", "move", "moving"):
             raise FaultError(
@@ -178,121 +178,121 @@ class Moving(Procedure):
             )
         job.cancelled = True
 
-    def _look(self, hands: OperationContext, job: OperationJob, stage: str) -> None:
+    def _look(self, context: OperationContext, job: OperationJob, stage: str) -> None:
         job.stage = stage
-        hands.ask(job, Describe(0))
+        context.ask(job, Describe(0))
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response according to the current stage."""
         stage = job.stage
         if isinstance(answer, MetadataResponse):
-            self._described(hands, job, answer)
+            self._described(context, job, answer)
         elif stage == "throttle":
             job.error, job.detail = verdict(answer)
             if job.error:
-                hands.end(job, job.error, f"throttle: {job.detail}")
+                context.end(job, job.error, f"throttle: {job.detail}")
             else:
-                self._move(hands, job)
+                self._move(context, job)
         elif stage == "move":
-            self._accepted(hands, job, answer)
+            self._accepted(context, job, answer)
         elif stage == "moving" and isinstance(answer, ListPartitionReassignmentsResponse):
-            self._listed(hands, job, answer)
+            self._listed(context, job, answer)
         elif stage == "take back":
-            self._look(hands, job, "verify")
+            self._look(context, job, "verify")
         else:
-            self.moved(hands, job)
+            self.moved(context, job)
 
-    def woken(self, hands: OperationContext, job: OperationJob) -> None:
+    def woken(self, context: OperationContext, job: OperationJob) -> None:
         """Check whether the move is complete."""
         if job.stage == "verify":
-            self._look(hands, job, "verify")
+            self._look(context, job, "verify")
         elif job.cancelled:
-            self._take_back(hands, job)
+            self._take_back(context, job)
         else:
-            hands.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
+            context.ask(job, ListPartitionReassignmentsRequest(0, _names(job)))
 
-    def _described(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
+    def _described(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         if not known.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
+            context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
             return
         if job.stage == "verify":
-            self._verified(hands, job, known)
+            self._verified(context, job, known)
             return
         try:
             plan = self.plan(job, known)
         except ReassignmentError as wrong:
-            hands.end(job, wrong.error, str(wrong))
+            context.end(job, wrong.error, str(wrong))
             return
         changed = {name: new for name, new in plan.items() if new != settled(state_of(known, name))}
         job.memo["plan"] = job.memo["wanted"] = tuple(changed.items())
         job.memo["old"] = tuple((name, settled(state_of(known, name))) for name in changed)
         if not changed or job.cancelled:
             job.detail = "nothing to move"
-            self.moved(hands, job)
+            self.moved(context, job)
         elif job.params["throttle"]:
             job.stage = "throttle"
-            hands.ask(job, self._throttles(job, job.params["throttle"]))
+            context.ask(job, self._throttles(job, job.params["throttle"]))
         else:
-            self._move(hands, job)
+            self._move(context, job)
 
-    def _move(self, hands: OperationContext, job: OperationJob) -> None:
+    def _move(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "move"
         wanted = tuple(ReassignablePartition(name, new) for name, new in job.memo["plan"])
-        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
-    def _accepted(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def _accepted(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle the response: refused partitions stay where they are, the others move."""
         job.error, job.detail = verdict(answer)
         refused = {entry.name for entry in getattr(answer, "partitions", ()) if entry.error}
         job.memo["plan"] = tuple((name, new) for name, new in job.memo["plan"] if name not in refused)
         if getattr(answer, "error", 0) or not job.memo["plan"]:
             job.memo["plan"] = ()
-            self._unthrottle(hands, job)
+            self._unthrottle(context, job)
             return
         job.accepted = not job.error
-        hands.progress(job, "; ".join(f"{name} to {joined(new)}" for name, new in job.memo["plan"]))
+        context.progress(job, "; ".join(f"{name} to {joined(new)}" for name, new in job.memo["plan"]))
         job.stage = "moving"
-        hands.wake(job, POLL_US)
+        context.wake(job, POLL_US)
 
-    def _listed(self, hands: OperationContext, job: OperationJob, answer: ListPartitionReassignmentsResponse) -> None:
+    def _listed(self, context: OperationContext, job: OperationJob, answer: ListPartitionReassignmentsResponse) -> None:
         left = [each.partition for each in answer.partitions if each.partition in _names(job)]
         if job.cancelled:
-            self._take_back(hands, job)
+            self._take_back(context, job)
         elif answer.error or left:
-            hands.wake(job, POLL_US)
+            context.wake(job, POLL_US)
         else:
-            self._look(hands, job, "verify")
+            self._look(context, job, "verify")
 
-    def _take_back(self, hands: OperationContext, job: OperationJob) -> None:
+    def _take_back(self, context: OperationContext, job: OperationJob) -> None:
         job.stage = "take back"
         wanted = tuple(ReassignablePartition(name, None) for name in _names(job))
-        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
-    def _verified(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
+    def _verified(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         """Compare the result with the plan.
 
         Another client may have cancelled the move; a broker with outdated metadata is queried again.
         """
         if any(state.adding or state.removing for state in known.partitions if state.partition in _names(job)):
-            hands.wake(job, POLL_US)
+            context.wake(job, POLL_US)
             return
         where = {state.partition: settled(state) for state in known.partitions}
         strayed = [name for name, new in job.memo["plan"] if set(where.get(name, ())) != set(new)]
         if strayed and not job.cancelled:
             misplaced = "; ".join(f"{name} is on {joined(where.get(name, ()))}" for name in strayed)
             job.detail = "; ".join(filter(None, [job.detail, misplaced]))
-        self._unthrottle(hands, job)
+        self._unthrottle(context, job)
 
     @staticmethod
     def _throttles(job: OperationJob, rate: int) -> IncrementalAlterConfigsRequest:
         return altered(*throttles(dict(job.memo["wanted"]), dict(job.memo["old"]), rate))
 
-    def _unthrottle(self, hands: OperationContext, job: OperationJob) -> None:
+    def _unthrottle(self, context: OperationContext, job: OperationJob) -> None:
         if not job.params["throttle"]:
-            self.moved(hands, job)
+            self.moved(context, job)
             return
         job.stage = "unthrottle"
-        hands.ask(job, self._throttles(job, 0))
+        context.ask(job, self._throttles(job, 0))
 
 
 def _names(job: OperationJob) -> tuple[str, ...]:
@@ -330,9 +330,9 @@ def throttles(plan: Plan, old: Plan, rate: int) -> list[AlterConfigsResource]:
 class Reassigning(Moving):
     """Move of a partition or a topic to given brokers, or the cancellation of such a move."""
 
-    def check(self, hands: OperationContext, job: OperationJob) -> None:
+    def check(self, context: OperationContext, job: OperationJob) -> None:
         """Require either brokers or cancel."""
-        del hands
+        del context
         if bool(job.params["brokers"]) == job.params["cancel"]:
             raise FaultError("reassign needs either brokers or cancel, found both or neither", code="choose_one")
 
@@ -344,16 +344,16 @@ class Reassigning(Moving):
             return {partition: brokers}
         return spread(states_of(known, job.params["topic"]), brokers)
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Handle a response; a cancellation is one request, once the partitions are known."""
         if not job.params["cancel"]:
-            super().answered(hands, job, answer)
+            super().answered(context, job, answer)
         elif isinstance(answer, MetadataResponse):
-            self._cancel_all(hands, job, answer)
+            self._cancel_all(context, job, answer)
         else:
-            hands.end(job, *verdict(answer))
+            context.end(job, *verdict(answer))
 
-    def _cancel_all(self, hands: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
+    def _cancel_all(self, context: OperationContext, job: OperationJob, known: MetadataResponse) -> None:
         partition = job.params["partition"]
         try:
             if not known.brokers:
@@ -362,11 +362,11 @@ class Reassigning(Moving):
                 )
             names = [partition] if partition else [each.partition for each in states_of(known, job.params["topic"])]
         except ReassignmentError as wrong:
-            hands.end(job, wrong.error, str(wrong))
+            context.end(job, wrong.error, str(wrong))
             return
         job.stage = "take back"
         wanted = tuple(ReassignablePartition(name, None) for name in names)
-        hands.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
+        context.ask(job, AlterPartitionReassignmentsRequest(0, wanted))
 
 
 class Refactoring(Moving):

@@ -191,12 +191,12 @@ class Desk:
 
     def load(self, saved: tuple[Any, ...]) -> None:
         """Restore the state returned by :meth:`save`."""
-        self._next, self._next_token, jobs, asked, ended = saved
+        self._next, self._next_token, jobs, requests, ended = saved
         self._jobs = {}
         for number, name, by, params, since_us, stage, accepted, cancelled, error, detail, memo in jobs:
             self._jobs[number] = OperationJob(
                 number, OPERATIONS[name], by, dict(params), since_us, stage, accepted, cancelled, error, detail,
                 dict(memo),
             )  # fmt: skip
-        self._requests = dict(asked)
+        self._requests = dict(requests)
         self._ended = [OperationResult(*each) for each in ended]

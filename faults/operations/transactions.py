@@ -36,21 +36,21 @@ from faults.operations.reassignment import ReassignmentError
 class _Everyone(Looking):
     """Base of operations that query the coordinators on all brokers."""
 
-    def known(self, hands: OperationContext, job: OperationJob, answer: Any) -> bool:
+    def known(self, context: OperationContext, job: OperationJob, answer: Any) -> bool:
         """Return whether a broker returned its metadata; if not, end the operation."""
         if not answer.brokers:
-            hands.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
+            context.end(job, "REQUEST_TIMED_OUT", "no broker returned its metadata in time")
         return bool(answer.brokers)
 
     def ask_everyone(
-        self, hands: OperationContext, job: OperationJob, answer: Any, producer_ids: tuple[int, ...] = ()
+        self, context: OperationContext, job: OperationJob, answer: Any, producer_ids: tuple[int, ...] = ()
     ) -> None:
         """Have each broker list its transactional ids; stage ``listed``. ``answer`` is the metadata."""
-        if not self.known(hands, job, answer):
+        if not self.known(context, job, answer):
             return
         job.stage, job.memo["left"], job.memo["listed"] = "listed", len(answer.brokers), ()
         for broker in sorted(answer.brokers):
-            hands.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
+            context.ask(job, AtBroker(0, broker, ListTransactionsRequest(0, producer_ids)))
 
     def all_listed(self, job: OperationJob, answer: Any) -> bool:
         """Store one broker's list; return True when all have been received."""
@@ -62,82 +62,82 @@ class _Everyone(Looking):
 class ListingTransactions(_Everyone):
     """The ``list`` command. Stages: metadata, then listed for every broker."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the list of brokers."""
-        self.ask_metadata(hands, job)
+        self.ask_metadata(context, job)
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        self.ask_everyone(hands, job, answer)
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
+        self.ask_everyone(context, job, answer)
 
-    def _listed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _listed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if self.all_listed(job, answer):
             found: tuple[tuple[int, ListedTransaction], ...] = tuple(
                 sorted(job.memo["listed"], key=lambda each: each[0])
             )
-            self.tell(hands, job, list_table(found) if found else [])
-            hands.end(job, "", tally(len(found), "transactional id"))
+            self.tell(context, job, list_table(found) if found else [])
+            context.end(job, "", tally(len(found), "transactional id"))
 
 
 class DescribingProducers(Looking):
     """The ``describe-producers`` command: the producer state of a partition's leader. Stage: producers."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Query the leader."""
         job.stage = "producers"
-        hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+        context.ask(job, DescribeProducersRequest(0, job.params["partition"]))
 
-    def _producers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _producers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         found: tuple[ActiveProducer, ...] = answer.producers
-        self.tell(hands, job, producer_table(found) if found else [])
+        self.tell(context, job, producer_table(found) if found else [])
         opened = sum(each.start_offset != NOTHING for each in found)
-        hands.end(job, "", f"{tally(len(found), 'producer')}, {tally(opened, 'open transaction')}")
+        context.end(job, "", f"{tally(len(found), 'producer')}, {tally(opened, 'open transaction')}")
 
 
 class HangingTransactionSearch(_Everyone):
     """The ``find-hanging`` command. Stages: metadata, producers; with suspects also brokers, listed, described."""
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Request the list of partitions."""
-        self.ask_metadata(hands, job)
+        self.ask_metadata(context, job)
 
-    def answered(self, hands: OperationContext, job: OperationJob, answer: Answer) -> None:
+    def answered(self, context: OperationContext, job: OperationJob, answer: Answer) -> None:
         """Continue if the coordinator has removed the id meanwhile: it will write no marker."""
         if getattr(answer, "error", 0) == KafkaError.TRANSACTIONAL_ID_NOT_FOUND:
-            self._described(hands, job, answer)
+            self._described(context, job, answer)
         else:
-            super().answered(hands, job, answer)
+            super().answered(context, job, answer)
 
-    def _metadata(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
-        if not self.known(hands, job, answer):
+    def _metadata(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
+        if not self.known(context, job, answer):
             return
         try:
             partitions = (
                 (job.params["partition"],) if job.params["partition"] else partitions_in((job.params["topic"],), answer)
             )
         except ReassignmentError as wrong:
-            hands.end(job, wrong.error, str(wrong))
+            context.end(job, wrong.error, str(wrong))
             return
         job.stage, job.memo["left"], job.memo["suspects"] = "producers", len(partitions), ()
         for partition in partitions:
-            hands.ask(job, DescribeProducersRequest(0, partition))
+            context.ask(job, DescribeProducersRequest(0, partition))
 
-    def _producers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _producers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         memo, largest = job.memo, job.params["max_transaction_timeout"]
         memo["left"] -= 1
-        memo["suspects"] += candidates(answer.partition, answer.producers, hands.cluster.now_us, largest)
+        memo["suspects"] += candidates(answer.partition, answer.producers, context.cluster.now_us, largest)
         if memo["left"]:
             return
         if not memo["suspects"]:
-            self.found(hands, job, ())
+            self.found(context, job, ())
             return
         job.stage = "brokers"
-        hands.ask(job, Describe(0))
+        context.ask(job, Describe(0))
 
-    def _brokers(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _brokers(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         suspects: tuple[OpenTransaction, ...] = job.memo["suspects"]
-        self.ask_everyone(hands, job, answer, tuple(dict.fromkeys(each.producer.producer_id for each in suspects)))
+        self.ask_everyone(context, job, answer, tuple(dict.fromkeys(each.producer.producer_id for each in suspects)))
 
-    def _listed(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _listed(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         if not self.all_listed(job, answer):
             return
         memo = job.memo
@@ -145,21 +145,21 @@ class HangingTransactionSearch(_Everyone):
         names = tuple(dict.fromkeys(name for _producer_id, name in memo["ids"]))
         job.stage, memo["left"], memo["expected"] = "described", len(names), ()
         for name in names:
-            hands.ask(job, DescribeTransactionsRequest(0, name))
+            context.ask(job, DescribeTransactionsRequest(0, name))
         if not names:
-            self.found(hands, job, hanging(memo["suspects"], {}, {}))
+            self.found(context, job, hanging(memo["suspects"], {}, {}))
 
-    def _described(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _described(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         memo = job.memo
         memo["left"] -= 1
         memo["expected"] += ((answer.transactional_id, answer.partitions),)
         if not memo["left"]:
-            self.found(hands, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
+            self.found(context, job, hanging(memo["suspects"], dict(memo["ids"]), dict(memo["expected"])))
 
-    def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
+    def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """End with the hanging transactions."""
-        self.tell(hands, job, hanging_table(transactions, hands.cluster.now_us) if transactions else [])
-        hands.end(job, "", tally(len(transactions), "hanging transaction"))
+        self.tell(context, job, hanging_table(transactions, context.cluster.now_us) if transactions else [])
+        context.end(job, "", tally(len(transactions), "hanging transaction"))
 
 
 class Aborting(HangingTransactionSearch):
@@ -169,41 +169,41 @@ class Aborting(HangingTransactionSearch):
     here.
     """
 
-    def begin(self, hands: OperationContext, job: OperationJob) -> None:
+    def begin(self, context: OperationContext, job: OperationJob) -> None:
         """Find the transaction's producer."""
         job.memo["others"] = 0
         if job.params["start_offset"] == NOTHING:
-            super().begin(hands, job)
+            super().begin(context, job)
             return
         job.stage = "open"
-        hands.ask(job, DescribeProducersRequest(0, job.params["partition"]))
+        context.ask(job, DescribeProducersRequest(0, job.params["partition"]))
 
-    def _open(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _open(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         start, partition = job.params["start_offset"], job.params["partition"]
         transaction = open_at(partition, answer.producers, start)
         if transaction is None:
             message = f"Could not find any open transactions starting at offset {start} on partition {partition}"
-            hands.end(job, "INVALID_REQUEST", message)
+            context.end(job, "INVALID_REQUEST", message)
         else:
-            self._abort(hands, job, transaction)
+            self._abort(context, job, transaction)
 
-    def found(self, hands: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
+    def found(self, context: OperationContext, job: OperationJob, transactions: tuple[OpenTransaction, ...]) -> None:
         """Abort the first one, which blocks the last stable offset."""
         if not transactions:
-            hands.end(job, "INVALID_REQUEST", f"no hanging transaction in {job.params['partition']}")
+            context.end(job, "INVALID_REQUEST", f"no hanging transaction in {job.params['partition']}")
             return
         job.memo["others"] = len(transactions) - 1
-        self._abort(hands, job, transactions[0])
+        self._abort(context, job, transactions[0])
 
-    def _abort(self, hands: OperationContext, job: OperationJob, transaction: OpenTransaction) -> None:
+    def _abort(self, context: OperationContext, job: OperationJob, transaction: OpenTransaction) -> None:
         job.stage, job.memo["aborting"] = "aborted", transaction
-        hands.ask(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
+        context.ask(job, WriteTxnMarkersRequest(0, abort_marker(transaction)))
 
-    def _aborted(self, hands: OperationContext, job: OperationJob, answer: Any) -> None:
+    def _aborted(self, context: OperationContext, job: OperationJob, answer: Any) -> None:
         del answer
         producer = job.memo["aborting"].producer
         others = f"; {tally(job.memo['others'], 'other')} left" if job.memo["others"] else ""
-        hands.end(
+        context.end(
             job,
             "",
             f"producer {producer.producer_id}: aborted the transaction from offset {producer.start_offset}{others}",

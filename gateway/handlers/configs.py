@@ -52,8 +52,8 @@ def describe_configs(call: ApiCall) -> Flow:
 
 def _of_topics(call: ApiCall) -> Generator[ModelRequests, tuple[Any, ...], Mapping[str, Mapping[str, ConfigValue]]]:
     """Return the overrides of topics: from ZooKeeper, or as far as the broker has applied the metadata log."""
-    asked = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
-    names = tuple(dict.fromkeys(name for name in asked if is_legal(name)))
+    requested = [each.resource_name for each in call.request.resources if each.resource_type == TOPIC]
+    names = tuple(dict.fromkeys(name for name in requested if is_legal(name)))
     if call.house.cluster.profile.kraft:
         yield ask(MetadataRequest(0))
         settings = call.house.cluster.brokers[call.broker].settings
@@ -84,14 +84,14 @@ def list_config_resources(call: ApiCall) -> Flow:
     return {"error_code": 0, "config_resources": found}
 
 
-def _described(call: ApiCall, asked: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
-    kind, name = asked.resource_type, asked.resource_name
+def _described(call: ApiCall, requested: Any, own: Mapping[str, Mapping[str, ConfigValue]]) -> dict[str, Any]:
+    kind, name = requested.resource_type, requested.resource_name
     resource = {"resource_type": kind, "resource_name": name}
     refused = _not_here(call, kind, name)
     if refused is not None:
         return {**resource, "error_code": refused.error, "error_message": refused.message or None}
     found = topic_configs(call, name, own[name]) if kind == TOPIC else _broker_configs(call, name)
-    wanted = asked.configuration_keys
+    wanted = requested.configuration_keys
     chosen = [each for each in found if not wanted or each["name"] in wanted]
     configs = sorted(chosen, key=lambda config: str(config["name"]))
     if not call.get("include_synonyms", False):
@@ -106,8 +106,8 @@ def _not_here(call: ApiCall, kind: int, name: str) -> AdminError | None:
     if kind == TOPIC and not is_legal(name):
         return AdminError(name, KafkaError.INVALID_TOPIC_EXCEPTION, LEGAL_NAMES)
     if kind == TOPIC:
-        there = f"{name}-0" in call.house.states(call.broker)
-        return None if there else AdminError(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+        exists = f"{name}-0" in call.house.states(call.broker)
+        return None if exists else AdminError(name, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     return _other_broker(call, name) if kind == BROKER else _no_resource(kind)
 
 
@@ -311,13 +311,13 @@ def _altered(call: ApiCall, changes: Mapping[int, tuple[AlterableConfig, ...]]) 
     return {"responses": results}
 
 
-def _refused(call: ApiCall, asked: Any) -> AdminError | None:
+def _refused(call: ApiCall, requested: Any) -> AdminError | None:
     """Return the error of a change that this broker rejects itself, if any (``ConfigAdminManager``)."""
-    kind, name = asked.resource_type, asked.resource_name
+    kind, name = requested.resource_type, requested.resource_name
     if kind not in _TYPES:
         return _no_resource(kind)
-    names = [each.name for each in asked.configs]
-    nulls = [each.name for each in asked.configs if each.value is None and _operation(each) != DELETE]
+    names = [each.name for each in requested.configs]
+    nulls = [each.name for each in requested.configs if each.value is None and _operation(each) != DELETE]
     if nulls:
         return AdminError(name, KafkaError.INVALID_REQUEST, f"found no value for {', '.join(nulls)}")
     if len(set(names)) < len(names):

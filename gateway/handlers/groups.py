@@ -284,13 +284,13 @@ def subscription(data: bytes, protocol_type: str) -> Subscription:
     return Subscription(tuple(found.topics), user_data=_kept(data))
 
 
-def subscription_bytes(told: Subscription | None) -> bytes:
+def subscription_bytes(subscription: Subscription | None) -> bytes:
     """Return a subscription as a real group leader parses it."""
-    if told is None:
+    if subscription is None:
         return b""
-    if told.user_data.startswith(WIRE):
-        return told.user_data[len(WIRE) :].encode("latin-1")
-    return _written(_write_subscription, ConsumerProtocolSubscription(topics=told.topics, user_data=None))
+    if subscription.user_data.startswith(WIRE):
+        return subscription.user_data[len(WIRE) :].encode("latin-1")
+    return _written(_write_subscription, ConsumerProtocolSubscription(topics=subscription.topics, user_data=None))
 
 
 def assignment(data: bytes, protocol_type: str) -> Assignment:
@@ -307,13 +307,13 @@ def assignment(data: bytes, protocol_type: str) -> Assignment:
     return Assignment(given, _kept(data))
 
 
-def assignment_bytes(told: Assignment) -> bytes:
+def assignment_bytes(assignment: Assignment) -> bytes:
     """Return an assignment as a real member parses it."""
-    if told.user_data.startswith(WIRE):
-        return told.user_data[len(WIRE) :].encode("latin-1")
-    if not told.partitions:
+    if assignment.user_data.startswith(WIRE):
+        return assignment.user_data[len(WIRE) :].encode("latin-1")
+    if not assignment.partitions:
         return b""
-    topics = by_topic((each, {"number": split(each)[1]}) for each in told.partitions)
+    topics = by_topic((each, {"number": split(each)[1]}) for each in assignment.partitions)
     parts = tuple(
         Assigned(topic=TopicName(topic), partitions=tuple(each["number"] for each in found))
         for topic, found in topics.items()

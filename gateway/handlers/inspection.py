@@ -30,8 +30,8 @@ STATES: Final = (
 
 def describe_producers(call: ApiCall) -> Flow:
     """Handle DescribeProducers: the producer state of partition leaders (KIP-664)."""
-    asked = [named(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes]
-    answers = yield ask(*[DescribeProducersRequest(0, each) for each in asked])
+    partitions = [named(topic.name, number) for topic in call.request.topics for number in topic.partition_indexes]
+    answers = yield ask(*[DescribeProducersRequest(0, each) for each in partitions])
     rows = [(each.partition, _producers(call, each)) for each in answers or ()]
     return {"topics": [{"name": topic, "partitions": found} for topic, found in by_topic(rows).items()]}
 

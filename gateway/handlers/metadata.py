@@ -117,13 +117,13 @@ def _why_missing(call: ApiCall, name: str) -> KafkaError:
     return KafkaError.LEADER_NOT_AVAILABLE if creating else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def _wanted(call: ApiCall, there: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
-    asked = call.get("topics")
-    if asked is None or (call.version == 0 and not asked):
-        return [(name, None) for name in there]
-    ids = {topic_uuid(name, states[0].topic_id): name for name, states in there.items()}
+def _wanted(call: ApiCall, existing: dict[str, list[PartitionState]]) -> list[tuple[str, Any]]:
+    requested = call.get("topics")
+    if requested is None or (call.version == 0 and not requested):
+        return [(name, None) for name in existing]
+    ids = {topic_uuid(name, states[0].topic_id): name for name, states in existing.items()}
     found = []
-    for topic in asked:
+    for topic in requested:
         topic_id = getattr(topic, "topic_id", None)
         found.append((topic.name or ids.get(topic_id or NO_ID, ""), topic_id))
     return found
@@ -209,11 +209,11 @@ def _page(topics: list[dict[str, Any]], cursor: tuple[str, int] | None) -> dict[
     return {"topics": topics, "next_cursor": following}
 
 
-def _no_cursor(asked: set[str]) -> dict[str, Any]:
+def _no_cursor(requested: set[str]) -> dict[str, Any]:
     """Return the response to an invalid cursor: every topic has the error (``getErrorResponse``)."""
     topics = [
         {"name": name, "error_code": KafkaError.INVALID_REQUEST, "topic_id": NO_ID, "partitions": ()}
-        for name in sorted(asked)
+        for name in sorted(requested)
     ]
     return {"topics": topics, "next_cursor": None}
 

@@ -164,7 +164,9 @@ def _data(call: ApiCall, data: FetchData) -> dict[str, Any]:
         "last_stable_offset": data.last_stable_offset,
         "log_start_offset": data.log_start,
         "preferred_read_replica": data.preferred,
-        "aborted_transactions": [{"producer_id": who, "first_offset": first} for who, first in data.aborted],
+        "aborted_transactions": [
+            {"producer_id": producer_id, "first_offset": first} for producer_id, first in data.aborted
+        ],
         "records": partial(bytes_of, call.house, data) if data.records.extents else b"",
     }
     if data.diverging is not None:

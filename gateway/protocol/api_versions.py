@@ -183,10 +183,10 @@ Versions of TxnOffsetCommit before 2 belong to producers that fail on the first 
 """
 
 
-def as_known(number: int, version: int, said: Mapping[str, Any]) -> Mapping[str, Any]:
+def as_known(number: int, version: int, fields: Mapping[str, Any]) -> Mapping[str, Any]:
     """Return the fields of a response of API ``number`` with errors that its version has."""
     changes = {each.error: each.before for each in NEWER.get(number, ()) if version < each.version}
-    return _changed(said, changes) if changes else said
+    return _changed(fields, changes) if changes else fields
 
 
 def _changed(fields: Mapping[str, Any], changes: Mapping[int, int]) -> dict[str, Any]:

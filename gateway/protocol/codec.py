@@ -143,14 +143,16 @@ def varint(data: bytes, at: int, most: int = 5) -> tuple[int, int]:
             raise RequestError(f"found a number of more than {most} bytes")
 
 
-def write_response(api: int, version: int, correlation: int, said: Mapping[str, Any], *, plain: bool = False) -> bytes:
+def write_response(
+    api: int, version: int, correlation: int, response: Mapping[str, Any], *, plain: bool = False
+) -> bytes:
     """Return a response with its header; ``plain``: with header version 0, as always for ApiVersions (KIP-511)."""
     kind = _response(api, version)
     out = io.BytesIO()
     out.write(correlation.to_bytes(4, "big", signed=True))
     if kind.flexible and not plain:
         out.write(b"\0")
-    kind.write(out, kind.make(said))
+    kind.write(out, kind.make(response))
     return out.getvalue()
 
 
@@ -178,10 +180,10 @@ def _maker(schema: Any) -> Callable[[Mapping[str, Any]], Any]:
     """Return a function that builds instances of a message class from plain values by field name."""
     parts = [(each.name, _converter(each), _default(each)) for each in fields(schema)]
 
-    def make(said: Mapping[str, Any]) -> Any:
+    def make(response: Mapping[str, Any]) -> Any:
         values = {}
         for name, convert, default in parts:
-            value = said.get(name, MISSING)
+            value = response.get(name, MISSING)
             if value is MISSING:
                 if default is not MISSING:
                     values[name] = default
