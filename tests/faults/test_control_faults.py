@@ -85,7 +85,7 @@ def test_a_broker_whose_session_expires_loses_its_leaderships_and_registers_agai
 def test_a_controller_whose_session_expires_is_controller_no_more(kafka: str) -> None:
     cluster, board = started(kafka, "zookeeper")
     assert cluster.plane.active() == 1
-    assert "controller's office" in board.expect(EXPIRY).sentence
+    assert "controller role" in board.expect(EXPIRY).sentence
     board.inject(EXPIRY)
     changed = of(run_for(cluster, 3 * SECOND), ControllerChanged)
     assert [(event.broker != 1, event.leader_epoch) for event in changed] == [(True, 2)]
