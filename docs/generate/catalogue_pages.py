@@ -22,12 +22,12 @@ from playbooks.units import duration_text
 
 _FAULTS_HEAD: Final = """# Faults
 
-Every fault, by family. This page is made from the catalogue (`python -m docs.generate faults`), as are the sheet behind `f` in the TUI,
+Every fault, by family. This page is generated from the catalogue (`python -m docs.generate faults`), as are the sheet behind `f` in the TUI,
 `floodmark faults` and the schema of playbooks.
 
 A step of a [playbook](../run/steps.md) injects a fault on a target. `for` heals it after a time; a step `heal: NAME` or `heal: all` heals it at any
-time; settling heals the rest. In the TUI, `f` and the fault's key inject it with its defaults on what is under the cursor. Faults may overlap: each
-heals on its own, and something that two of them hold is free when both are over. `floodmark run --dry-run` prints the impact of each step.
+time; settling heals the rest. In the TUI, `f` and the fault's key inject it with its defaults on the node under the cursor. Faults may overlap: each
+heals on its own, and a node or link that two faults affect is free when both are healed. `floodmark run --dry-run` prints the impact of each step.
 """
 
 _FAMILIES: Final[dict[Family, str]] = {
@@ -53,7 +53,7 @@ def fault_page() -> str:
 def fault_family_page(name: str) -> str:
     """Return the page of a family of faults, given as in its file name, in Markdown."""
     (family,) = (each for each in FAMILIES if each.replace(" ", "-") == name)
-    made = f"This page is made from the catalogue (`python -m docs.generate faults-{name}`); [faults](faults.md) has the list."
+    made = f"This page is generated from the catalogue (`python -m docs.generate faults-{name}`); [faults](faults.md) has the list."
     title = f"# Faults: {family}\n\n{_FAMILIES[family]} {made}\n"
     return "\n".join([title, *map(fault_section, _by_family()[family])])
 
@@ -116,7 +116,7 @@ def _code(text: str) -> str:
 _KEYS_HEAD: Final = """# Keys of a playbook
 
 Every key of a [playbook](../run/playbooks.md) and its values, except those of [clients](keys-clients.md), [steps](keys-steps.md) and
-[manual steps](keys-manual.md). This page is made from the tables that files are read by (`python -m docs.generate keys`). `floodmark keys PLACE`
+[manual steps](keys-manual.md). This page is generated from the tables of the playbook parser (`python -m docs.generate keys`). `floodmark keys PLACE`
 prints the same, and `floodmark schema` prints a JSON Schema for editors.
 """
 _KEYS_PARTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -136,7 +136,7 @@ def key_page() -> str:
 def key_part_page(part: str) -> str:
     """Return the page of a part of the keys, in Markdown."""
     title, introduction = _KEYS_PARTS[part]
-    made = f"This page is made from the tables that files are read by (`python -m docs.generate keys-{part}`)"
+    made = f"This page is generated from the tables of the playbook parser (`python -m docs.generate keys-{part}`)"
     head = f"# {title}\n\n{introduction}. {made}; [keys](keys.md) has the others.\n"
     pages = [each for each in told().values() if each.path.partition(".")[0] == part]
     if part == BY_HAND:
@@ -174,7 +174,7 @@ def _key_name(name: str, key: FieldSpec) -> str:
 
 _LIBRARY_HEAD: Final = """# The library
 
-The playbooks that come with floodmark, by theme. This page is made from their files (`python -m docs.generate library`), as is
+The playbooks that come with floodmark, by theme. This page is generated from their files (`python -m docs.generate library`), as is
 `floodmark library`.
 
 `floodmark run NAME` runs one, `floodmark library NAME` shows its steps and expectations, and `floodmark library NAME --yaml > mine.yaml` copies it as a
@@ -202,7 +202,7 @@ def library_page() -> str:
 
 def library_theme_page(theme: str) -> str:
     """Return the page of a theme of the library, in Markdown."""
-    made = f"This page is made from the playbooks (`python -m docs.generate library-{theme}`); [the library](library.md) has the list."
+    made = f"This page is generated from the playbooks (`python -m docs.generate library-{theme}`); [the library](library.md) has the list."
     title = f"# Library: {heading(theme).lower()}\n\n{THEMES[theme]} {made}\n"
     return "\n".join([title, *map(playbook_section, _of_theme(theme, _bundled()))])
 

@@ -25,7 +25,7 @@ from tui.viewmodel.help import GLOSSARY
 
 _COMMANDS_HEAD: Final = """# Commands and options
 
-Every command with its arguments and options. This page is made from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
+Every command with its arguments and options. This page is generated from the parser (`python -m docs.generate commands`), and `floodmark COMMAND --help`
 prints the same. [The command line](../run/cli.md) has an overview by task, and the exit codes.
 """
 _VALUE_NAMES: Final = {
@@ -96,7 +96,7 @@ def _plain(text: str) -> str:
 
 _TUI_KEYS_HEAD: Final = """# Keys and mouse of the TUI
 
-Every key, its action, and the id by which [settings](../run/settings.md) give the action another key. This page is made from the key bindings
+Every key, its action, and the id by which [settings](../run/settings.md) give the action another key. This page is generated from the key bindings
 (`python -m docs.generate tui-keys`); `?` in the TUI shows the same. [The TUI](../run/tui.md) explains the screen.
 
 ## Keys
@@ -135,7 +135,7 @@ def tui_keys_page() -> str:
 
 _CONFIGS_HEAD: Final = """# Configurations and versions
 
-Kafka's [configurations](https://kafka.apache.org/41/configuration/broker-configs/) that the model supports, with Kafka's names and units, and the rules that differ between versions. This page is made from the model
+Kafka's [configurations](https://kafka.apache.org/41/configuration/broker-configs/) that the model supports, with Kafka's names and units, and the rules that differ between versions. This page is generated from the model
 (`python -m docs.generate configs`); `floodmark configs` and `floodmark profiles` print the same. Every listed configuration does what it does in Kafka. A name that
 is not listed, or that the version does not have, is an error. The defaults are those of `cluster.kafka`, a client's those of its `client.version`:
 see [defaults by release](defaults.md).
@@ -194,7 +194,7 @@ def _allowed(key: ConfigKey) -> str:
 
 _GLOSSARY_HEAD: Final = """# Glossary
 
-Terms of Kafka and of floodmark. This page is made from the glossary of the TUI (`python -m docs.generate glossary`): `?` then `g` opens it there, and the TUI
+Terms of Kafka and of floodmark. This page is generated from the glossary of the TUI (`python -m docs.generate glossary`): `?` then `g` opens it there, and the TUI
 explains each word where you first meet it. [Concepts](../learn/concepts.md) shows how they relate.
 
 """
@@ -212,7 +212,7 @@ _DEFAULTS_HEAD: Final = """\
 # Defaults by release
 
 The default of every modelled configuration in each release line of Kafka: first the changes by release, then each configuration with all its values. This page is
-made from the table that the model reads (`python -m docs.generate defaults`). A test compares the table with the `ConfigDef` objects of Kafka's own jars, for every line from
+generated from the table that the model reads (`python -m docs.generate defaults`). A test compares the table with the `ConfigDef` objects of Kafka's own jars, for every line from
 0.9 to 4.1; the values of 0.8.2, whose broker and consumer have no `ConfigDef`, come from its source. [Configurations](configs.md) explains each one.
 
 A configuration that a release does not have is an error under that release. A client has the defaults of its `client.version`; administrators' clients have those

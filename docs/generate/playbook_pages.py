@@ -13,7 +13,7 @@ from playbooks.model.record_contents import OWN, PROVIDERS, TEMPLATES, Provider
 _CONDITIONS_HEAD: Final = """# Conditions
 
 Steps (`when`), expectations, guards and Python tests share one small expression language. It has no effects, always ends, and is checked
-before anything runs. This page is made from its functions (`python -m docs.generate conditions`). [Steps and targets](../run/steps.md) and
+before anything runs. This page is generated from its functions (`python -m docs.generate conditions`). [Steps and targets](../run/steps.md) and
 [write a playbook](../run/playbooks.md#expectations) show where conditions go.
 
 ## The language
@@ -49,7 +49,7 @@ def conditions_page() -> str:
 _MANUAL_HEAD: Final = """# Manual steps
 
 The steps of a playbook with `stepping: manual`. Each is one protocol action; [manual stepping](../run/manual-stepping.md) explains how to use
-them. This page is made from the steps themselves (`python -m docs.generate manual-steps`). Parameters in brackets are optional.
+them. This page is generated from the steps themselves (`python -m docs.generate manual-steps`). Parameters in brackets are optional.
 
 | step | what it does |
 |---|---|
@@ -70,7 +70,7 @@ def manual_steps_page() -> str:
 
 _CONTENTS_HEAD: Final = """# Record contents
 
-`records` of a producer says what its records contain. This page is made from the providers (`python -m docs.generate record-contents`).
+`records` of a producer says what its records contain. This page is generated from the providers (`python -m docs.generate record-contents`).
 
 A log of the model stores no contents, only a size and a position. The contents are generated when you look at a record
 ([`floodmark peek`](../run/sessions.md#look-at-a-record), `p` in the TUI), and they are always the same for the same seed, producer, partition and

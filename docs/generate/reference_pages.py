@@ -91,7 +91,7 @@ records, where they were truncated), the offsets, and the event chain. `floodmar
 If the recorded events do not prove a cause, the cause is `unexplained`. [`floodmark why`](../operate/why.md) finds the point of no return and the settings that
 would have prevented a loss. [Anomalies](anomalies.md) are what clients could have noticed.
 
-This page is made from the list of causes (`python -m docs.generate causes`).
+This page is generated from the list of causes (`python -m docs.generate causes`).
 """
 
 _FINDING_KINDS: Final = {
@@ -127,7 +127,7 @@ def _cause_row(cause: Cause) -> str:
 _FIDELITY_HEAD: Final = """# Fidelity card
 
 Coverage of the model, by area: its Kafka versions, its sources, its tests, and what is not modelled. `floodmark profiles --card` prints it, and
-`floodmark profiles --card 2.8` what applies to one release. This page is made from the card (`python -m docs.generate fidelity`).
+`floodmark profiles --card 2.8` what applies to one release. This page is generated from the card (`python -m docs.generate fidelity`).
 
 Most rules were read in Kafka's source, release by release, up to 4.0. The others, and the defaults of 4.1, come from the KIPs that are named here. The traces of these
 KIPs are [playbooks](library-traces.md) that reproduce their tables, and three client libraries [run against the model](../test/real-clients.md). The model has not
@@ -165,7 +165,7 @@ def _area_anchor(area: Area) -> str:
 
 _INVARIANTS_HEAD: Final = """# Invariants
 
-The safety properties of Kafka's [replication protocol](https://kafka.apache.org/41/design/design/#replication) that floodmark checks, each at the first event that can violate it. This page is made from the checker's
+The safety properties of Kafka's [replication protocol](https://kafka.apache.org/41/design/design/#replication) that floodmark checks, each at the first event that can violate it. This page is generated from the checker's
 registry (`python -m docs.generate invariants > docs/reference/invariants.md`), as is `floodmark invariants`.
 
 All of them are checked under every version. If a version never guaranteed one, a violation is *known*, and names the KIP and the version that fixed it. In a
@@ -211,7 +211,7 @@ def invariant_section(promise: InvariantDefinition) -> str:
 _LIVENESS_HEAD: Final = """# Liveness properties
 
 An [invariant](invariants.md) is violated by one event. A liveness property is violated by time: something that must happen has not happened before its
-deadline. This page is made from the properties (`python -m docs.generate liveness`).
+deadline. This page is generated from the properties (`python -m docs.generate liveness`).
 
 A check opens when something is not in the state that it must reach, and closes when it is. Its clock starts when nothing disturbs the nodes concerned:
 their faults are healed, their processes run, the links between them work. A broker that stays down, or a fault elsewhere, stops no clock. A missed
@@ -276,7 +276,7 @@ def _liveness_section(each: LivenessProperty) -> str:
 _APIS_HEAD: Final = """# APIs of the gateway
 
 The APIs that a broker of [`floodmark serve`](../test/real-clients.md) answers, and their versions, as ApiVersions
-reports them. This page is made from the gateway's own tables
+reports them. This page is generated from the gateway's own tables
 (`python -m docs.generate gateway-apis > docs/reference/gateway-apis.md`).
 
 The newest version is that of the release: `5 (1.0), 6 (2.0)` is 5 from 1.0 on and 6 from 2.0 on. The oldest is that of

@@ -26,7 +26,7 @@ _FLEET_HEAD: Final = """# Tables of a fleet report
 microseconds. Every row names the run that shows it: `run`, `seed`, `again`, `session`. In `fleet_changes`, `low` and `high` are the ends of the interval of the
 difference.
 
-This page is made from the tables (`python -m docs.generate fleet-tables > docs/reference/fleet-tables.md`).
+This page is generated from the tables (`python -m docs.generate fleet-tables > docs/reference/fleet-tables.md`).
 """
 
 
@@ -44,7 +44,7 @@ def fleet_tables_page() -> str:
 
 
 _TABLES_MADE: Final = """
-[The report](../operate/report.md) explains the page and how things are counted. This page is made from the registry of tables
+[The report](../operate/report.md) explains the page and how things are counted. This page is generated from the registry of tables
 (`python -m docs.generate report-tables`).
 """
 _TABLES_PARTS: Final[Mapping[str, tuple[str, str]]] = {
@@ -70,7 +70,7 @@ def report_tables_page() -> str:
 
 def report_tables_part_page(part: str) -> str:
     """Return the page of a part of the tables, with their columns, in Markdown."""
-    made = f"This page is made from the registry of tables (`python -m docs.generate report-tables-{part}`)"
+    made = f"This page is generated from the registry of tables (`python -m docs.generate report-tables-{part}`)"
     head = f"# {_TABLES_PARTS[part][0]}\n\n{made}; [tables of a report](report-tables.md) has the list and the rules for all tables.\n"
     return "\n".join([head, *map(registry.section, tables_by_part()[part])])
 

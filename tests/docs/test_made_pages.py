@@ -80,7 +80,8 @@ def test_a_picture_that_is_unknown_draws_none(
 def test_every_page_that_is_made_is_in_the_list_and_names_its_command() -> None:
     """A page that is made says so. That of anomalies does not name the command."""
     texts = {path.stem: path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
-    command = r"\bis\s+made\s+from\s[^.]*\(`python -m docs\.generate ([a-z-]+)(?: > docs/reference/([a-z-]+)\.md)?`\)"
+    output = r"(?: > docs/reference/([a-z-]+)\.md)?"
+    command = rf"\bis\s+generated\s+from\s[^.]*\(`python -m docs\.generate ([a-z-]+){output}`\)"
     made = {page: found.groups() for page, text in texts.items() if (found := re.search(command, text))}
     assert {page: (name, file or page) for page, (name, file) in made.items()} == {
         page: (page, page) for page in PAGES if page != "anomalies"
