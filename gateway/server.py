@@ -134,8 +134,8 @@ class ConnectionListener(Protocol):
 class KafkaConnection(asyncio.Protocol):
     """Protocol of one socket: frames in, responses out, one request at a time."""
 
-    def __init__(self, door: ConnectionListener, engine: Engine, house: House, *, largest: int) -> None:
-        self._door = door
+    def __init__(self, listener: ConnectionListener, engine: Engine, house: House, *, largest: int) -> None:
+        self._listener = listener
         self._engine = engine
         self._house = house
         self._frames = Frames(largest)
@@ -158,7 +158,7 @@ class KafkaConnection(asyncio.Protocol):
         """Register the connection, or close it if there are too many."""
         self._transport = transport
         self.heard_at = asyncio.get_running_loop().time()
-        if not self._door.came(self):
+        if not self._listener.came(self):
             transport.abort()  # type: ignore[attr-defined]
             return
         # Not at once: an older Python starts reading after this call, even if reading was paused here.
@@ -182,23 +182,23 @@ class KafkaConnection(asyncio.Protocol):
         running, self._running = self._running, None
         if running is not None:
             self._engine.cancel(running)
-        self._door.gone(self)
+        self._listener.gone(self)
 
     def pause_writing(self) -> None:
         """Note that the client does not read its responses."""
         self._full = True
-        self._door.unread(self, self.unread)
+        self._listener.unread(self, self.unread)
 
     def resume_writing(self) -> None:
         """Continue after the client has read its responses."""
         self._full = False
-        self._door.unread(self, 0)
+        self._listener.unread(self, 0)
         self._answer()
         self.look()
 
     def go_on(self) -> None:
         """Send the held response, answer queued requests, and pause or resume reading, as the state allows."""
-        free = self._door.has_room and not self._door.silent
+        free = self._listener.has_room and not self._listener.silent
         if self._held is not None and free and not self._transport.is_closing():
             header, response = self._held
             self._held = None
@@ -208,7 +208,7 @@ class KafkaConnection(asyncio.Protocol):
 
     def look(self) -> None:
         """Pause or resume reading, as the state requires."""
-        reads = not self._door.silent and len(self._waiting) < WAITING and not self._full
+        reads = not self._listener.silent and len(self._waiting) < WAITING and not self._full
         if reads != self._reading and not self._transport.is_closing():
             self._reading = reads
             if reads:
@@ -241,7 +241,7 @@ class KafkaConnection(asyncio.Protocol):
     @property
     def _may_take(self) -> bool:
         """Whether no request is in progress and the client reads its responses."""
-        return self._running is None and self._held is None and not self._full and not self._door.silent
+        return self._running is None and self._held is None and not self._full and not self._listener.silent
 
     # -- requests ---------------------------------------------------------------------------------------------------
 
@@ -272,11 +272,11 @@ class KafkaConnection(asyncio.Protocol):
             self._unsupported(header)
             return
         request = read_request(header, frame)
-        call = ApiCall(self._house, self._door.broker, header.client, header.api, header.version, request)
+        call = ApiCall(self._house, self._listener.broker, header.client, header.api, header.version, request)
         self._header = header
         self._running = None
         client = self._house.account(header.client)
-        began = self._engine.run(self, self._door.broker, client, HANDLERS[header.api](call))
+        began = self._engine.run(self, self._listener.broker, client, HANDLERS[header.api](call))
         if self._header is header:
             self._running = began
 
@@ -295,7 +295,7 @@ class KafkaConnection(asyncio.Protocol):
         self._running = None
         if header is None or self._transport.is_closing():
             return
-        if response is not None and header.api == api_versions.FETCH and not self._door.has_room:
+        if response is not None and header.api == api_versions.FETCH and not self._listener.has_room:
             self._held = header, response
             return
         if response is not None and not self._write(header, response):
@@ -321,7 +321,7 @@ class KafkaConnection(asyncio.Protocol):
 
     def refuse(self, reason: str) -> None:
         """Report an invalid request and reset the connection."""
-        self._door.complain(reason)
+        self._listener.complain(reason)
         self._waiting.clear()
         self._transport.abort()
 
@@ -447,15 +447,15 @@ _POWER: Final = "power_loss"
 class BrokerListener:
     """Listener and connections of one broker."""
 
-    def __init__(self, doors: "BrokerListeners", broker: int) -> None:
+    def __init__(self, listeners: "BrokerListeners", broker: int) -> None:
         self.broker = broker
         self.paused = False
         self.dark = False
         self.listening = ListenerState.CLOSED
         """State of the modelled listener, while the broker is neither paused nor without power."""
         self.connections: dict[KafkaConnection, None] = {}
-        self.port = BrokerPort(lambda: doors.connection(self))
-        self._doors = doors
+        self.port = BrokerPort(lambda: listeners.connection(self))
+        self._listeners = listeners
 
     @property
     def silent(self) -> bool:
@@ -465,15 +465,15 @@ class BrokerListener:
     @property
     def has_room(self) -> bool:
         """Whether fetch responses may be sent now."""
-        return self._doors.unread.has_room
+        return self._listeners.unread.has_room
 
     def unread(self, connection: KafkaConnection, size: int) -> None:
         """Record the bytes of responses that a client has not read; 0: it has read all of them."""
-        self._doors.unread.note(connection, size)
+        self._listeners.unread.note(connection, size)
 
     def came(self, connection: KafkaConnection) -> bool:
         """Register a new connection; return False if there are too many."""
-        if self._doors.count >= MOST:
+        if self._listeners.count >= MOST:
             self.complain(f"found more than {MOST} connections")
             return False
         self.connections[connection] = None
@@ -482,11 +482,11 @@ class BrokerListener:
     def gone(self, connection: KafkaConnection) -> None:
         """Remove a closed connection."""
         self.connections.pop(connection, None)
-        self._doors.unread.note(connection, 0)
+        self._listeners.unread.note(connection, 0)
 
     def complain(self, text: str) -> None:
         """Report an invalid request."""
-        self._doors.on_complaint(self.broker, text)
+        self._listeners.on_complaint(self.broker, text)
 
     def look(self) -> None:
         """Let every connection continue if it may."""
@@ -546,26 +546,26 @@ class BrokerListeners:
         self._house = house
         self._host = host
         self._largest = largest
-        self._doors = {broker: BrokerListener(self, broker) for broker in house.cluster.brokers}
-        self._starting: dict[int, None] = dict.fromkeys(self._doors)
+        self._listeners = {broker: BrokerListener(self, broker) for broker in house.cluster.brokers}
+        self._starting: dict[int, None] = dict.fromkeys(self._listeners)
         """Brokers whose listeners are not open yet."""
         self._tasks: set[asyncio.Task[Any]] = set()
         self._timer: Any = None
         self.unread = Unread(most_unread, self._go_on)
 
     def _go_on(self) -> None:
-        for door in self._doors.values():
-            door.look()
+        for listener in self._listeners.values():
+            listener.look()
 
     @property
     def count(self) -> int:
         """Number of connections to all brokers."""
-        return sum(len(door.connections) for door in self._doors.values())
+        return sum(len(listener.connections) for listener in self._listeners.values())
 
     @property
     def kept(self) -> int:
         """Total bytes of queued and incomplete requests."""
-        return sum(connection.kept for door in self._doors.values() for connection in door.connections)
+        return sum(connection.kept for listener in self._listeners.values() for connection in listener.connections)
 
     async def open(self, port: int) -> None:
         """Listen on consecutive ports from ``port`` on, or on free ports if it is 0.
@@ -573,62 +573,62 @@ class BrokerListeners:
         Raises:
             OSError: A port is in use.
         """
-        for index, (broker, door) in enumerate(self._doors.items()):
-            await door.port.take(self._host, port + index if port else 0)
-            self._house.addresses[broker] = (self._host, door.port.number)
+        for index, (broker, listener) in enumerate(self._listeners.items()):
+            await listener.port.take(self._host, port + index if port else 0)
+            self._house.addresses[broker] = (self._host, listener.port.number)
         self.look_in()
         await asyncio.gather(*self._tasks)
         self._look()
 
-    def connection(self, door: BrokerListener) -> KafkaConnection:
+    def connection(self, listener: BrokerListener) -> KafkaConnection:
         """Return the protocol of a new connection."""
-        return KafkaConnection(door, self._engine, self._house, largest=self._largest)
+        return KafkaConnection(listener, self._engine, self._house, largest=self._largest)
 
     def happened(self, events: Iterable[Event]) -> None:
         """Apply process events of the model to the sockets."""
         for event in events:
-            if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._doors:
-                self._apply(self._doors[event.broker], event)
+            if isinstance(event, NodeDown | NodeUp | NodePaused | NodeResumed) and event.broker in self._listeners:
+                self._apply(self._listeners[event.broker], event)
 
-    def _apply(self, door: BrokerListener, event: Event) -> None:
+    def _apply(self, listener: BrokerListener, event: Event) -> None:
         if isinstance(event, NodePaused | NodeResumed):
-            door.paused = isinstance(event, NodePaused)
-            door.look()
+            listener.paused = isinstance(event, NodePaused)
+            listener.look()
         elif isinstance(event, NodeUp):
-            door.port.close()
-            door.reset()
-            door.dark = door.paused = False
-            door.listening = ListenerState.CLOSED
-            self._starting[door.broker] = None
+            listener.port.close()
+            listener.reset()
+            listener.dark = listener.paused = False
+            listener.listening = ListenerState.CLOSED
+            self._starting[listener.broker] = None
         elif event.detail == _POWER:  # type: ignore[attr-defined]
-            self._starting.pop(door.broker, None)
-            door.dark = True
-            door.look()
+            self._starting.pop(listener.broker, None)
+            listener.dark = True
+            listener.look()
         else:
-            self._starting.pop(door.broker, None)
-            door.paused = False
-            door.listening = ListenerState.CLOSED
-            door.port.close()
-            door.reset()
+            self._starting.pop(listener.broker, None)
+            listener.paused = False
+            listener.listening = ListenerState.CLOSED
+            listener.port.close()
+            listener.reset()
 
     def look_in(self) -> None:
         """Update the listeners of brokers that are starting."""
         for broker in tuple(self._starting):
-            door = self._doors[broker]
+            listener = self._listeners[broker]
             listening = self._house.cluster.brokers[broker].control.listening
-            if listening is not door.listening:
-                door.listening = listening
-                self._do(self._listen(door))
-                door.look()
+            if listening is not listener.listening:
+                listener.listening = listening
+                self._do(self._listen(listener))
+                listener.look()
             if listening is ListenerState.OPEN:
                 del self._starting[broker]
 
-    async def _listen(self, door: BrokerListener) -> None:
-        while door.listening is not ListenerState.CLOSED and not door.port.is_open:
+    async def _listen(self, listener: BrokerListener) -> None:
+        while listener.listening is not ListenerState.CLOSED and not listener.port.is_open:
             try:
-                await door.port.open()
+                await listener.port.open()
             except OSError as error:
-                door.complain(str(error))
+                listener.complain(str(error))
                 await asyncio.sleep(LOOK_S)
 
     def _do(self, work: Any) -> None:
@@ -638,22 +638,22 @@ class BrokerListeners:
 
     def broken(self, broker: int) -> None:
         """Reset every connection to a broker, as the modelled network did."""
-        if not self._doors[broker].dark:
-            self._doors[broker].reset()
+        if not self._listeners[broker].dark:
+            self._listeners[broker].reset()
 
     def _look(self) -> None:
         """Close connections that are idle for too long or use too much memory."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         kept = 0
-        for door in self._doors.values():
-            for connection in tuple(door.connections):
+        for listener in self._listeners.values():
+            for connection in tuple(listener.connections):
                 patience = HALF_S if connection.in_the_middle else IDLE_S
                 kept += connection.kept
-                if not door.silent and now - connection.heard_at > patience:
+                if not listener.silent and now - connection.heard_at > patience:
                     connection.abort()
                 elif kept > MOST_KEPT:
-                    door.complain(f"found more than {MOST_KEPT} bytes of queued requests")
+                    listener.complain(f"found more than {MOST_KEPT} bytes of queued requests")
                     connection.abort()
         for connection in self.unread.oldest(now, HALF_S):
             connection.refuse(f"found responses unread for {HALF_S:.0f} s, and their buffer full")
@@ -665,9 +665,9 @@ class BrokerListeners:
             self._timer.cancel()
         for task in self._tasks:
             task.cancel()
-        for door in self._doors.values():
-            door.port.give_back()
-            door.reset()
+        for listener in self._listeners.values():
+            listener.port.give_back()
+            listener.reset()
         await asyncio.sleep(0)
 
 

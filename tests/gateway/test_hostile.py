@@ -145,7 +145,7 @@ def test_answers_that_nobody_reads_are_not_heaped_up_and_others_are_served() -> 
 
         def unread() -> int:
             doors = host.gateway.doors
-            connections = [each for door in doors._doors.values() for each in door.connections]
+            connections = [each for door in doors._listeners.values() for each in door.connections]
             return int(host.asked(lambda _: sum(each._transport.get_write_buffer_size() for each in connections)))
 
         until(lambda: unread() > most)
