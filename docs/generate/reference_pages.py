@@ -242,11 +242,11 @@ Kafka also blocks on purpose. The result lists such a state under `stuck`, and `
 
 | state | effect | remedy |
 |---|---|---|
-| no member of the ISR (or ELR) is up, and unclean election is off | no leader (-1) | one of them restarts, or a manual unclean election |
+| no member of the ISR (or ELR) is up, and unclean election is off | no leader (-1), indefinitely | one of them restarts, or an unclean election by hand |
 | fewer replicas up than `min.insync.replicas` | `acks=all` fails with NOT_ENOUGH_REPLICAS | replicas restart, or a lower minimum |
 | up to 3.6, `min.insync.replicas` above the number of replicas | the same, always | a lower minimum, or more replicas |
 | no majority of controllers, or of the ensemble | no elections and no ISR changes; leaders continue | a majority |
-| the same with a dead member in the ISR | `acks=all` requests time out | a majority, or that member restarts |
+| the same with a dead member in the ISR | `acks=all` waits indefinitely | a majority, or that member restarts |
 | a fenced fetcher | its partition is not fetched | metadata with a newer leader epoch |
 | a damaged batch at the leader | its follower requests it again and again | another leader |
 | ZooKeeper mode from 2.7 on: a proposed ISR took effect but the response was lost | the leader proposes no further ISR | a newer leader epoch |
