@@ -160,8 +160,8 @@ class FaultBoard:
         """
         try:
             found = self._meant[text] = tuple(resolve(text, self._cluster))
-        except NobodyFoundError as nobody:
-            raise NobodyError(str(nobody), code=nobody.code) from None
+        except NobodyFoundError as error:
+            raise NobodyError(str(error), code=error.code) from None
         except SelectorError as error:
             raise FaultError(f"target {text!r}: {error}", code=error.code) from None
         return found
