@@ -1,13 +1,13 @@
 """Playbooks: scripted experiments on a simulated cluster, from their YAML to results and recordings.
 
-version, errors (mistakes with their place, exit codes), text (Markdown, commands), units (durations, sizes,
+version, errors (playbook errors with line and column, exit codes), text (Markdown, commands), units (durations, sizes,
 rates), event_text (events as text) and reference_text (fidelity and invariants) are what every
 package below may use. The packages, lowest first:
 session_format, conditions, model, library: session files, conditions, a checked playbook, the bundled ones.
-parser, model_checking: YAML to a playbook, or to every mistake in it.
-results, recording, engine, timetravel: run a session, write it down, replay it, go back in it.
-diff, export, fuzz, campaign: compare, turn into a playbook, random faults, many runs.
-diagnosis, safety_check, shrink, testing: why records were lost, "is it safe?", smaller playbooks, pytest.
+parser, model_checking: parse YAML to a playbook, or to a list of all its errors.
+results, recording, engine, timetravel: run a session, record it, replay it, go back to an earlier time.
+diff, export, fuzz, campaign: compare two sessions, turn one into a playbook, random faults, many runs.
+diagnosis, safety_check, shrink, testing: why records were lost, "is it safe?", minimal playbooks, pytest.
 
 This file imports nothing, so that `floodmark --help`, pytest and Spark start without the rest.
 """

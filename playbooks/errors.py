@@ -1,4 +1,4 @@
-"""Mistakes in a playbook, each with its place, and the exit codes of a run."""
+"""Errors in a playbook with line and column, and the exit codes of a run."""
 
 import errno
 import re
@@ -11,14 +11,14 @@ from typing import Concatenate, Final, ParamSpec, TypeVar
 from playbooks.text import printable
 
 SHOWN = 60
-"""Characters of a found value that a message repeats."""
+"""Maximum number of characters of a found value that a message repeats."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Problem:
-    """One mistake. Lines, columns and elements of lists count from 1.
+    """One error in a playbook. Lines, columns and list elements count from 1.
 
-    ``key`` is the way to the value: ``steps[2].for`` is the ``for`` of the second step.
+    ``key`` is the path to the value: ``steps[2].for`` is the ``for`` of the second step.
     """
 
     path: str
@@ -34,12 +34,12 @@ class Problem:
 
 
 class PlaybookError(Exception):
-    """A file that is no playbook. ``problems`` holds every mistake found, in the order of the file."""
+    """A file that is not a valid playbook. ``problems`` holds every error found, in file order."""
 
     def __init__(self, problems: Iterable[Problem], texts: Mapping[str, str] | None = None) -> None:
         self.problems: tuple[Problem, ...] = tuple(sorted(set(problems)))
         self.texts = dict(texts or {})
-        """What was read, by the path that problems name; not of every file."""
+        """Text of each file that was read, by the path that problems name; some files may be missing."""
         super().__init__("\n".join(map(str, self.problems)))
 
     def __reduce__(self) -> tuple[type["PlaybookError"], tuple[tuple[Problem, ...], dict[str, str]]]:
@@ -53,7 +53,7 @@ _Read = TypeVar("_Read")
 def keeping_text(
     read: Callable[Concatenate[str, str, _More], _Read],
 ) -> Callable[Concatenate[str, str, _More], _Read]:
-    """Have the errors of a function that reads a text from a path hold that text, to show the lines they are about."""
+    """Decorate a function that parses a text so that its errors hold the text, to show the lines concerned."""
 
     @wraps(read)
     def reading(text: str, path: str, /, *args: _More.args, **kwargs: _More.kwargs) -> _Read:
@@ -70,7 +70,7 @@ _BREAK: Final = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a YAML file, as its parser counts them: more characters than one end a line there."""
+    """Split a YAML file into lines as its parser does: it counts more line separators than the line feed."""
     return _BREAK.split(text)
 
 
@@ -81,25 +81,25 @@ def place_of(text: str, position: int) -> tuple[int, int]:
 
 
 def shown(text: str) -> str:
-    """``text`` in quotes for a message: on one line, without control characters, cut when long."""
+    """Return ``text`` in quotes for a message: on one line, without control characters, cut when long."""
     cut = text if len(text) <= SHOWN else text[: SHOWN - 3] + "..."
     return f"'{printable(cut)}'"
 
 
 def nearest(found: str, known: Iterable[str]) -> str:
-    """`` (did you mean 'x'?)`` for the known name most like ``found``, or nothing when none is like it."""
+    """Return `` (did you mean 'x'?)`` for the known name most similar to ``found``, or an empty string."""
     close = closest(found, known)
     return f" (did you mean {shown(close)}?)" if close else ""
 
 
 def closest(found: str, known: Iterable[str]) -> str:
-    """The known name most like ``found``, empty when none is like it."""
+    """Return the known name most similar to ``found``, or an empty string."""
     by_lower: dict[str, str] = {name.lower(): name for name in known}
     close = get_close_matches(found.lower()[:SHOWN], by_lower, n=1, cutoff=0.6)
     return by_lower[close[0]] if close else ""
 
 
-# What the system says no to: no room, no permission, a name that a file cannot have, too many open files.
+# Operating-system errors: disk full, permission denied, invalid file name, too many open files.
 
 
 _REFUSED: Final = frozenset(
@@ -108,15 +108,15 @@ _REFUSED: Final = frozenset(
 
 
 def refusal_of(error: BaseException) -> str:
-    """What to tell a person of an error that is nobody's mistake in floodmark; empty for any other."""
+    """Return the message for an operating-system error that floodmark did not cause; empty for other exceptions."""
     if not isinstance(error, OSError) or error.errno not in _REFUSED:
         return ""
     if error.filename is None:  # a stream of the process
-        return f"cannot write what is printed: {error.strerror}"
+        return f"cannot write the output: {error.strerror}"
     return f"cannot open {shown(str(error.filename))}: {error.strerror}"
 
 
-# Exit codes: one for each verdict, error or stop, and the worst of several.
+# Exit codes: one for each verdict, error or stop.
 
 
 OK: Final = 0
@@ -132,6 +132,6 @@ WORST_FIRST: Final = (INTERRUPTED, INTERNAL, BAD_INPUT, FAILED, INCONCLUSIVE, OK
 
 
 def worst(codes: Iterable[int]) -> int:
-    """The code that counts of several; what never ran (any other number) counts for nothing."""
+    """Return the worst of several exit codes; other numbers (of runs that never started) are ignored."""
     found = set(codes)
     return next((code for code in WORST_FIRST if code in found), OK)

@@ -1,6 +1,6 @@
-"""Events as text: what happened in a sentence, a line of a running session, and the notes of a worked table.
+"""Text for events: a sentence, a line of a running session, and the notes of a step table.
 
-The feed of the TUI merges equal events and has text of its own (``tui.viewmodel.timeline.event_text``).
+The feed of the TUI merges equal events and has its own text (``tui.viewmodel.timeline.event_text``).
 """
 
 from collections.abc import Sequence
@@ -37,11 +37,11 @@ from cluster_model.protocol.events import (
 )
 from cluster_model.util.quantities import acks_text, offsets
 
-# A sentence, for an explanation.
+# Sentences for explanations.
 
 
 def event_words(event: Event) -> str:
-    """What happened, without its time: ``crash on broker 1``, ``the ISR of orders-0 became [1, 2]``."""
+    """Describe an event without its time: ``crash on broker 1``, ``the ISR of orders-0 became [1, 2]``."""
     if isinstance(event, FaultInjected):
         return f"{event.fault} on {event.target}" if event.target else event.fault
     if isinstance(event, FaultHealed):
@@ -57,7 +57,7 @@ _NODE: Final = {
     "node_down": "went down",
     "node_up": "came up",
     "node_paused": "was paused",
-    "node_resumed": "went on",
+    "node_resumed": "resumed",
 }
 
 
@@ -66,29 +66,30 @@ def _of_partition(event: Event) -> str:
         kind = "clean" if event.clean else "unclean"
         return f"the {kind} election of broker {event.leader} for {event.partition} in epoch {event.leader_epoch}"
     if isinstance(event, BecameLeader):
-        return f"broker {event.broker} began to lead {event.partition} in epoch {event.leader_epoch}"
+        return f"broker {event.broker} became the leader of {event.partition} in epoch {event.leader_epoch}"
     if isinstance(event, BecameFollower):
-        return f"broker {event.broker} began to follow broker {event.leader} in {event.partition}"
+        return f"broker {event.broker} became a follower of broker {event.leader} for {event.partition}"
     if isinstance(event, Truncated):
-        return f"broker {event.broker} cut its log of {event.partition} at offset {event.log_offset} ({event.rule})"
+        log = f"its log of {event.partition}"
+        return f"broker {event.broker} truncated {log} to offset {event.log_offset} ({event.rule})"
     if isinstance(event, IsrChanged):
         return f"the ISR of {event.partition} became {list(event.isr)}"
     if isinstance(event, PartitionOffline):
-        return f"{event.partition} was left without a leader"
+        return f"{event.partition} went offline (no leader)"
     if isinstance(event, BatchDamaged):
-        return f"a batch of {event.partition} was damaged on broker {event.broker}'s disk"
+        return f"a batch of {event.partition} was corrupted on the disk of broker {event.broker}"
     if isinstance(event, Appended):
-        return f"broker {event.broker} wrote new records of {event.client or 'a client'} at offset {event.log_offset}"
+        return f"broker {event.broker} appended records of {event.client or 'a client'} at offset {event.log_offset}"
     if isinstance(event, RecordsAcked):
-        return f"{event.client or 'a client'} was told that broker {event.broker} has its next records"
+        return f"broker {event.broker} acknowledged the records of {event.client or 'a client'}"
     return describe(event)
 
 
-# A line of a session as it runs.
+# Lines of a running session.
 
 
 def line_of(event: Event) -> str:
-    """An event on one line; of most kinds its name and fields."""
+    """Return an event on one line; for most kinds its name and fields."""
     if isinstance(event, StepTaken):
         by = "" if event.by == "playbook" else f"{event.by}  "
         return f"{by}{event.detail}{f' ({event.error})' if event.error else ''}"
@@ -99,12 +100,12 @@ def line_of(event: Event) -> str:
     return describe(event)
 
 
-# Notes of a worked table.
+# Notes of a step table.
 
 
 @dataclass(slots=True)
 class _Acked:
-    """Acknowledgements of neighbouring offsets, on one line."""
+    """Acknowledgements of adjacent offsets, merged into one note."""
 
     acks: int
     broker: int
@@ -112,19 +113,22 @@ class _Acked:
     end: int
 
     def joins(self, event: RecordsAcked) -> bool:
-        """Take ``event`` in, if it begins where this ends."""
+        """Merge ``event`` if it begins where this range ends; return whether it did."""
         if (event.acks, event.broker, event.log_offset) != (self.acks, self.broker, self.end):
             return False
         self.end += event.count
         return True
 
     def words(self) -> str:
-        """The note."""
+        """Return the note."""
         return f"broker {self.broker} acknowledges {offsets(self.start, self.end)} (acks={acks_text(self.acks)})"
 
 
 def notes_of(events: Sequence[Event], *, several: bool) -> list[str]:
-    """Notes for a row of a worked table on what its columns do not show; ``several``: each names its partition."""
+    """Return the notes for a row of a step table: what its columns do not show.
+
+    With ``several`` partitions, each note names its own.
+    """
     found: list[tuple[str, _Acked | str]] = []
     for event in events:
         partition = getattr(event, "partition", "")
@@ -144,17 +148,17 @@ def _note(event: Event) -> str:
     if isinstance(event, Truncated):
         return f"broker {event.broker} truncates from {event.end_offset} to {event.log_offset} ({event.rule})"
     if isinstance(event, LogStartMoved):
-        return f"broker {event.broker} begins at {event.end_offset} now ({event.by})"
+        return f"broker {event.broker} advances its log start offset to {event.end_offset} ({event.by})"
     if isinstance(event, SegmentRolled):
-        return f"broker {event.broker} begins a segment at {event.log_offset} ({event.rule})"
+        return f"broker {event.broker} rolls a new segment at {event.log_offset} ({event.rule})"
     if isinstance(event, RecordsFailed | RecordsUnknown):
-        word = "fails" if isinstance(event, RecordsFailed) else "ends unknown"
+        word = "fails" if isinstance(event, RecordsFailed) else "has an unknown outcome"
         return f"the produce with acks={acks_text(event.acks)} {word}: {event.error}"
     if isinstance(event, RecordsRead):
         end = event.log_offset + event.count - 1
         return f"the consumer reads offsets {event.log_offset} to {end} from broker {event.broker}"
     if isinstance(event, ConsumerReset):
-        return f"the consumer goes from {event.end_offset} to {event.log_offset}"
+        return f"the consumer resets from offset {event.end_offset} to {event.log_offset}"
     if isinstance(event, InvariantViolated):
-        return f"{'known' if event.known else 'broken'}: {event.invariant}, {event.detail}"
+        return f"{'expected violation' if event.known else 'violated'}: {event.invariant}, {event.detail}"
     return ""

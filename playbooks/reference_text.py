@@ -1,4 +1,4 @@
-"""The fidelity card and the safety properties as text, for the manual and the terminal."""
+"""Text for the model coverage card and the safety invariants, for the manual and the terminal."""
 
 from typing import Any, Final
 
@@ -7,11 +7,11 @@ from cluster_model.fidelity import AREAS, Area
 from cluster_model.protocol.versions import FLAG_BY_NAME, PROFILE_VERSIONS, Flag, Profile, modes_of
 
 PROFILES: Final = tuple(Profile.of(version, mode) for version in PROFILE_VERSIONS for mode in modes_of(version))
-"""Every version in every mode that it has, oldest first."""
+"""All versions in all their modes, oldest first."""
 
 
 def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> str:
-    """``every version``, ``2.1 and later``, ``3.3 and later in KRaft mode``."""
+    """Return which versions guarantee an invariant: ``every version``, ``3.3 and later in KRaft mode``."""
     first = next((each for each in PROFILES if promise.promised_by(each, when)), None)
     if first is None:
         return "no version"
@@ -21,14 +21,14 @@ def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> 
 
 
 def special_words(promise: InvariantDefinition) -> list[tuple[str, str]]:
-    """Where more is asked of a version than elsewhere: the circumstance and who promises it there."""
+    """Return the circumstances with a stricter guarantee, each with the versions that give it."""
     kinds = dict.fromkeys(mend.when for mend in promise.mends if mend.when)
     told = [(CIRCUMSTANCES[kind], promised_words(promise, (kind,))) for kind in kinds]
     return [(where, words) for where, words in told if words != promised_words(promise)]
 
 
 def mends_words(promise: InvariantDefinition) -> list[str]:
-    """What made it hold, rule by rule: ``KIP-101 in 0.11``."""
+    """Return the fixes that made an invariant hold: ``KIP-101 in 0.11``."""
     return [
         f"{mend.by} in {mend.releases}" + (f" ({CIRCUMSTANCES[mend.when]})" if mend.when else "")
         for mend in promise.mends
@@ -36,7 +36,7 @@ def mends_words(promise: InvariantDefinition) -> list[str]:
 
 
 def known_words(promise: InvariantDefinition, kafka: Profile) -> list[str]:
-    """Why a version is known to break it, each circumstance once; empty for a version that promises all of it."""
+    """Return why a version is known to violate an invariant, by circumstance; empty if it guarantees all of it."""
     kinds = dict.fromkeys(("", *(mend.when for mend in promise.mends)))
     found = {kind: promise.known(kafka, (kind,) if kind else ()) for kind in kinds}
     told = [
@@ -47,17 +47,17 @@ def known_words(promise: InvariantDefinition, kafka: Profile) -> list[str]:
     return list(dict.fromkeys(told))
 
 
-# The fidelity card in words, for the terminal, JSON and the page.
+# The model coverage card as text, for the terminal, JSON and the page.
 
 
 def versions(area: Area) -> str:
-    """The releases that have an area at all: ``0.11+``, ``0.8.2-3.9 in ZooKeeper mode``."""
+    """Return the releases that have an area at all: ``0.11+``, ``0.8.2-3.9 in ZooKeeper mode``."""
     mode = {"both": "", "kraft": " in KRaft mode", "zookeeper": " in ZooKeeper mode"}[area.modes]
     return f"{area.since}{f'-{area.until}' if area.until else '+'}{mode}"
 
 
 def releases(flag: Flag) -> str:
-    """The releases that follow a rule, as a playbook's ``kafka`` writes them: ``2.1+``, ``2.4-2.5``."""
+    """Return the releases that follow a rule, as in a playbook's ``kafka``: ``2.1+``, ``2.4-2.5``."""
     having = [version for version in PROFILE_VERSIONS if flag.holds(Profile.of(version).number)]
     if having[-1] == PROFILE_VERSIONS[-1]:
         return f"{having[0]}+"
@@ -65,12 +65,12 @@ def releases(flag: Flag) -> str:
 
 
 def changes(area: Area) -> list[tuple[str, str, str]]:
-    """Rules of an area that only some releases follow: name, releases, what it says."""
+    """Return the rules of an area that only some releases follow: name, releases, description."""
     return [(name, releases(FLAG_BY_NAME[name]), FLAG_BY_NAME[name].meaning) for name in area.flags]
 
 
 def areas_of(version: str | None) -> list[Area]:
-    """The areas of a release line; all without one."""
+    """Return the areas of a release line, or all areas without one."""
     if version is None:
         return list(AREAS)
     position = PROFILE_VERSIONS.index(version)
@@ -84,7 +84,7 @@ def areas_of(version: str | None) -> list[Area]:
 
 
 def document(area: Area) -> dict[str, Any]:
-    """An area for machines."""
+    """Return an area as a JSON document."""
     return {
         "area": area.name,
         "what": area.what,

@@ -1,4 +1,4 @@
-"""Text that people type or read: what is safe to show, Markdown and tables, commands to type again, and filters."""
+"""Text helpers: escaping for terminals and Markdown, tables, shell commands, and search filters."""
 
 import json
 import re
@@ -10,10 +10,10 @@ _NOT_ASCII: Final = re.compile(r"[^\x00-\x7e]")
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text from outside, with all that a terminal could take for a command spelled out, line breaks among it.
+    """Escape all characters of external text that a terminal could take for a command, line breaks included.
 
-    Whatever a file, a session or a peer said goes through it before it reaches a terminal. ``keep`` are characters that
-    stay as they are, such as the end of a line.
+    Text of files, sessions and peers passes through it before it reaches a terminal. ``keep`` are characters that are
+    not escaped, such as the end of a line.
     """
     if text.isprintable():
         return text
@@ -23,12 +23,12 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def json_text(value: Any, indent: int | None = None) -> str:
-    """A document that a terminal can show: JSON, with its own escapes for what has no picture."""
+    """Return a value as JSON that a terminal can show: unprintable characters have JSON escapes."""
     return printable_json(json.dumps(value, indent=indent, ensure_ascii=False))
 
 
 def printable_json(text: str) -> str:
-    """The same of a document that is written already."""
+    """Return a serialised JSON document with JSON escapes for unprintable characters."""
     return text if text.isascii() else _NOT_ASCII.sub(lambda found: _in_json(found[0]), text)
 
 
@@ -37,55 +37,55 @@ def _in_json(character: str) -> str:
 
 
 _SPECIAL: Final = frozenset("\\`*_{}[]#!|~<>&@:$^")
-"""What could begin something inside a line of Markdown or HTML: a link, a formula, an emoji, an entity."""
+"""Characters that may have a meaning inside a line of Markdown or HTML: links, formulas, emoji, entities."""
 _WEB: Final = re.compile(r"(www)\.", re.IGNORECASE)
 _APART: Final = "<!-- -->"
-"""Shows as nothing, and keeps a sign from the word that it would make a mention or a reference with."""
+"""An empty comment between a sign and a word, so that they do not form a mention or an issue reference."""
 
 
 def safe(text: str) -> str:
-    """Text of the manual, which is read as it is written, too: names like ``__consumer_offsets`` are no emphasis."""
+    """Escape text for the manual but keep its source readable: ``__consumer_offsets`` is no emphasis."""
     return text.replace("|", "\\|").replace("<", "&lt;").replace("*", "\\*").replace("__", "\\_\\_")
 
 
 def escaped(text: str) -> str:
-    """Text on one line in which nothing means anything, unless it stands first; what cannot be shown becomes ``?``."""
+    """Escape all Markdown and HTML on one line, except at its start; unprintable characters become ``?``."""
     line = "".join(c if c.isprintable() else " " if c.isspace() else "?" for c in text).strip()
-    told = "".join(f"&#{ord(c)};{_APART if c in '@#' else ''}" if c in _SPECIAL else c for c in line)
-    return _WEB.sub(r"\1&#46;", told)
+    line_text = "".join(f"&#{ord(c)};{_APART if c in '@#' else ''}" if c in _SPECIAL else c for c in line)
+    return _WEB.sub(r"\1&#46;", line_text)
 
 
 def table_text(heads: Sequence[str], rows: Iterable[Sequence[str]], write: Callable[[str], str] = safe) -> str:
-    """A table with a line feed at its end; ``write`` is what makes heads and cells safe."""
+    """Return a Markdown table ending in a line feed; ``write`` escapes heads and cells."""
     lines = [f"| {' | '.join(map(write, heads))} |", f"|{'---|' * len(heads)}"]
     lines += [f"| {' | '.join(map(write, row))} |" for row in rows]
     return "\n".join([*lines, ""])
 
 
-# Commands to type again.
+# Shell commands.
 
 
 def command_of(word: str, seed: int, settings: Sequence[str], until: str | None) -> str:
-    """What to type to run one playbook again as it ran."""
+    """Return the command that runs one playbook again with the same seed and settings."""
     words = ["floodmark", "run", word, "--seed", str(seed)]
     for setting in settings:
         words += ["--set", setting]
     return shlex.join([*words, *(["--until", until] if until else [])])
 
 
-# Filters that people type: words that have to be there, and words that must not.
+# Search filters: words that must occur, and words (with ``!``) that must not.
 
 
 INVERSE = "!"
 
 
-def fits(words: str, said: str) -> bool:
-    """Whether each of the words is part of what is said, and none of those that begin with ``!`` is."""
-    said = said.lower()
-    return all(_word_fits(word, said) for word in words.lower().split())
+def fits(words: str, text: str) -> bool:
+    """Return whether ``text`` contains every word, and none of the words that begin with ``!``."""
+    text = text.lower()
+    return all(_word_fits(word, text) for word in words.lower().split())
 
 
-def _word_fits(word: str, said: str) -> bool:
+def _word_fits(word: str, text: str) -> bool:
     if not word.startswith(INVERSE):
-        return word in said
-    return word == INVERSE or word[1:] not in said
+        return word in text
+    return word == INVERSE or word[1:] not in text

@@ -1,4 +1,4 @@
-"""Units as people write them, turned into the model's whole numbers: microseconds and bytes, never a float."""
+"""Conversion of quantities with units to the model's whole numbers (microseconds, bytes), without floats."""
 
 import re
 from fractions import Fraction
@@ -13,10 +13,10 @@ BYTES: Final[dict[str, int]] = {"B": 1, "KiB": 1024, "MiB": 1024**2, "GiB": 1024
 """Unit of size → bytes."""
 
 BITS: Final[dict[str, int]] = {"bit": 1, "kbit": 1_000, "Mbit": 1_000_000, "Gbit": 1_000_000_000}
-"""Unit of a line's speed → bits."""
+"""Unit of bandwidth → bits."""
 
 LONGEST_US: Final = 10_000 * MICROSECONDS["h"]
-"""The longest time a playbook may speak of: 10000 hours of virtual time."""
+"""Longest duration allowed in a playbook: 10000 hours of virtual time."""
 
 LARGEST_BYTES: Final = 1024 * BYTES["GiB"]
 
@@ -41,14 +41,14 @@ _NUMBER_AND_UNIT: Final = re.compile(r"([0-9.]+)([A-Za-z]*)")
 
 
 class UnitError(ValueError):
-    """Text that is no such quantity; the message says what is allowed."""
+    """Text that is not a valid quantity; the message says what is allowed."""
 
 
 def duration_us(text: str) -> int:
-    """Microseconds of ``5ms``, ``1.5s`` ...; raises :class:`UnitError` for anything that is not exactly that."""
+    """Microseconds of ``5ms``, ``1.5s`` ...; raises :class:`UnitError` for any other text."""
     value = _scaled(text, DURATION_PATTERN, MICROSECONDS, DURATION_ALLOWED)
     if value.denominator != 1:
-        raise UnitError("finer than a microsecond, the smallest time there is")
+        raise UnitError("finer than a microsecond, the smallest unit of time")
     if value > LONGEST_US:
         raise UnitError("longer than 10000h, the longest time allowed")
     return int(value)
@@ -76,7 +76,7 @@ def per_second(text: str) -> Fraction:
 
 
 def rate_units(text: str) -> int:
-    """A rate in the model's whole units, exactly; 0 is one here. Raises :class:`UnitError`."""
+    """A rate in the model's whole units, exactly; 0 is allowed here. Raises :class:`UnitError`."""
     if not re.fullmatch(RATE_PATTERN, text, re.ASCII):
         raise UnitError(RATE_ALLOWED)
     count, unit = text.split("/")
@@ -84,7 +84,7 @@ def rate_units(text: str) -> int:
 
 
 def share_ppm(text: str) -> int:
-    """Millionths of ``80%``, more than none and less than all; raises :class:`UnitError`."""
+    """Millionths of ``80%``, above 0% and below 100%; raises :class:`UnitError`."""
     share = Fraction(text[:-1]) * 10_000 if re.fullmatch(SHARE_PATTERN, text, re.ASCII) else Fraction(0)
     if not share:
         raise UnitError(SHARE_ALLOWED)
@@ -92,7 +92,7 @@ def share_ppm(text: str) -> int:
 
 
 def percent_ppm(text: str) -> int:
-    """Millionths of ``5%``; 0% and more than 100% are some. Raises :class:`UnitError`."""
+    """Millionths of ``5%``; 0% and more than 100% are allowed. Raises :class:`UnitError`."""
     if not re.fullmatch(PERCENT_PATTERN, text, re.ASCII):
         raise UnitError(PERCENT_ALLOWED)
     return int(Fraction(text[:-1]) * 10_000)

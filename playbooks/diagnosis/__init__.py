@@ -1,10 +1,10 @@
-"""Why records were lost, when that became inevitable, and what would have saved them.
+"""Why records were lost, when that became inevitable, and what would have prevented it.
 
-why: the whole explanation of one session, as `floodmark why` gives it: found, put in words, and kept in a file
+why: the whole explanation of one session, as `floodmark why` prints it: computed, formatted, and kept in a file
 beside the session, where a report finds it.
-point_of_no_return: the last event after which no action could have kept a record; also for sessions by hand.
+point_of_no_return: the last event after which no action could have kept a record; also for manual sessions.
 remedies: settings and operator actions that are tried, and whether each would have kept the record.
-evidence: events that decide about a record, and whether it is still there.
+evidence: events that can decide whether a record survives, and whether it still exists.
 
 Builds on forks of `playbooks.timetravel`, and on `engine`, `export` and `results`.
 """

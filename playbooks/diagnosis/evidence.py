@@ -1,7 +1,7 @@
-"""Evidence about a record: whether it is still there, and the events that can decide about it.
+"""Evidence about a record: whether it still exists, and the events that can decide whether it survives.
 
-A record is known by where it was written: partition, leader epoch, offset, and whose it is. Whoever wrote something
-else at that place in another epoch, or again in the same one, does not hold it.
+A record is identified by where it was written (partition, leader epoch, offset) and by its client. A replica with
+another record at that offset, of another epoch or written again in the same one, does not hold it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,17 +21,17 @@ from playbooks.results.result import SessionResult
 
 @dataclass(frozen=True, slots=True)
 class EvidenceRecord:
-    """One record that is to be kept."""
+    """The record whose survival is examined."""
 
     partition: str
     client: str
     sequence: int
-    """-1: it is known by its offset alone."""
+    """Sequence number of its producer; -1: it is identified by its offset alone."""
     log_offset: int
     leader_epoch: int
 
     def to_json(self) -> dict[str, Any]:
-        """As the answer prints it."""
+        """Return the JSON object of the published document."""
         return {
             "partition": self.partition,
             "client": self.client,
@@ -42,12 +42,12 @@ class EvidenceRecord:
 
 
 def wanted_of(place: RecordBlock) -> EvidenceRecord:
-    """The first record of a range."""
+    """Return the first record of a block."""
     return EvidenceRecord(place.partition, place.client, place.sequence, place.log_offset, place.leader_epoch)
 
 
 def holds(replica: Replica, wanted: EvidenceRecord) -> bool:
-    """Whether a replica's log has the record, as it was written."""
+    """Return whether a replica's log has the record as it was written."""
     log, at = replica.log, wanted.log_offset
     if not log.log_start <= at < log.leo or any(damage.start <= at < damage.end for damage in replica.damages):
         return False
@@ -60,13 +60,13 @@ def holds(replica: Replica, wanted: EvidenceRecord) -> bool:
 
 
 def holders(world: World, wanted: EvidenceRecord) -> tuple[int, ...]:
-    """The brokers whose logs have it, running or not, in the order of the assignment."""
+    """Return the brokers whose logs have it, running or not, in assignment order."""
     replicas = world.replicas.get(wanted.partition, {})
     return tuple(broker for broker, replica in replicas.items() if holds(replica, wanted))
 
 
 def in_order(world: World, wanted: EvidenceRecord) -> bool:
-    """Whether nothing is left to fear: every replica has it and runs, all are in sync, and one of them leads."""
+    """Return whether the record is safe: every replica has it, runs and is in sync, and one of them leads."""
     record = world.records.get(wanted.partition)
     if record is None or world.true_leader(wanted.partition) is None:
         return False
@@ -77,7 +77,7 @@ def in_order(world: World, wanted: EvidenceRecord) -> bool:
 
 
 def is_kept(world: World, wanted: EvidenceRecord) -> bool:
-    """Whether a session that ended now would not call it lost: the leader has it, or nobody leads and a log has it."""
+    """Return whether the record is not lost if the session ends now: the leader has it, or any log if none leads."""
     if wanted.partition not in world.records:
         return False
     leader = world.true_leader(wanted.partition)
@@ -85,7 +85,7 @@ def is_kept(world: World, wanted: EvidenceRecord) -> bool:
 
 
 def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[RecordBlock]) -> bool:
-    """Whether acknowledged records of a partition are gone, or its leader lacks them, besides those ``given_up``."""
+    """Return whether a partition has lost acknowledged records, or its leader lacks any, beyond ``given_up``."""
     if partition not in world.records:
         return True
     gone = [*ledger.lost_in(partition), *ledger.missing_in(partition)]
@@ -99,14 +99,14 @@ def loses(world: World, ledger: Ledger, partition: str, given_up: Sequence[Recor
 
 
 def lost_findings(result: SessionResult) -> tuple[Finding, ...]:
-    """What a session's result says of acknowledged records that are lost, in its order."""
+    """Return the findings of a result about lost acknowledged records, in its order."""
     found: Iterable[Finding] = getattr(result, "findings", ())
-    told = tuple(finding for finding in found if finding.kind == LOST)
-    return told or _of_losses(result)
+    lost = tuple(finding for finding in found if finding.kind == LOST)
+    return lost or _of_losses(result)
 
 
 def _of_losses(result: SessionResult) -> tuple[Finding, ...]:
-    """The same, from the sentences alone."""
+    """Build findings from the losses of a result without findings."""
     by_cause: dict[tuple[str, str], list[RecordBlock]] = {}
     for loss in result.losses:
         why = loss.cause.partition("; ")[2] or loss.cause
@@ -120,11 +120,11 @@ def _of_losses(result: SessionResult) -> tuple[Finding, ...]:
     return tuple(Finding(LOST, "", sentences[key], tuple(places), ()) for key, places in by_cause.items())
 
 
-# The trace events that can decide about a record, and each of them in plain words.
+# The trace events that can decide whether a record survives.
 
 
 SIGNS: Final = ("fault_injected", "node_down", "node_paused", "batch_damaged")
-"""What an operator could have been warned by."""
+"""Event kinds that could have warned an operator."""
 
 DECIDING: Final = (
     "fault_injected", "batch_damaged", "truncated", "partition_deleted", "replica_deleted", "leader_elected",
@@ -132,20 +132,20 @@ DECIDING: Final = (
     "node_resumed", "node_up", "fault_healed", "broker_fenced", "broker_registered", "became_follower",
     "controller_changed",
 )  # fmt: skip
-"""Kinds, the most telling first where several come at once."""
+"""Event kinds, the most informative first if several occur at once."""
 
 
 _WRITTEN: Final = ("appended", "records_acked")
 
 
 def most_telling(events: Iterable[Event], partition: str) -> Event | None:
-    """Of the events that came at once, the one that says most about a partition; None where none does."""
+    """Return the most informative of simultaneous events about a partition; None if there is none."""
     order = (*DECIDING, *_WRITTEN)
     mine = [event for event in events if event.kind in order and getattr(event, "partition", "") in ("", partition)]
     return min(mine, key=lambda event: order.index(event.kind), default=None)
 
 
 def time_of(event: Event) -> int:
-    """When it happened, in virtual microseconds."""
+    """Return the virtual time of an event in microseconds."""
     at_us: int = event.values()[0]
     return at_us

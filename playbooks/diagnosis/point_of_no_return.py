@@ -1,12 +1,12 @@
 """The point of no return: the last event after which no action of a fixed set could have kept a lost record.
 
-It is found by forking. Between a record's acknowledgement and the end of the session the events that decide something
-(faults, steps, elections, truncations, changes of the ISR) are gone through from the latest backwards: right before
-each, every action of the set is tried, until one keeps the record. What lies between there and the next such event is
-then halved until a single event of the model is left, before which an action keeps the record and after which none
-does. That an action helps at one instant and not at an earlier one is possible; the answer is the latest.
+The search forks the session. Between a record's acknowledgement and the end of the session the deciding events
+(faults, steps, elections, truncations, ISR changes) are examined from the latest backwards: right before each, every
+action of the set is tried, until one keeps the record. The interval up to the next such event is then bisected down to
+a single event of the model, before which an action keeps the record and after which none does. An action may help at
+one time and not at an earlier one; the answer is the latest.
 
-Of a finding with many records the one that was acknowledged first is looked at.
+Of a finding with many records the one that was acknowledged first is examined.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -39,59 +39,61 @@ from playbooks.model.step_text import step_name, step_words
 from playbooks.timetravel.branches import FOREVER, ForkAction, Forks
 
 CANDIDATES: Final = 80
-"""Deciding instants looked at, the latest of them; before those only the acknowledgement itself."""
+"""Number of deciding events examined, the latest of them; before those only the acknowledgement itself."""
 
 COARSE: Final = DECIDING[: DECIDING.index("isr_changed")]
-"""Kinds right before which everything is tried; what lies between is halved."""
+"""Event kinds right before which every action is tried; the interval in between is bisected."""
 AHEAD: Final = 400
-"""Kernel events that are looked through for what a message led to."""
+"""Number of kernel events searched for the effect of a message."""
 
 Telling = Callable[[str], None]
-"""Called with how far the search is."""
+"""Progress callback."""
 
 
 @dataclass(frozen=True, slots=True)
 class NoReturn:
-    """The answer for one finding. ``kind`` says which it is."""
+    """Point of no return of one finding. ``kind`` says which answer it is."""
 
     kind: str
     """``event``: there is such a point. ``acknowledgement``: nothing could have kept the record from the beginning.
-    ``open``: at the end of the session an action would still have kept it. ``unplaced``: it reached no log at all."""
+    ``open``: at the end of the session an action would still have kept it. ``unplaced``: it never reached any log.
+    """
     wanted: EvidenceRecord
     words: str = ""
-    """The event, in plain words."""
+    """The event as text."""
     event_kind: str = ""
     at_us: int = -1
     executed: int = -1
-    """Kernel events that had been handled right before it; where time stands still steps that had been taken."""
+    """Number of kernel events handled right before it; with manual stepping the number of steps taken."""
     actions: tuple[Rescue, ...] = ()
-    """What would have kept the record right before it, in the order of the set."""
+    """Actions that would have kept the record right before it, in the order of the set."""
     acked_us: int = -1
     sign_us: int = -1
-    """When the first fault before it struck, -1: there was none."""
+    """Time of the first fault before it, -1: there was none."""
     sign: str = ""
     by_hand: bool = False
-    """Whether time stood still: then ``at_us`` and its like are places among ``steps``, from 1."""
+    """Whether the session is stepped manually: then ``at_us`` and other times are positions among ``steps``, from 1."""
     last: tuple[tuple[Rescue, int], ...] = field(default=())
-    """By hand: every action that ever worked, and before which step it last did."""
+    """Manual: every action that ever worked, and the last step before which it does."""
     clean: "NoReturn | None" = None
-    """Where only an unclean election worked last: the same for the other actions."""
+    """The same without unclean elections, if only an unclean election worked last."""
     steps: tuple[str, ...] = ()
-    """By hand: what each step is called, as everybody else calls it. Some of the text may be for other versions only,
-    and groups are repeated, so that a place is not the number of a step."""
+    """Manual: the name of each step as shown elsewhere. Steps for other versions only are left out and groups are
+    repeated, so that a position is not the number of a step.
+    """
 
     @property
     def time_left_us(self) -> int:
-        """How long the operator had since the first sign; -1 without one."""
+        """Time from the first warning to the point of no return; -1 without a warning."""
         return self.at_us - self.sign_us if 0 <= self.sign_us <= self.at_us else -1
 
     def step(self, place: int) -> str:
-        """By hand: the name of the step at a place from 1, ``step 26``; behind the last it is the end."""
+        """Manual: the name of the step at a position from 1, ``step 26``; ``the end`` after the last."""
         return self.steps[place - 1] if 0 < place <= len(self.steps) else "the end" if place > 0 else ""
 
     def to_json(self) -> dict[str, Any]:
-        """As the answer prints it."""
-        told: dict[str, Any] = {
+        """Return the JSON object of the published document."""
+        document: dict[str, Any] = {
             "kind": self.kind,
             "record": self.wanted.to_json(),
             "event": self.event_kind,
@@ -99,12 +101,12 @@ class NoReturn:
             "actions": [{"kind": each.kind, "words": each.words} for each in self.actions],
             "first_sign": self.sign,
         }
-        told["without_unclean"] = self.clean.to_json() if self.clean is not None else None
+        document["without_unclean"] = self.clean.to_json() if self.clean is not None else None
         if self.by_hand:
             last = [{"kind": each.kind, "words": each.words, "before_step": self.step(at)} for each, at in self.last]
             places = {"step": self.at_us, "acked_step": self.acked_us, "sign_step": self.sign_us}
-            return told | {name: self.step(place) for name, place in places.items()} | {"last": last}
-        return told | {
+            return document | {name: self.step(place) for name, place in places.items()} | {"last": last}
+        return document | {
             "at_us": self.at_us,
             "executed": self.executed,
             "acked_us": self.acked_us,
@@ -115,17 +117,17 @@ class NoReturn:
 
 @dataclass(slots=True)
 class LossHistory:
-    """What a run of the whole session tells of the way to a loss."""
+    """Events of a complete run that matter for a loss."""
 
     wanted: EvidenceRecord
     acked_us: int
     end_us: int
     deciding: list[Event]
-    """In order, from the first event of the session on."""
+    """Deciding events in order, from the beginning of the session."""
 
 
 def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[EvidenceRecord, int]:
-    """The record of a finding that was acknowledged first, and when; -1 where nobody is known to have been told."""
+    """Return the record of a finding that was acknowledged first, and when; -1 if no acknowledgement is known."""
     best: tuple[EvidenceRecord, int] = (wanted_of(finding.places[0]), -1)
     for place in finding.places:
         for event in acked:
@@ -138,7 +140,7 @@ def first_acked(finding: Finding, acked: Sequence[RecordsAcked]) -> tuple[Eviden
 
 
 def scout(start: Callable[[], Session], actions: Sequence[ForkAction], finding: Finding) -> LossHistory:
-    """Run the whole session once, and keep what the search needs."""
+    """Run the whole session once, and collect the events that the search needs."""
     session = start()
     acked: list[RecordsAcked] = []
     deciding: list[Event] = []
@@ -177,7 +179,7 @@ def _wanted(event: RecordsAcked, finding: Finding) -> bool:
 
 
 class NoReturnSearch:
-    """For one finding of a timed session."""
+    """Search for the point of no return of one finding of a timed session."""
 
     def __init__(
         self,
@@ -194,12 +196,12 @@ class NoReturnSearch:
         self._given_up = given_up
         self._tell = tell
         self._left_out: tuple[str, ...] = ()
-        """Kinds of actions that are not tried any more."""
+        """Kinds of actions that are no longer tried."""
         self.tried = 0
-        """Actions run so far."""
+        """Number of actions run so far."""
 
     def find(self) -> NoReturn:
-        """The point of no return."""
+        """Return the point of no return."""
         history = self._history
         if self.wanted.log_offset < 0 or history.acked_us < 0:
             return NoReturn("unplaced", self.wanted)
@@ -225,9 +227,9 @@ class NoReturnSearch:
         return NoReturn("acknowledgement", self.wanted, at_us=history.acked_us, acked_us=history.acked_us)
 
     def saving(self, fork: Callable[[], Session], kinds: Sequence[str] = ()) -> tuple[Rescue, ...]:
-        """The actions that keep the record where ``fork`` stands, of these ``kinds`` or of all.
+        """Return the actions, of these ``kinds`` or of all, that keep the record from the point of ``fork``.
 
-        Where calling the rest off is enough, that alone.
+        If calling off the remaining steps is enough, return that alone.
         """
         session = fork()
         if not holders(session.cluster.world, self.wanted):
@@ -245,19 +247,19 @@ class NoReturnSearch:
         return tuple(kept)
 
     def _instants(self) -> list[int]:
-        """Where to look, the latest first; the last of them is when the acknowledgement had come."""
+        """Return the times to examine, the latest first; the last of them is that of the acknowledgement."""
         history = self._history
         times = {time_of(event): None for event in history.deciding if event.kind in COARSE}
         found = sorted((at_us - 1 for at_us in times if at_us > history.acked_us + 1), reverse=True)
         return [*found[:CANDIDATES], history.acked_us]
 
     def _narrowed(self, low_us: int, high_us: int, kept: tuple[Rescue, ...]) -> NoReturn:
-        """Halve what lies between an instant that can be saved and one that cannot, down to one event."""
+        """Bisect between a time at which the record can be kept and one at which it cannot, down to one event."""
         forks = self._forks
         low, last = forks.at_time(low_us).cluster.executed, forks.at_time(high_us).cluster.executed
         high = last
         while high - low > 1 or (high < last and (more := self._at(high, ()))):
-            if high - low <= 1:  # something else helps once more
+            if high - low <= 1:  # another action helps again
                 low, high, kept = high, last, more
                 continue
             middle = (low + high) // 2
@@ -271,7 +273,7 @@ class NoReturnSearch:
         return self.saving(lambda: self._forks.at_event(executed), kinds)
 
     def _last_place(self, low: int, low_us: int) -> Callable[[], Session]:
-        """Where after so many events an action last helps: before the steps that come then, or behind some of them."""
+        """Return the last point after ``low`` events at which an action helps: before or after the steps due there."""
         forks = self._forks
         before: Callable[[], Session] = lambda: forks.at_event(low)  # noqa: E731
         session = before()
@@ -284,7 +286,7 @@ class NoReturnSearch:
         return before
 
     def _named(self, place: Callable[[], Session], low: int, kept: tuple[Rescue, ...]) -> NoReturn:
-        """The event that comes next there, in words."""
+        """Return the answer for the next event at a point."""
         session = place()
         session.advance(FOREVER, 1)
         came_us = session.cluster.now_us
@@ -295,12 +297,12 @@ class NoReturnSearch:
             on_its_way += 1
         history = self._history
         at_us = time_of(chosen) if chosen is not None and not on_its_way else came_us
-        words = event_words(chosen) if chosen is not None else "a message of the protocol"
+        words = event_words(chosen) if chosen is not None else "a protocol message"
         signs = [event for event in history.deciding if event.kind in SIGNS and time_of(event) <= at_us]
         return NoReturn(
             "event",
             self.wanted,
-            (f"the message that led to this: {words}" if on_its_way else words),
+            (f"the message that led to: {words}" if on_its_way else words),
             chosen.kind if chosen is not None else "",
             at_us,
             low,
@@ -311,30 +313,30 @@ class NoReturnSearch:
         )
 
 
-# The point of no return of a session that is stepped by hand: the step after which nothing keeps the record.
+# The point of no return of a manually stepped session: the step after which nothing keeps the record.
 #
-# Forks are the list of steps taken again up to one of them: no time passes, so that costs nothing. The actions are
-# steps, too. After each of them whatever is down is started, decisions are delivered to everybody, the leader first,
-# and every follower fetches until nothing comes. A record is kept if the leader's log holds it then, and nothing is
-# lost in its partition that the session itself had not lost.
+# A fork repeats the steps up to one of them: no time passes, so that costs nothing. The actions are steps, too. After
+# each of them every broker that is down is started, metadata is delivered to all brokers, the leader first, and every
+# follower fetches until nothing is left. A record is kept if the leader's log holds it then, and nothing else is lost
+# in its partition that the session itself had not lost.
 
 
 SET: Final[dict[str, str]] = {
-    CALL_OFF: "nothing but calling the remaining steps off",
+    CALL_OFF: "only calling off the remaining steps",
     "catch-up": "having the followers fetch from their leader",
     "restart": "restarting a broker that is down",
     "elect": "electing a member of the ISR that holds the record",
     UNCLEAN: "stopping every replica that lacks it, and an unclean election of one that holds it",
 }
-"""Every kind of action, in the order in which they are tried and told."""
+"""Kinds of actions with their descriptions, in the order in which they are tried and listed."""
 ROUNDS: Final = 4
-"""Fetches of each follower: records, their high watermark, and whatever truncation asks for in between."""
+"""Fetches of each follower: records, their high watermark, and those needed for truncation."""
 
 _Deed = tuple[str, dict[str, Any]]
 
 
 def find_by_hand(playbook: Playbook, seed: int, finding: Finding, given_up: Sequence[RecordBlock]) -> NoReturn:
-    """Try everything after every step, from the last one back to the acknowledgement."""
+    """Try every action after every step, from the last step back to the acknowledgement."""
     found = _find(playbook, seed, finding, given_up)
     names = tuple(step_name(step) for step in playbook.steps)
     return replace(found, steps=names, clean=replace(found.clean, steps=names) if found.clean is not None else None)
@@ -390,7 +392,7 @@ def _answer(
 def _walk(
     playbook: Playbook, seed: int, finding: Finding
 ) -> tuple[tuple[EvidenceRecord, int], list[tuple[int, Event]]]:  # fmt: skip
-    """The record of the finding that was acknowledged first with its step, and the warnings with theirs."""
+    """Return the record of the finding acknowledged first with its step, and the warnings with their steps."""
     session = ManualSession.start(playbook, seed=seed)
     acked: list[tuple[int, RecordsAcked]] = []
     signs: list[tuple[int, Event]] = []
@@ -409,18 +411,18 @@ def _walk(
 
 
 def _step(playbook: Playbook, seed: int, taken: int, partition: str) -> tuple[Event | None, str]:
-    """The step that follows, and what came of it."""
+    """Return the most informative event of the next step, and the step as text."""
     session = stand(playbook, seed, taken)
     session.drain()
     step = playbook.steps[taken]
     session.advance(max_events=1)
     event = most_telling([each for each in session.drain() if each.kind != "step_taken"], partition)
-    words = f"{step_name(step)}, {step_words(step)}"
-    return event, f"{words} ({event_words(event)})" if event is not None else words
+    text = f"{step_name(step)}, {step_words(step)}"
+    return event, f"{text} ({event_words(event)})" if event is not None else text
 
 
 def stand(playbook: Playbook, seed: int, taken: int) -> ManualSession:
-    """A session of its own after so many steps."""
+    """Return a new session after that many steps."""
     session = ManualSession.start(playbook, seed=seed)
     if taken:
         session.advance(max_events=taken)
@@ -430,7 +432,7 @@ def stand(playbook: Playbook, seed: int, taken: int) -> ManualSession:
 def saving(
     playbook: Playbook, seed: int, taken: int, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]
 ) -> tuple[Rescue, ...]:  # fmt: skip
-    """The actions that keep the record after so many steps; where calling the rest off is enough, that alone."""
+    """Return the actions that keep the record after that many steps; if calling off the rest is enough, that alone."""
     kept: list[Rescue] = []
     for rescue, act in _actions(stand(playbook, seed, taken), wanted):
         session = stand(playbook, seed, taken)
@@ -447,12 +449,12 @@ def saving(
 def _actions(
     session: ManualSession, wanted: EvidenceRecord
 ) -> Iterator[tuple[Rescue, Callable[[ManualSession], None]]]:  # fmt: skip
-    """What of the set means anything here, and how it is done."""
+    """Yield the actions of the set that apply here, each with the function that executes it."""
     world, partition = session.cluster.world, wanted.partition
     record = world.record(partition)
     there = holders(world, wanted)
     up = [broker for broker in record.assignment if world.is_up(broker)]
-    yield Rescue(CALL_OFF, "going no further"), lambda _session: None
+    yield Rescue(CALL_OFF, "calling off the remaining steps"), lambda _session: None
     yield (
         Rescue("catch-up", "having the followers fetch from their leader"),
         lambda session: _fetch_all(session, partition),
@@ -468,9 +470,9 @@ def _actions(
         stopped = [each for each in up if each not in there]
         stops = [("crash", {"broker": each}) for each in stopped]
         if broker != record.leader or stopped:
-            who = f"stopping {' and '.join(f'broker {each}' for each in stopped)} and " if stopped else ""
+            stopping = f"stopping {' and '.join(f'broker {each}' for each in stopped)} and " if stopped else ""
             unclean = _election(partition, broker, unclean=True)
-            words = f"{who}an unclean election of broker {broker}"
+            words = f"{stopping}an unclean election of broker {broker}"
             yield Rescue(UNCLEAN, words), _doing(*stops, *start, *unclean)
 
 
@@ -488,14 +490,14 @@ def _doing(*deeds: _Deed) -> Callable[[ManualSession], None]:
 
 
 def _try(session: ManualSession, verb: str, params: dict[str, Any]) -> str:
-    """A step as far as it can be taken; what is refused changes nothing."""
+    """Take a step if it can be taken; a failed step changes nothing."""
     with suppress(ModelError):
         return session.cluster.act(verb, params)
     return "no step"
 
 
 def settle(session: ManualSession, partition: str) -> None:
-    """Start what is down, have somebody lead, tell everybody, and let the followers fetch."""
+    """Start all brokers that are down, elect a leader, deliver metadata to all, and let the followers fetch."""
     cluster = session.cluster
     record = cluster.world.record(partition)
     for broker in record.assignment:

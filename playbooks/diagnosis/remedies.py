@@ -1,13 +1,13 @@
-"""Settings and operator actions that would have saved a record: each is run, with what it would have cost.
+"""Remedies: settings and operator actions that would have kept a record, each tried, with its cost.
 
-Every change is run with the same seed, steps and operator's actions. It *saves* if nothing of the finding's kind is
-left, *helps* if there is less by a tenth or more and that is no chance of one seed. Its price is what the session
-rejects more, records that failed or whose outcome nobody knows, and for how much longer clients are refused. A session
-that does not come to its end the same way, because a step waited in vain, is inconclusive and proves nothing. One that
-was cut off has not paid its price by then: it is run on from there until it has recovered, with and without the change.
+Every change is run with the same seed, steps and operator's actions. It *saves* if no finding of that kind is left,
+*helps* if at least a tenth less is left and that is not the chance of one seed. Its cost is the additional rejected
+records (failed or with an unknown outcome) and the additional time clients are out of service. A session that does not
+reach its end because a condition never held is inconclusive. A session that was cut off is continued from there until
+it has recovered, with and without the change, so that the costs are complete.
 
-What saves at the least price is run over more seeds before it is recommended: one that disagrees takes it back. Where
-no change saves by itself, pairs of them are tried: acks=all with min.insync.replicas=2 may save what neither does.
+The cheapest change that saves is confirmed over more seeds before it is recommended. If no change saves by itself,
+pairs are tried: acks=all with min.insync.replicas=2 may save what neither does.
 """
 
 import re
@@ -34,9 +34,9 @@ from playbooks.parser.settings import SettingError, cell_text
 from playbooks.results.result import SessionResult
 from playbooks.results.sweep_matrix import TENTH_US
 
-# Changed settings, one at a time, for the kinds of findings that they may help.
+# Single changed settings, for the kinds of findings that they may prevent.
 #
-# Each change is a set of ``--set`` options. What is so already, and what means nothing in the playbook, is left out.
+# Each change is a set of ``--set`` options. Changes already in effect, or without effect in the playbook, are left out.
 
 
 MENDS: Final[dict[str, str]] = {
@@ -50,38 +50,40 @@ MENDS: Final[dict[str, str]] = {
     "3.7": "KIP-966",
     "4.1": "KIP-966",
 }
-"""Versions that fixed something about losses, and what names it.
+"""Versions that fixed something about losses, with the KIP or issue.
 
 The last state of a release line counts: KAFKA-7128 and KAFKA-7415 are on branch 1.1 after 1.1.1, and no release before
-2.0.1 has them."""
+2.0.1 has them.
+"""
 
 WRITING: Final = ("append", "produce_send")
-"""Steps by hand that write."""
+"""Manual steps that write records."""
 _WRITES: Final = (LOST, DUPLICATE, REORDERED)
 DEFAULTS: Final = "3.0"
-"""The version whose producers are idempotent and ask for acks=all: that is about duplicates and order, too. What
-:data:`MENDS` names else is about losses; less of another kind under such a version is not its doing."""
+"""The version whose producers are idempotent and use acks=all by default: it also prevents duplicates and reordering.
+The other versions of :data:`MENDS` are about losses; fewer findings of another kind there are chance.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One thing set otherwise."""
+    """One change of the settings."""
 
     name: str
-    """As a person would say it: ``acks=all``."""
+    """Name as people write it: ``acks=all``."""
     settings: tuple[tuple[str, str], ...]
-    """Paths and values as ``--set`` takes them."""
+    """Paths and values as for ``--set``."""
     note: str = ""
-    """What names it in Kafka's history, for a version."""
+    """KIP or issue that made the change, for a version."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What to type behind ``--set``, one each."""
+        """Arguments of ``--set``, one for each path."""
         return tuple(f"{path}={value}" for path, value in self.settings)
 
 
 def changes(playbook: Playbook, kind: str) -> tuple[SettingChange, ...]:
-    """Everything that is worth trying against findings of a kind."""
+    """Return all changes worth trying against findings of a kind."""
     root, _problems = compose(playbook.source, playbook.path)
     if not isinstance(root, YamlMapping):
         return ()
@@ -89,7 +91,7 @@ def changes(playbook: Playbook, kind: str) -> tuple[SettingChange, ...]:
 
 
 def pairs(singles: Sequence[SettingChange]) -> tuple[SettingChange, ...]:
-    """Two changes at a time, of different settings; versions, which are many, are tried alone."""
+    """Combine two changes of different settings; versions, which are many, are only tried alone."""
     found = [each for each in singles if not _sets_version(each)]
     return tuple(
         SettingChange(
@@ -108,40 +110,40 @@ def _sets_version(change: SettingChange) -> bool:
 
 def _configurations(playbook: Playbook, root: YamlMapping, kind: str) -> Iterator[SettingChange]:
     by_hand = playbook.spec.manual
-    asked: list[tuple[str, str]] = []
+    wanted: list[tuple[str, str]] = []
     if kind == LOST:
-        asked += [("min.insync.replicas", str(_min_isr(playbook))), ("unclean.leader.election.enable", "false")]
+        wanted += [("min.insync.replicas", str(_min_isr(playbook))), ("unclean.leader.election.enable", "false")]
     if kind in _WRITES and not by_hand:
-        asked = [("acks", "all"), *asked, ("enable.idempotence", "true")]
+        wanted = [("acks", "all"), *wanted, ("enable.idempotence", "true")]
     if kind in (DUPLICATE, REORDERED) and not by_hand:
-        asked.append(("max.in.flight.requests.per.connection", "1"))
+        wanted.append(("max.in.flight.requests.per.connection", "1"))
     if kind in (SKIPPED, ABANDONED) and not by_hand:
-        asked += [("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
+        wanted += [("auto.offset.reset", "earliest"), ("enable.auto.commit", "false")]
     if kind in (SKIPPED, LEAKED, UNDONE) and not by_hand:
-        asked.append(("isolation.level", "read_committed"))
+        wanted.append(("isolation.level", "read_committed"))
     if by_hand and kind in _WRITES:
         yield from _acks_by_hand(root)
-    for name, value in asked:
+    for name, value in wanted:
         yield from _axis(playbook, root, name, value)
     if kind == LOST and _could_have_elr(playbook):
         yield SettingChange("eligible leader replicas", ((f"cluster.config.{ELR_FEATURE}", "1"),), "KIP-966")
 
 
 def _could_have_elr(playbook: Playbook) -> bool:
-    """Whether it is a matter of configuration: before 4.0 there is none, and a later version is tried anyway."""
+    """Return whether ELR can be configured: before 4.0 there is none, and a later version is tried anyway."""
     profile = playbook.spec.profile
     return profile.kraft and not profile.elr and profile.elr_version
 
 
 def _min_isr(playbook: Playbook) -> int:
-    """One less than the replicas of the topic that has fewest, and 2 at least."""
+    """Return one less than the smallest replication factor of the topics, at least 2."""
     factors = [len(placed) for topic in playbook.spec.topics for placed in topic.placement]
     factors += [topic.replication for topic in playbook.spec.topics if not topic.placement]
     return max(2, min(factors, default=3) - 1)
 
 
 def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Iterator[SettingChange]:
-    """A configuration wherever it can stand, unless it stands there so already."""
+    """Yield a change of a configuration wherever it applies, unless it has this value already."""
     try:
         paths = paths_of(name, root, playbook.variables)
         there = values_at(name, root)
@@ -153,14 +155,14 @@ def _axis(playbook: Playbook, root: YamlMapping, name: str, value: str) -> Itera
 
 
 def _is_so(found: str, value: str) -> bool:
-    """Whether a value is there already, or more of it than was asked for."""
+    """Return whether a value is set already, or a higher one."""
     if value.isdecimal() and found.isdecimal():
         return int(found) >= int(value) if value != "1" else found == value
     return found.lower() in (value, "-1" if value == "all" else value)
 
 
 def _acks_by_hand(root: YamlMapping) -> Iterator[SettingChange]:
-    """Where steps write, acks is theirs."""
+    """Yield the change of acks in the manual steps that write."""
     steps = root.get("steps")
     found: list[tuple[str, str]] = []
     for number, item in enumerate(steps.items if isinstance(steps, YamlSequence) else (), 1):
@@ -174,7 +176,7 @@ def _acks_by_hand(root: YamlMapping) -> Iterator[SettingChange]:
 
 
 def _replication(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
-    """One more replica of every topic, as far as there are brokers for it."""
+    """Yield one more replica for every topic, if there are enough brokers."""
     if kind != LOST or playbook.spec.manual:
         return
     brokers = [broker.id for broker in playbook.spec.brokers]
@@ -196,7 +198,7 @@ def _wider(placed: Sequence[int], brokers: Sequence[int]) -> tuple[int, ...]:
 
 
 def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
-    """The later versions that mended something, and the newest, as far as they have the mode."""
+    """Yield the later versions that fixed something, and the newest, if they have the mode."""
     spec = playbook.spec
     newest = [version for version in PROFILE_VERSIONS if not spec.mode or spec.mode in modes_of(version)][-1]
     for version in dict.fromkeys([*MENDS, newest]):
@@ -207,9 +209,9 @@ def _versions(playbook: Playbook, kind: str) -> Iterator[SettingChange]:
 
 
 SEEDS: Final = 5
-"""Over how many seeds, its own first, a remedy is confirmed."""
+"""Number of seeds, the session's own first, that confirm a remedy."""
 CONFIRMED: Final = 3
-"""How many remedies are tried over more seeds until one holds."""
+"""Number of remedies tried over more seeds until one holds."""
 
 NEEDS_ACKS: Final = "needs acks=all"
 _WHERE: Final = re.compile(r"^.*?:[0-9]+:[0-9]+: ")
@@ -221,7 +223,7 @@ Run = Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
 
 
 class End(NamedTuple):
-    """Where runs end before their playbook does: cut off, or with faults healed and time to recover; -1 for neither."""
+    """End of the runs: cut off at ``until_us``, or with faults healed and time to recover; -1 for neither."""
 
     cut_us: int = -1
     settled_us: int = -1
@@ -229,22 +231,22 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One change and what came of it."""
+    """One change with its result."""
 
     change: SettingChange
     verdict: Verdict
     left: int = 0
-    """Records that still meet the fate in question."""
+    """Records with a finding of this kind that remain."""
     before: int = 0
-    """How many did in the session."""
+    """Records with such a finding in the session itself."""
     rejected: int = 0
-    """Records rejected more than in the session; negative: fewer."""
+    """Additional rejected records; negative: fewer."""
     unavailable_us: int = 0
-    """Virtual time for which clients are refused longer; negative: shorter."""
+    """Additional virtual time in which clients are out of service; negative: less."""
     note: str = ""
     """Why it was refused or is inconclusive."""
     seeds_kept: int = 0
-    """Seeds over which nothing was lost, of ``seeds``."""
+    """Number of seeds, of ``seeds``, without such a finding."""
     seeds: int = 0
 
     @property
@@ -254,11 +256,11 @@ class Remedy:
 
     @property
     def was_run(self) -> bool:
-        """Whether a session with the change ran to some end, so that it left and cost something."""
+        """Whether a session with the change ran to some end, so that its result and costs are known."""
         return self.seeds > 0
 
     def to_json(self) -> dict[str, Any]:
-        """As the answer prints it; null is what nobody knows of a change with which nothing was run."""
+        """Return the JSON object of the published document; null where nothing was run."""
         return {
             "change": self.change.name,
             "set": list(self.change.options),
@@ -275,7 +277,7 @@ class Remedy:
 
 
 def count_of(result: SessionResult, kind: str) -> int:
-    """Records of a result that met this fate."""
+    """Return the number of records in findings of this kind."""
     ledger = result.ledger
     if kind == LOST:
         return ledger.acked_lost
@@ -296,10 +298,10 @@ def evaluate(
     until_us: int = -1,
     seeds: int = SEEDS,
 ) -> tuple[Remedy, ...]:
-    """Every change tried, what saves at the least price first; of pairs those that do better than either alone.
+    """Try every change and rank them, the cheapest that saves first; of pairs keep those better than either alone.
 
-    ``actual`` is the result of the session as it was; ``until_us`` where it was cut off, -1 for nowhere; ``seeds`` how
-    many the best is to hold for, 1 for none but its own.
+    ``actual`` is the result of the session as it was; ``until_us`` is where it was cut off, -1 for nowhere; ``seeds``
+    is the number of seeds that have to confirm the best, 1 for only its own.
     """
     seeds = 1 if playbook.spec.manual else seeds
 
@@ -322,7 +324,7 @@ def evaluate(
 def _tried(
     playbook: Playbook, wanted: Sequence[SettingChange], seed: int, actual: SessionResult, kind: str, run: Run, end: End
 ) -> list[Remedy]:
-    """Each change with its outcome."""
+    """Run each change and return its result."""
     tried = [_job(playbook, change, seed, end) for change in wanted]
     outcomes = iter(run([job for job in tried if isinstance(job, PlaybookJob)]))
     return [
@@ -336,9 +338,9 @@ def _tried(
 def _recovered(
     playbook: Playbook, seed: int, actual: SessionResult, kind: str, run: Run, until_us: int
 ) -> tuple[SessionResult, End]:
-    """What runs with a change are compared with, and where they end.
+    """Return the result to compare runs with, and their end.
 
-    Of a session that was cut off that is the same one, recovered, unless it has none of the findings by then.
+    For a session that was cut off that is the same session, recovered, unless it has none of the findings by then.
     """
     if until_us < 0 or playbook.spec.manual:
         return actual, End(until_us)
@@ -350,20 +352,20 @@ def _recovered(
 
 
 def _fewer_versions(found: list[Remedy]) -> list[Remedy]:
-    """Of the versions only the first that saves and the newest: those in between say nothing more."""
+    """Of the versions keep only the first that saves and the newest: those in between add nothing."""
     versions = [each for each in found if _sets_version(each.change)]
-    told = [each for each in versions if each.verdict == "saves"][:1] + versions[-1:]
-    return [each for each in found if not _sets_version(each.change) or each in told]
+    kept = [each for each in versions if each.verdict == "saves"][:1] + versions[-1:]
+    return [each for each in found if not _sets_version(each.change) or each in kept]
 
 
 def price(remedy: Remedy) -> tuple[int, ...]:
-    """What remedies are ranked by, the best first; times to the tenth of a second."""
+    """Return the ranking key of a remedy, the best first; times to the tenth of a second."""
     tenths = (remedy.unavailable_us + TENTH_US // 2) // TENTH_US
     return (_ORDER.index(remedy.verdict), remedy.left, max(0, remedy.rejected), max(0, tenths))
 
 
 def _job(playbook: Playbook, change: SettingChange, seed: int, end: End) -> PlaybookJob | str:
-    """The session with a change made; a sentence where it cannot be made."""
+    """Return the session with a change made, or a sentence if the change is impossible."""
     settings = dict(change.settings)
     try:
         text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
@@ -399,18 +401,18 @@ def _judged(playbook: Playbook, change: SettingChange, outcome: JobOutcome, actu
 
 
 def _changed(playbook: Playbook, job: PlaybookJob) -> Playbook:
-    """What was run; only by hand do its steps count here."""
+    """Return the playbook that was run; for manual sessions its steps differ."""
     return loads(job.text, job.path, job.fragments) if playbook.spec.manual else playbook
 
 
 def _rejected(result: SessionResult, playbook: Playbook) -> int:
-    """Records that failed or whose outcome nobody knows.
+    """Return the number of records that failed or have an unknown outcome.
 
-    By hand a step that is refused gives up at its first record: those that it was to send and did not count, too.
+    A manual step that is refused stops at its first record: the records that it did not send count, too.
     """
     ledger = result.ledger
-    asked = sum(_written(step) for step in playbook.steps if step.name in WRITING) if playbook.spec.manual else 0
-    return ledger.failed + ledger.unknown + max(0, asked - ledger.sent)
+    requested = sum(_written(step) for step in playbook.steps if step.name in WRITING) if playbook.spec.manual else 0
+    return ledger.failed + ledger.unknown + max(0, requested - ledger.sent)
 
 
 def _written(step: Step) -> int:
@@ -418,28 +420,28 @@ def _written(step: Step) -> int:
 
 
 def _first(text: str) -> str:
-    """The first line of what was said, without its place in a text that nobody has."""
+    """Return the first line of a message, without its place in a text that no user has."""
     line = text.partition("\n")[0]
-    said = _WHERE.sub("", line)
-    return NEEDS_ACKS if "acks must be all" in said else said
+    message = _WHERE.sub("", line)
+    return NEEDS_ACKS if "acks must be all" in message else message
 
 
 def _confirmed(
     playbook: Playbook, ranked: list[Remedy], seed: int, kind: str, run: Run, end: End, seeds: int
 ) -> tuple[Remedy, ...]:  # fmt: skip
-    """The same, the best of them run over more seeds: one that loses with another seed only helps."""
+    """Run the best remedies over more seeds: one that loses records with another seed only helps."""
     others = [seed + number for number in range(1, seeds)]
     for _attempt in range(CONFIRMED):
-        place = next((n for n, each in enumerate(ranked) if each.verdict == "saves"), -1)
-        if place < 0 or not others or ranked[place].seeds > 1:
+        index = next((n for n, each in enumerate(ranked) if each.verdict == "saves"), -1)
+        if index < 0 or not others or ranked[index].seeds > 1:
             break
-        best = ranked[place]
+        best = ranked[index]
         jobs = [_job(playbook, best.change, other, end) for other in others]
         outcomes = run([job for job in jobs if isinstance(job, PlaybookJob)])
         results = [each.result for each in outcomes if each.result is not None and not each.result.reason]
         kept = sum(not count_of(each, kind) for each in results)
         best = replace(best, seeds_kept=1 + kept, seeds=1 + len(results))
-        ranked[place] = best if best.is_certain else replace(best, verdict="helps")
+        ranked[index] = best if best.is_certain else replace(best, verdict="helps")
         ranked.sort(key=price)
     if not playbook.spec.manual:
         ranked = sorted(map(_by_chance, ranked), key=price)
@@ -447,65 +449,66 @@ def _confirmed(
 
 
 def _by_chance(remedy: Remedy) -> Remedy:
-    """Less with one seed of a timed session proves nothing: any other course of events has less or more."""
+    """Mark a partial improvement of a timed session with one seed as inconclusive: timing alone may cause it."""
     if remedy.verdict != "helps" or remedy.seeds > 1:
         return remedy
-    return replace(remedy, verdict="inconclusive", note=f"{remedy.left} of {remedy.before} left, with 1 seed")
+    return replace(remedy, verdict="inconclusive", note=f"{remedy.left} of {remedy.before} remain, with 1 seed")
 
 
-# The operator's actions that are tried to keep a record: a closed set, each with Kafka's admin tools or a service's.
+# The operator actions that are tried to keep a record: a closed set, each possible with Kafka's admin tools or a
+# service.
 #
-# With every one of them the rest of the session is called off first: no further step of the playbook, and nothing
-# more of what its operator did. What is broken stays broken until the action mends it, or until :data:`HOLD_US`
-# later, when producers stop and everything heals as at the end of every session. A record is kept if it is not lost
-# after the quiet time that follows (at least :data:`QUIET_US`), and if its partition has lost nothing that the
-# session itself had not: an action that saves one acknowledged record at the price of another does not count.
+# Before each action the rest of the session is called off: no further step of the playbook, and no further action of
+# its operator. Faults stay active until the action heals them, or until :data:`HOLD_US` later, when producers stop and
+# everything heals as at the end of every session. A record is kept if it is not lost after the quiet time that follows
+# (at least :data:`QUIET_US`), and if its partition has lost nothing that the session itself had not: an action that
+# saves one acknowledged record at the price of another does not count.
 
 
 HOLD_US: Final = 20_000_000
-"""From an action to the healing of whatever is still broken."""
+"""Time from an action to the healing of all active faults."""
 QUIET_US: Final = 30_000_000
-"""From then to the verdict at least."""
+"""Minimum quiet time from then to the verdict."""
 ELECTION_US: Final = 12_000_000
-"""From stopping brokers until an election is asked for: longer than the default sessions of a broker."""
+"""Time from stopping brokers until an election is requested: longer than the default session timeout of a broker."""
 MOVE_US: Final = 3_000_000
 _LOOK_US: Final = 500_000
 
 CALL_OFF: Final = "call-off"
 UNCLEAN: Final = "elect-unclean"
 SET: Final[dict[str, str]] = {
-    CALL_OFF: "nothing but calling the rest off",
-    "heal": "healing everything that is broken, brokers that are down included",
+    CALL_OFF: "only calling off the rest",
+    "heal": "healing every fault, brokers that are down included",
     "restart": "restarting a broker that is down",
     "forbid-unclean": "setting unclean.leader.election.enable=false on the topic",
     "stop-lacking": "stopping every replica that lacks the record",
     "lead": "moving the leadership to a running replica that holds it",
     UNCLEAN: "stopping the producers and every replica that lacks it, and an unclean election among those that hold it",
 }
-"""Every kind of action, in the order in which they are tried and told."""
+"""Kinds of actions with their descriptions, in the order in which they are tried and listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """One action for one situation."""
+    """One action in one situation."""
 
     kind: str
-    """Of :data:`SET`."""
+    """A key of :data:`SET`."""
     words: str
-    """As the subject of a sentence: ``restarting broker 2``."""
+    """The action as the subject of a sentence: ``restarting broker 2``."""
     deeds: tuple[tuple[int, Action], ...] = ()
-    """What is done, and how long after the fork."""
+    """Fault and admin actions, each with its delay after the fork."""
     producers: bool = True
-    """Whether they go on."""
+    """Whether the producers continue."""
 
 
 def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[Rescue]:
-    """What of the set means anything where a session stands."""
+    """Yield the actions of the set that apply in the current state of a session."""
     world = session.cluster.world
     record = world.records.get(wanted.partition)
-    yield Rescue(CALL_OFF, "going no further")
+    yield Rescue(CALL_OFF, "calling off the rest")
     if session.board.active():
-        yield Rescue("heal", "healing everything that was broken", ((0, Action("heal", "all")),))
+        yield Rescue("heal", "healing every fault", ((0, Action("heal", "all")),))
     if record is None:
         return
     down = [broker for broker in record.assignment if not world.is_up(broker)]
@@ -524,7 +527,7 @@ def rescues(session: Session, wanted: EvidenceRecord) -> Iterator[Rescue]:
 def _of_holders(
     session: Session, wanted: EvidenceRecord, assignment: tuple[int, ...], down: list[int]
 ) -> Iterator[Rescue]:  # fmt: skip
-    """Actions that need somebody who has the record."""
+    """Yield the actions that need a replica with the record."""
     there = [broker for broker in holders(session.cluster.world, wanted) if broker in assignment]
     lacking = [broker for broker in assignment if broker not in there and broker not in down]
     if not there:
@@ -559,7 +562,7 @@ def _restart(broker: int) -> Action:
 
 
 def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: EvidenceRecord, given_up: Sequence[RecordBlock]) -> bool:
-    """Whether an action, done where ``fork`` stands, keeps the record and loses none but those ``given_up``."""
+    """Return whether an action at the point of ``fork`` keeps the record and loses none but those ``given_up``."""
     session = fork()
     session.call_off()
     if not rescue.producers:
@@ -580,7 +583,7 @@ def keeps(fork: Callable[[], Session], rescue: Rescue, wanted: EvidenceRecord, g
 
 
 def _run(session: Session, wanted: EvidenceRecord, until_us: int) -> bool | None:
-    """Run on until the record's fate is certain; None when it is not by then."""
+    """Run until it is certain whether the record is kept; None if it is not by ``until_us``."""
     world = session.cluster.world
     while True:
         if not holders(world, wanted):

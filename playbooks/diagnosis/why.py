@@ -1,4 +1,4 @@
-"""Why records were lost, when that became inevitable, and what would have saved them: one session's ``why``."""
+"""Explanation of lost records: the point of no return, and the remedies, of one session (``floodmark why``)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -28,20 +28,20 @@ from playbooks.text import json_text
 from playbooks.timetravel.branches import ForkAction, acted_of
 from playbooks.version import VERSION
 
-# The answer of ``why`` in words: the point of no return, and what a change leaves and costs.
+# The answer of ``why`` as text: the point of no return, and what a change leaves and costs.
 
 
 def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
-    """The point of no return in a few lines, each with its label; the last may have none."""
+    """Return the point of no return as a few lines, each with its label; the last label may be empty."""
     lines = [("no return", _point(found))]
     if found.actions:
-        still = "still would keep it" if found.kind == "open" else "would have kept it"
-        lines.append(("until then", f"{alternatives(each.words for each in found.actions)} {still}"))
+        still = "would still keep it" if found.kind == "open" else "would have kept it"
+        lines.append(("last chance", f"{alternatives(each.words for each in found.actions)} {still}"))
     if found.kind == "event" and found.sign:
-        lines.append(("warned by", _sign(found)))
+        lines.append(("warning", _sign(found)))
     if found.clean is not None:
         kept = (
-            f"; until then {alternatives(each.words for each in found.clean.actions)} would have kept it"
+            f"; last chance: {alternatives(each.words for each in found.clean.actions)} would have kept it"
             if found.clean.actions
             else ""
         )
@@ -50,31 +50,31 @@ def no_return_words(found: NoReturn) -> list[tuple[str, str]]:
 
 
 def remedy_words(remedy: Remedy) -> str:
-    """What it leaves and what it costs: ``acks=all: 0 of 99 left, rejected 0, unavailable -0.5 s, in 5 of 5 seeds``.
+    """Describe what a remedy leaves and costs: ``acks=all: 0 of 99 remain, 0 more rejected, 0.5 s less downtime``.
 
-    Of a change that was refused, or that proves nothing, why: ``kafka 4.1: the playbook uses ZooKeeper``.
+    For a change that was refused or is inconclusive, give the reason: ``kafka 4.1: the playbook uses ZooKeeper``.
     """
     note = f" ({remedy.change.note})" if remedy.change.note else ""
     if remedy.verdict in ("refused", "inconclusive"):
         return f"{remedy.change.name}{note}: {remedy.note or remedy.verdict}"
-    rejected = f"{remedy.rejected:+d}" if remedy.rejected else "0"
+    less_or_more = "fewer" if remedy.rejected < 0 else "more"
     parts = [
-        f"{remedy.left} of {remedy.before} left",
-        f"rejected {rejected}",
-        f"unavailable {_span(remedy.unavailable_us)}",
+        f"{remedy.left} of {remedy.before} remain",
+        f"{abs(remedy.rejected)} {less_or_more} rejected",
+        f"{_span(remedy.unavailable_us)} downtime",
     ]
-    parts += [f"in {remedy.seeds_kept} of {remedy.seeds} seeds"] if remedy.seeds > 1 else []
+    parts += [f"prevented in {remedy.seeds_kept} of {remedy.seeds} seeds"] if remedy.seeds > 1 else []
     return f"{remedy.change.name}{note}: {', '.join(parts)}"
 
 
 def _point(found: NoReturn) -> str:
     if found.kind == "unplaced":
-        return "at the acknowledgement itself: it was given before any broker had the records, and none ever did"
+        return "at the acknowledgement itself: no broker had the records then or ever received them"
     if found.kind == "acknowledgement":
         when = found.step(found.at_us) if found.by_hand else time_in_seconds(found.at_us)
         return f"at the acknowledgement itself ({when}): no action could have kept it from then on"
     if found.kind == "open":
-        return "not yet: at the end of the session it could still be kept"
+        return "not reached: at the end of the session it could still be kept"
     return found.words if found.by_hand else f"{time_in_seconds(found.at_us)}, {found.words}"
 
 
@@ -86,20 +86,20 @@ def _sign(found: NoReturn) -> str:
 
 
 def _span(us: int) -> str:
-    """A difference of times; less than a tenth of a second is chance."""
+    """Format a difference of times; less than a tenth of a second is chance."""
     if abs(us) < 50_000:
-        return "0"
-    return f"{'+' if us > 0 else '-'}{short_seconds(abs(us))}"
+        return "0 s more"
+    return f"{short_seconds(abs(us))} {'more' if us > 0 else 'less'}"
 
 
-# Why records were lost, when that became inevitable, and what would have saved them: one session's whole answer.
+# The whole explanation of one session.
 
 
 EXPLAINED: Final = 3
-"""Losses of which the point of no return is looked for, unless one is asked for; the others are told without."""
+"""Number of losses whose point of no return is searched for, unless one is selected; the others have none."""
 
 Telling = Callable[[str], None]
-"""Called with how far it is."""
+"""Progress callback."""
 
 
 class WhyError(Exception):
@@ -108,7 +108,7 @@ class WhyError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SessionCase:
-    """A session to explain, as it can be run again."""
+    """A session to explain, in a form that can be run again."""
 
     playbook: Playbook
     seed: int
@@ -116,12 +116,12 @@ class SessionCase:
     """Virtual time at which it is cut off, with nothing healed; -1: never."""
     live: bool = False
     actions: tuple[ForkAction, ...] = ()
-    """What its operator did."""
+    """Actions of its operator."""
     written: Playbook | None = None
-    """The session as a playbook without an operator, for runs with changes; None: ``playbook`` is that."""
+    """The session as a playbook without an operator, for runs with changes; None: the same as ``playbook``."""
 
     def start(self) -> Session:
-        """It at its beginning; nothing is expected of it, for that is judged already."""
+        """Start the session; expectations are left out, since they are already evaluated."""
         session = start_session(
             replace(self.playbook, expectations=()), seed=self.seed, until_us=self.until_us, open_ended=self.live
         )
@@ -129,7 +129,7 @@ class SessionCase:
         return session
 
     def run(self) -> SessionResult:
-        """It from beginning to end."""
+        """Run the session from beginning to end."""
         if self.playbook.spec.manual:
             return start_session(self.playbook, seed=self.seed).finish()
         session = start_session(self.playbook, seed=self.seed, until_us=self.until_us, open_ended=self.live)
@@ -141,7 +141,7 @@ class SessionCase:
         return session.finish()
 
     def standing(self) -> tuple[Finding, ...]:
-        """The findings right where it is cut off, as somebody sees them who looks: in this order, nothing final."""
+        """Return the findings at the time of the cut-off, as seen live: in this order, none of them final."""
         session = self.start()
         for acted in self.actions:
             reach(session, acted.at_us, acted.executed, acted.steps)
@@ -151,13 +151,13 @@ class SessionCase:
 
 
 def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_us: int = -1) -> SessionCase:
-    """A recorded session as a case: the whole of it, or up to a virtual time.
+    """Build a case from a recorded session: all of it, or up to a virtual time.
 
-    Without a time, one from a screen whose end is missing is cut off where it breaks off: it has no other end.
+    Without a time, a TUI session whose end is missing is cut off where the recording ends.
 
     Raises:
-        PlaybookError: its playbook is not one that this version runs.
-        ExportError, ReplayMismatchError, SessionError: it cannot be made a playbook of, which a live one has to be.
+        PlaybookError: its playbook is not valid in this version.
+        ExportError, ReplayMismatchError, SessionError: it cannot be exported as a playbook, as live sessions need.
     """
     playbook = playbook_of(recorded)
     until_us = recorded.last_us if at_us < 0 and recorded.start.live and recorded.cut_short else at_us
@@ -170,12 +170,12 @@ def case_of(recorded: RecordedSession, tell: Telling = lambda text: None, *, at_
 
 
 def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
-    """The number, from 1, of what became of a finding that was seen before the books were closed.
+    """Return the number, from 1, of the finding in the final result for one seen before the end of the session.
 
-    Closing them makes ``lost`` of what was ``missing``, and may put two findings together.
+    The end turns ``missing`` records into ``lost`` ones, and may merge two findings.
 
     Raises:
-        WhyError: it is not there any more.
+        WhyError: there is no such finding any more.
     """
     places = {(each.partition, each.log_offset, each.leader_epoch) for each in seen.places}
     kinds = (LOST, MISSING) if seen.kind in (LOST, MISSING) else (seen.kind,)
@@ -186,24 +186,24 @@ def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
         for finding in findings
     ]
     if not any(shared):
-        raise WhyError("that finding is not there any more")
+        raise WhyError("that finding no longer exists at the end of the session; see all findings without --finding")
     return shared.index(max(shared)) + 1
 
 
 @dataclass(frozen=True, slots=True)
 class FindingDiagnosis:
-    """One finding with what is known of it."""
+    """One finding with its explanation."""
 
     number: int
-    """From 1, in the order of the result."""
+    """Number from 1, in the order of the result."""
     finding: Finding
     no_return: NoReturn | None
-    """None where it was not looked for: only of lost records, and of many findings the first."""
+    """None if it was not searched for: only for lost records, and of many findings only the first."""
     remedies: tuple[Remedy, ...]
     """The best first; the same for all findings of a kind."""
 
     def to_json(self) -> dict[str, Any]:
-        """As the answer prints it."""
+        """Return the JSON object of the published document."""
         return {
             "number": self.number,
             **self.finding.to_json(),
@@ -219,14 +219,14 @@ def _no_return_json(found: NoReturn) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Why:
-    """The whole answer; without findings nothing was lost."""
+    """The whole explanation; without findings nothing was lost."""
 
     result: SessionResult
     explained: tuple[FindingDiagnosis, ...]
     by_hand: bool
 
     def to_json(self) -> dict[str, Any]:
-        """The published document."""
+        """Return the published document."""
         return {
             "version": VERSION,
             "playbook": self.result.playbook,
@@ -239,7 +239,7 @@ class Why:
 
 
 def findings_of(result: SessionResult) -> tuple[Finding, ...]:
-    """What there is to explain: every finding, in the order of the result; of older sessions what they lost."""
+    """Return all findings in the order of the result; for older sessions those made of its losses."""
     return tuple(getattr(result, "findings", ())) or lost_findings(result)
 
 
@@ -252,15 +252,16 @@ def explain(
     seeds: int = SEEDS,
     tell: Telling = lambda text: None,
 ) -> Why:
-    """Everything about the findings of a result, or about the one of that number.
+    """Explain the findings of a result, or the one of that number.
 
     Raises:
         WhyError: there is no such finding.
-        KeyboardInterrupt: it was stopped.
+        KeyboardInterrupt: the explanation was stopped.
     """
     findings = findings_of(result)
     if number > len(findings):
-        raise WhyError(f"there is no finding {number}, the session has {len(findings) or 'none'}")
+        allowed = f"allowed is a number from 1 to {len(findings)}" if findings else "the session has no findings"
+        raise WhyError(f"found finding {number}, {allowed}")
     remedies: dict[str, tuple[Remedy, ...]] = {}
     explained: list[FindingDiagnosis] = []
     first_lost = [place for place, finding in enumerate(findings, 1) if finding.kind == LOST][:EXPLAINED]
@@ -278,7 +279,7 @@ def explain(
 
 
 def _tell_of(tell: Telling, number: int, text: str) -> None:
-    tell(f"looking for the point of no return of finding {number}: {text}")
+    tell(f"searching the point of no return of finding {number}: {text}")
 
 
 def _no_return(case: SessionCase, finding: Finding, findings: tuple[Finding, ...], tell: Telling) -> NoReturn:
@@ -300,7 +301,7 @@ def _remedies(
         def ended(_number: int, _outcome: object) -> None:
             nonlocal done
             done += 1
-            tell(f"running it with {counted(tried, 'change')}, one at a time or two: {counted(done, 'run')} over")
+            tell(f"trying alternatives: {counted(tried, 'change')}, {counted(done, 'run')} done")
 
         outcomes = run_all(jobs, workers=at_a_time, on_end=ended)
         if any(each.code == INTERRUPTED for each in outcomes):
@@ -317,18 +318,18 @@ def explain_recorded(directory: Path, *, tell: Telling = lambda text: None) -> W
     """Explain the losses of a recorded session.
 
     Raises:
-        WhyError: this version runs it otherwise than it was recorded.
+        WhyError: this version replays it differently.
         PlaybookError, ExportError, ReplayMismatchError, SessionError: see :func:`playbooks.diagnosis.why.case_of`.
     """
     recorded = read_session(directory)
     case = case_of(recorded, tell)
-    tell("running it again")
+    tell("replaying the session")
     result = case.run()
     if recorded.manifest is None or result.digest != recorded.manifest.digest:
-        raise WhyError(f"{directory}: this version runs it otherwise than it was recorded")
+        raise WhyError(f"{directory}: this version of floodmark replays the session differently from its recording")
     return explain(case, result, tell=tell)
 
 
 def keep(directory: Path, why: Why) -> None:
-    """Put an explanation beside the session that it is of. Raises OSError."""
+    """Store an explanation beside its session. Raises OSError."""
     put_in_place(directory / session_files.WHY, json_text(why.to_json(), indent=1) + "\n")

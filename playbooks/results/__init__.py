@@ -1,14 +1,14 @@
-"""What sessions come to, as values and documents.
+"""Results of sessions, as values and documents.
 
 result        `SessionResult`, the object that `floodmark run --json` prints
-expected_losses  whether expectations allow what was lost
-wrongs        keys of failures, and which failures are no surprise
-outages       when clients were not served, and when partitions had no leader
-client_stats  what clients saw: producers, members and groups
+expected_losses  which expectations allow acknowledged records to be lost
+wrongs        keys of failures, and which failures are expected
+outages       unavailability of clients, partitions and groups
+client_stats  statistics of producers, members and groups
 consumer_groups  groups as `kafka-consumer-groups.sh` shows them
-group_progress  what groups read of partitions, and how long they were handed nothing
-sweep_matrix  what a grid came to: rows, the best ones, one sentence of advice, and tables
-baseline      results of earlier runs kept in a file, and how a new run differs
+group_progress  offsets that groups have read, and their read stalls
+sweep_matrix  results of a grid: rows, Pareto rows, one sentence of advice, and tables
+baseline      saved results of earlier runs, compared with a new run
 
 Built from events and views of `cluster_model` as they pass. This package does not know how a session is run.
 """

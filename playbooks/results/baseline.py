@@ -1,7 +1,7 @@
-"""What playbooks came to before, kept in a file, and how a new run differs from it.
+"""Baseline of earlier results, kept in a file, and its comparison with a new run.
 
-A baseline is what ``run --json`` prints, one document or a list, or the smaller file that ``--save-baseline`` writes:
-only what is the same in every run of the same version on every machine.
+A baseline is the output of ``run --json``, one document or a list, or the smaller file that ``--save-baseline``
+writes: only what is the same in every run of the same version on every machine.
 """
 
 import json
@@ -18,7 +18,7 @@ FORMAT: Final = "floodmark_baseline"
 VERSION: Final = 1
 
 VERDICTS: Final = ("pass", "inconclusive", "fail")
-"""Best first."""
+"""Verdicts, best first."""
 LOST: Final = ("acked_lost", "committed_lost")
 COUNTED: Final = (*LOST, "duplicates", "reordered")
 """Keys of the ledger that are compared."""
@@ -26,12 +26,12 @@ _WORDS: Final = {"acked_lost": "acked lost", "committed_lost": "committed lost"}
 
 
 class BaselineError(Exception):
-    """A file that is no baseline; the message names it, what was found and what is allowed."""
+    """A file that is not a baseline; the message names it, what was found and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class BaselineEntry:
-    """What one playbook came to."""
+    """The result of one playbook in a baseline."""
 
     playbook: str
     profile: str
@@ -39,14 +39,14 @@ class BaselineEntry:
     verdict: str
     digest: str
     ledger: Mapping[str, int]
-    """The keys in :data:`COUNTED`."""
+    """Counts by the keys in :data:`COUNTED`."""
     expectations: Mapping[str, bool]
-    """Text → whether it held; of two with the same text, the second is told apart by ``(2)``."""
+    """Text → whether it passed; a second expectation with the same text gets the suffix ``(2)``."""
     unavailable_us: int | None = None
-    """Summed over clients and partitions; None where the document is older than that number."""
+    """Time out of service, summed over clients and partitions; None if the document predates this number."""
 
     def to_json(self) -> dict[str, Any]:
-        """As a saved baseline has it."""
+        """Return the entry as a saved baseline has it."""
         unavailable = {} if self.unavailable_us is None else {"unavailable": {"us": self.unavailable_us}}
         return {
             "playbook": self.playbook,
@@ -62,7 +62,7 @@ class BaselineEntry:
 
 @dataclass(frozen=True, slots=True)
 class Baseline:
-    """What was stored, by name; the second playbook of a name is told apart by ``(2)``."""
+    """Saved entries by name; a second playbook of the same name gets the suffix ``(2)``."""
 
     path: str
     entries: Mapping[str, BaselineEntry]
@@ -70,7 +70,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class BaselineChange:
-    """One thing that differs."""
+    """One difference from the baseline."""
 
     what: str
     before: str
@@ -78,7 +78,7 @@ class BaselineChange:
     trend: int = 0
     """-1 better, 0 neither, 1 worse."""
     regression: bool = False
-    """Whether it alone makes a run fail: a worse verdict, more records lost, more time unavailable."""
+    """Whether this change alone makes a run fail: a worse verdict, more records lost, more time unavailable."""
 
     def __str__(self) -> str:
         return f"{self.what}: {self.before} before, {self.now} now"
@@ -86,23 +86,23 @@ class BaselineChange:
 
 @dataclass(frozen=True, slots=True)
 class BaselineDifference:
-    """How one playbook differs from the baseline; nothing in it: it is the same."""
+    """Differences of one playbook from the baseline; without any, it is unchanged."""
 
     playbook: str
-    """With a number where several have the name."""
+    """Name, with a number if several playbooks have it."""
     changes: tuple[BaselineChange, ...] = ()
 
     @property
     def regression(self) -> bool:
-        """Whether it makes the run fail."""
+        """Whether the differences make the run fail."""
         return any(each.regression for each in self.changes)
 
 
 def read_baseline(path: Path) -> Baseline:
-    """The baseline in a file.
+    """Read the baseline in a file.
 
     Raises:
-        BaselineError: it cannot be read, or is none.
+        BaselineError: the file cannot be read, or is not a baseline.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -129,7 +129,7 @@ def read_baseline(path: Path) -> Baseline:
 
 
 def named(entries: Any) -> dict[str, BaselineEntry]:
-    """Entries by their name, in their order, with a number from the second of the same name on."""
+    """Index entries by name, in order; further entries of a name get a number."""
     found: dict[str, BaselineEntry] = {}
     for entry in entries:
         found[unused(entry.playbook, found)] = entry
@@ -137,7 +137,7 @@ def named(entries: Any) -> dict[str, BaselineEntry]:
 
 
 def unused(name: str, taken: Any) -> str:
-    """The name, or with the first number that keeps it apart from those taken."""
+    """Return the name, or the name with the first number that makes it unique among ``taken``."""
     number, choice = 1, name
     while choice in taken:
         number += 1
@@ -146,40 +146,40 @@ def unused(name: str, taken: Any) -> str:
 
 
 def entry_of(document: Mapping[str, Any]) -> BaselineEntry:
-    """The entry for a result document (``SessionResult.to_json``)."""
+    """Convert a result document (``SessionResult.to_json``) to an entry."""
     return _entry(document, "result")
 
 
 def saved(entries: Sequence[BaselineEntry]) -> dict[str, Any]:
-    """The document of a saved baseline."""
+    """Return the document of a saved baseline."""
     return {FORMAT: VERSION, "playbooks": [each.to_json() for each in entries]}
 
 
 def compare(baseline: Baseline, now: Sequence[tuple[str, BaselineEntry | None]]) -> list[BaselineDifference]:
-    """How playbooks differ from the baseline, in their order; then those of the baseline that were not run.
+    """Compare playbooks with the baseline, in their order; then list those of the baseline that were not run.
 
-    ``now`` has each by its name, with None where it came to no verdict, which is worse than any.
+    ``now`` has the entry of each by name, with None if it has no verdict, which is worse than any verdict.
     """
-    told: list[BaselineDifference] = []
+    found: list[BaselineDifference] = []
     seen: dict[str, None] = {}
     for name, entry in now:
         key = unused(name, seen)
         seen[key] = None
         before = baseline.entries.get(key)
         if before is None:
-            told.append(BaselineDifference(key, (BaselineChange("playbook", "not there", "new"),)))
+            found.append(BaselineDifference(key, (BaselineChange("playbook", "missing", "new"),)))
         elif entry is None:
-            told.append(
+            found.append(
                 BaselineDifference(key, (BaselineChange("verdict", before.verdict, "none", 1, regression=True),))
             )
         else:
-            told.append(BaselineDifference(key, tuple(differences(before, entry))))
+            found.append(BaselineDifference(key, tuple(differences(before, entry))))
     gone = [key for key in baseline.entries if key not in seen]
-    return told + [BaselineDifference(key, (BaselineChange("playbook", "there", "not run"),)) for key in gone]
+    return found + [BaselineDifference(key, (BaselineChange("playbook", "present", "not run"),)) for key in gone]
 
 
 def differences(before: BaselineEntry, now: BaselineEntry) -> list[BaselineChange]:
-    """What differs between two results of one playbook, the weightiest first."""
+    """Return the differences between two results of one playbook, the most important first."""
     changes: list[BaselineChange] = []
     if before.verdict != now.verdict:
         trend = _trend(VERDICTS.index(before.verdict), VERDICTS.index(now.verdict))
@@ -211,11 +211,11 @@ def _expectations(before: Mapping[str, bool], now: Mapping[str, bool]) -> list[B
     changes = []
     for text, ok in now.items():
         if text not in before:
-            changes.append(BaselineChange(f"expectation {text}", "not there", word[ok], 0 if ok else 1))
+            changes.append(BaselineChange(f"expectation {text}", "missing", word[ok], 0 if ok else 1))
         elif before[text] != ok:
             changes.append(BaselineChange(f"expectation {text}", word[before[text]], word[ok], -1 if ok else 1))
     gone = [text for text in before if text not in now]
-    return changes + [BaselineChange(f"expectation {text}", word[before[text]], "not there") for text in gone]
+    return changes + [BaselineChange(f"expectation {text}", word[before[text]], "missing") for text in gone]
 
 
 def _trend(before: int, now: int) -> int:
@@ -259,7 +259,7 @@ def _amount(found: Mapping[str, Any], key: str, where: str) -> int:
 
 
 _NAMES: Final[Mapping[Any, str]] = {
-    str: "a text",
+    str: "a string",
     int: "a whole number",
     bool: "true or false",
     list: "a list",

@@ -1,8 +1,7 @@
-"""Statistics of what clients saw of a session.
+"""Statistics of a session as its clients observed it.
 
-Numbers are of the client history. Three are of other sources, because no event has them: what a producer still queues
-and has under way is of its own books at that moment, and a group's generation and lag are what an administrator's
-``describe`` finds then.
+Counts are taken from the client events. Three values have no event: the queued and in-flight counts of a producer come
+from its state at that moment, and a group's generation and lag from an administrator's ``describe``.
 """
 
 from collections.abc import Callable, Iterable
@@ -15,15 +14,15 @@ from cluster_model.util.latency import LatencyHistogram
 from cluster_model.util.quantities import counted
 from playbooks.results.group_progress import DeliveredOffsets, ReadStalls
 
-# Statistics of what clients saw of a session.
+# Definitions of the statistics.
 #
-# A record is *read again* where its group had been handed that very record before: the same offset, written by the same
-# leader in the same epoch. What took its place after a truncation is another one. After compaction a read is taken to
-# lie at its first offsets, since its event has no more than their number.
+# A record is *read again* if its group had received that very record before: the same offset, written by the same
+# leader in the same epoch. A record that replaced it after a truncation is a different one. After compaction a read
+# is assumed to cover its first offsets, since its event has only the number of records.
 #
-# A group's *idle* time is that of partitions: it runs for each from the moment its owner gave it up, found it lost, or
-# its process ended, until a member was given it. Eager rebalances stop all partitions, cooperative ones those that
-# move; both stop those of a member that died until they are assigned again. What never is again does not count.
+# A group's *idle* time is summed over partitions: for each it runs from the moment its owner revoked it, found it lost,
+# or its process ended, until a member was assigned it. Eager rebalances stop all partitions, cooperative ones those
+# that move; both stop those of a member that died until they are reassigned. Partitions never reassigned do not count.
 
 
 class PartitionLatencies:
@@ -32,15 +31,15 @@ class PartitionLatencies:
     __slots__ = ("_by_partition", "whole")
 
     def __init__(self, saved: tuple[Any, ...] = ()) -> None:
-        """``saved`` is what :meth:`save` said."""
+        """``saved`` is the state returned by :meth:`save`."""
         self._by_partition = {name: LatencyHistogram(counts) for name, counts in saved}
         self.whole = LatencyHistogram()
-        """Of all partitions."""
+        """Latencies over all partitions."""
         for known in self._by_partition.values():
             self.whole.include(known)
 
     def add(self, partition: str, latency_us: int, records: int) -> None:
-        """So many records of a partition had this latency."""
+        """Record the latency of ``records`` records of a partition."""
         known = self._by_partition.get(partition)
         if known is None:
             known = self._by_partition[partition] = LatencyHistogram()
@@ -48,11 +47,11 @@ class PartitionLatencies:
         self.whole.add(latency_us, records)
 
     def of(self, partition: str | None) -> LatencyHistogram:
-        """Those of one partition, or of all."""
+        """Return the latencies of one partition, or of all."""
         return self.whole if partition is None else self._by_partition.get(partition, _NONE)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return tuple([(name, known.save()) for name, known in self._by_partition.items()])
 
 
@@ -60,7 +59,7 @@ _NONE: Final = LatencyHistogram()
 
 
 class ProducerBook:
-    """A producer's records by their outcome, its attempts and its transactions."""
+    """Counts of one producer: records by outcome, attempts and transactions."""
 
     __slots__ = ("aborted", "acked", "errors", "failed", "failure", "interceptor_failures", "latencies", "refused",
                  "retries", "sent", "transactions", "transactions_aborted", "transactions_committed",
@@ -69,23 +68,23 @@ class ProducerBook:
     def __init__(self) -> None:
         self.sent = self.acked = self.failed = self.unknown = self.aborted = 0
         self.transactions = self.transactions_committed = self.transactions_aborted = self.transactions_unknown = 0
-        """Transactions begun, and those of them whose end the producer knows."""
+        """Transactions begun, and how many of them have an end known to the producer."""
         self.interceptor_failures = 0
-        """Records at which an interceptor threw."""
+        """Records for which an interceptor threw an exception."""
         self.failure = ""
-        """The fatal error that ended it, empty while none did."""
+        """The fatal error that stopped the producer, empty if none."""
         self.retries = 0
-        """Attempts beyond the first, of batches."""
+        """Attempts to send a batch after the first."""
         self.refused: dict[str, int] = {}
-        """Attempts that ended in an error, by its name."""
+        """Attempts that ended in an error, by error name."""
         self.errors: dict[str, int] = {}
-        """Records failed or unknown, by the error that their callback was given."""
+        """Records failed or unknown, by the error passed to their callback."""
         self.latencies = PartitionLatencies()
-        """Of acknowledged records, since they were sent."""
+        """Latency of acknowledged records from send to acknowledgement."""
 
     @property
     def unanswered(self) -> int:
-        """Records whose callback has not come."""
+        """Records whose callback has not been called."""
         return self.sent - self.acked - self.failed - self.unknown - self.aborted
 
     def save(self) -> tuple[Any, ...]:
@@ -101,7 +100,7 @@ class ProducerBook:
 
 
 class MemberBook:
-    """One consumer of a group."""
+    """Counts of one consumer of a group."""
 
     __slots__ = (
         "abandoned",
@@ -119,22 +118,22 @@ class MemberBook:
     def __init__(self) -> None:
         self.read = 0
         self.reread = 0
-        """Records read that its group had read before."""
+        """Records read that the group had read before."""
         self.commits = 0
-        """Commits that moved an offset."""
+        """Commits that changed an offset."""
         self.failed_commits = 0
         self.handler_failed = 0
-        """Records that its handler could not process."""
+        """Records that the application's handler failed to process."""
         self.abandoned = 0
-        """Records that it was handed and that its application never came to process."""
+        """Records returned by ``poll`` that the application never processed."""
         self.lost = 0
-        """Partitions that it found to be its own no more."""
+        """Partitions found to be no longer assigned to it."""
         self.failure = ""
-        """The exception that ended it, empty while none did."""
+        """The exception that stopped the consumer, empty if none."""
         self.last_commit = (-1, "")
-        """When and how it committed last: a commit has an event for each partition."""
+        """Time and kind of the last commit: a commit has an event for each partition."""
         self.latencies = LatencyHistogram()
-        """Of records that it was handed, since they were appended."""
+        """Latency of records from append to return by ``poll``."""
 
     def save(self) -> tuple[Any, ...]:
         """All state."""
@@ -155,14 +154,14 @@ def _saved(value: Any) -> Any:
 
 
 def _fill(book: ProducerBook | MemberBook, saved: tuple[Any, ...]) -> None:
-    """Give a new book the state that :func:`_saved` made of each attribute."""
+    """Restore a new object from the state that :func:`_saved` made of each attribute."""
     for name, value in zip(book.__slots__, saved, strict=True):
         kind = type(getattr(book, name))
         setattr(book, name, kind(value) if kind in (dict, LatencyHistogram, PartitionLatencies) else value)
 
 
 class GroupBook:
-    """A group: its members, and what concerns them together."""
+    """Counts of one consumer group, and of its members."""
 
     __slots__ = ("commit_errors", "expired", "handed", "idle_since", "idle_us", "latencies", "members", "owners",
                  "rebalances", "resets", "stalls", "truncations")  # fmt: skip
@@ -170,34 +169,34 @@ class GroupBook:
     def __init__(self) -> None:
         self.members: dict[str, MemberBook] = {}
         self.rebalances = 0
-        """Assignments that came into force."""
+        """Assignments that took effect."""
         self.idle_us = 0
-        """Time that partitions had no owner whose process ran, summed over them."""
+        """Time in which partitions had no owner with a running process, summed over partitions."""
         self.truncations = 0
-        """Times that a member found what it had read truncated."""
+        """Number of log truncations that members detected."""
         self.resets = 0
-        """Times that ``auto.offset.reset`` moved a member: from an offset out of range, or after an expiry."""
+        """Number of times ``auto.offset.reset`` moved a member: after an out-of-range offset or an expiry."""
         self.expired: dict[str, None] = {}
-        """Partitions whose committed offset has expired, and which nobody has been moved on since."""
+        """Partitions whose committed offset has expired and for which no position has been reset since."""
         self.latencies = PartitionLatencies()
-        """Of the records that its members were handed, since they were appended."""
+        """Latency of the members' records from append to return by ``poll``."""
         self.stalls = ReadStalls()
         self.commit_errors: dict[str, int] = {}
         self.handed: dict[str, dict[int, DeliveredOffsets]] = {}
-        """Partition → stint → what of it any member was handed."""
+        """Partition → log branch → offsets that any member has received."""
         self.owners: dict[str, str] = {}
-        """Partition → the member that was given it last."""
+        """Partition → the member it was last assigned to."""
         self.idle_since: dict[str, int] = {}
 
     def member(self, name: str) -> MemberBook:
-        """A member's book, made when it is first heard of."""
+        """Return a member's counts, created on first use."""
         book = self.members.get(name)
         if book is None:
             book = self.members[name] = MemberBook()
         return book
 
     def total(self, column: str) -> int:
-        """A column of the members' books, summed up."""
+        """Return the sum of one attribute over all members."""
         return sum(getattr(each, column) for each in self.members.values())
 
     def save(self) -> tuple[Any, ...]:
@@ -230,31 +229,31 @@ class GroupBook:
 
 
 class ClientBooks:
-    """The books of all clients, by name."""
+    """Counts of all clients, by name."""
 
     __slots__ = ("closed", "groups", "killed", "latencies", "producers", "readable")
 
     def __init__(self) -> None:
         self.killed: dict[str, int] = {}
-        """Process, of a client or another, → how often it was killed, lost power or memory ..."""
+        """Process, of a client or another, → how often it was killed, lost power or ran out of memory ..."""
         self.closed: dict[str, int] = {}
-        """... and how often a client's was closed in order."""
+        """... and how often a client was closed in order."""
         self.producers: dict[str, ProducerBook] = {}
         self.latencies = LatencyHistogram()
-        """Of the records of all producers."""
+        """Latency over the records of all producers."""
         self.groups: dict[str, GroupBook] = {}
         self.readable: dict[str, tuple[int, int]] = {}
         """Partition → (leader epoch, high watermark) of its newest leader, for read stalls."""
 
     def producer(self, name: str) -> ProducerBook:
-        """A producer's book, made when it is first heard of."""
+        """Return a producer's counts, created on first use."""
         book = self.producers.get(name)
         if book is None:
             book = self.producers[name] = ProducerBook()
         return book
 
     def group(self, name: str) -> GroupBook:
-        """A group's book, made likewise."""
+        """Return a group's counts, created on first use."""
         book = self.groups.get(name)
         if book is None:
             book = self.groups[name] = GroupBook()
@@ -283,7 +282,7 @@ class ClientBooks:
 
 
 Counts = tuple[tuple[str, int], ...]
-"""Error names with a number, by name."""
+"""Pairs of an error name and a count, sorted by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,18 +298,18 @@ class LatencySummary:
 
     @classmethod
     def of(cls, known: LatencyHistogram) -> "LatencySummary":
-        """The summary of these latencies."""
+        """Summarise a histogram of latencies."""
         p50, p95, p99 = [known.percentile(percent) for percent in (50, 95, 99)]
         return cls(known.records, known.least, p50, p95, p99, known.greatest)
 
     def to_json(self) -> dict[str, int]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class ProducerSummary:
-    """A producer: records by their outcome, attempts, and what is not settled."""
+    """One producer: records by outcome, attempts, and records still pending."""
 
     name: str
     sent: int
@@ -318,44 +317,44 @@ class ProducerSummary:
     failed: int
     unknown: int
     unanswered: int
-    """Records whose callback had not come."""
+    """Records whose callback had not been called."""
     queued: int
-    """Records that waited in the accumulator."""
+    """Records waiting in the accumulator."""
     in_flight: int
-    """Batches under way."""
+    """Batches in flight."""
     retries: int
-    """Attempts beyond the first."""
+    """Attempts to send a batch after the first."""
     refused: Counts
     """Attempts that ended in an error."""
     errors: Counts
-    """Records failed or unknown, by the error that their callback got."""
+    """Records failed or unknown, by the error passed to their callback."""
     aborted: int = 0
-    """Records that went with an aborted transaction."""
+    """Records aborted with their transaction."""
     transactions: int = 0
     """Transactions begun."""
     transactions_committed: int = 0
     transactions_aborted: int = 0
     transactions_unknown: int = 0
-    """Transactions of which the producer cannot tell whether they are committed."""
+    """Transactions whose outcome the producer does not know."""
     interceptor_failures: int = 0
-    """Records at which an interceptor threw."""
+    """Records for which an interceptor threw an exception."""
     killed: int = 0
     """How often its process was killed ..."""
     closed: int = 0
     """... or closed in order."""
     failure: str = ""
-    """The fatal error that ended it, empty for none."""
+    """The fatal error that stopped the producer, empty if none."""
     latency: LatencySummary = field(default_factory=LatencySummary)
-    """Of acknowledged records, since they were sent."""
+    """Latency of acknowledged records from send to acknowledgement."""
 
     @property
     def transactions_open(self) -> int:
-        """Transactions whose end the producer was not told: it had not come, or came after the producer's own."""
+        """Transactions without a known end: still open, or ended after the producer did."""
         ended = self.transactions_committed + self.transactions_aborted + self.transactions_unknown
         return self.transactions - ended
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return {
             "sent": self.sent,
             "acked": self.acked,
@@ -382,7 +381,7 @@ class ProducerSummary:
 
 @dataclass(frozen=True, slots=True)
 class MemberSummary:
-    """A consumer."""
+    """One consumer of a group."""
 
     name: str
     read: int
@@ -391,20 +390,20 @@ class MemberSummary:
     commits: int
     failed_commits: int
     lost: int
-    """Partitions that it found to be its own no more."""
+    """Partitions found to be no longer assigned to it."""
     failure: str
-    """The exception that ended it, empty for none."""
+    """The exception that stopped the consumer, empty if none."""
     abandoned: int = 0
-    """Records that it was handed and that its application never came to process."""
+    """Records returned by ``poll`` that the application never processed."""
     killed: int = 0
     """How often its process was killed ..."""
     closed: int = 0
     """... or closed in order."""
     latency: LatencySummary = field(default_factory=LatencySummary)
-    """Of records that it was handed, since they were appended."""
+    """Latency of records from append to return by ``poll``."""
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return {
             "read": self.read,
             "reread": self.reread,
@@ -422,19 +421,19 @@ class MemberSummary:
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group and its consumers."""
+    """One consumer group with its consumers."""
 
     name: str
     read: int
     reread: int
-    """Records handed out to the group that it had been handed before."""
+    """Records returned to the group again."""
     lag: int | None
-    """LAG as kafka-consumer-groups prints it, of what is committed; may be negative. None: nothing is committed."""
+    """LAG of the committed offsets as kafka-consumer-groups prints it; may be negative. None: no committed offset."""
     generation: int
-    """-1 for none."""
+    """Generation of the group, -1 if it has none."""
     rebalances: int
     idle_us: int
-    """Time that partitions had no owner in rebalances, summed over them."""
+    """Time in which partitions had no owner during rebalances, summed over partitions."""
     commits: int
     commit_errors: Counts
     handler_failed: int
@@ -442,31 +441,31 @@ class GroupSummary:
     resets: int
     members: tuple[MemberSummary, ...]
     skipped: int = 0
-    """Records that the group was never handed, and behind which it reads: those of the findings."""
+    """Records below the group's position that it never received, from the findings."""
     position_lag: int = 0
-    """Records between where its consumers read and the high watermarks."""
+    """Records between the positions of its consumers and the high watermarks."""
     read_stall_us: int = 0
-    """The longest time that it was handed nothing of a partition that it had something to read of."""
+    """Longest time in which the group received nothing of a partition that had records for it."""
     latency: LatencySummary = field(default_factory=LatencySummary)
-    """Of records that its members were handed, since they were appended."""
+    """Latency of the members' records from append to return by ``poll``."""
 
     @property
     def failed_commits(self) -> int:
-        """Commits that came to nothing, or whose outcome nobody knows."""
+        """Commits that failed or have an unknown outcome."""
         return sum(each.failed_commits for each in self.members)
 
     @property
     def abandoned(self) -> int:
-        """Records handed out that nobody's application came to process."""
+        """Records returned by ``poll`` that no application processed."""
         return sum(each.abandoned for each in self.members)
 
     @property
     def failures(self) -> tuple[tuple[str, str], ...]:
-        """Consumers that an exception ended, with its name."""
+        """Consumers stopped by an exception, with its name."""
         return tuple([(each.name, each.failure) for each in self.members if each.failure])
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return {
             "read": self.read,
             "reread": self.reread,
@@ -491,13 +490,13 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class Clients:
-    """All clients, by name."""
+    """Statistics of all clients, by name."""
 
     producers: tuple[ProducerSummary, ...] = ()
     groups: tuple[GroupSummary, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return {
             "producers": {each.name: each.to_json() for each in self.producers},
             "groups": {each.name: each.to_json() for each in self.groups},
@@ -505,7 +504,7 @@ class Clients:
 
 
 def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
-    """The books of now; clients that have done nothing yet have noughts."""
+    """Summarise the counts at this time; clients without activity have zeros."""
     producers = {each.name: each for each in view.producers}
     groups = {each.name: each for each in view.groups}
     return Clients(
@@ -515,15 +514,15 @@ def summed_up(books: ClientBooks, view: ClusterView) -> Clients:
 
 
 def transaction_words(one: ProducerSummary) -> str:
-    """``12 transactions, 9 committed, 2 aborted, 1 without an end``; only the ends that there were."""
+    """Return ``12 transactions, 9 committed, 2 aborted, 1 open``; only the outcomes that occurred."""
     ends = {
         "committed": one.transactions_committed,
         "aborted": one.transactions_aborted,
         "unknown": one.transactions_unknown,
-        "without an end": one.transactions_open,
+        "open": one.transactions_open,
     }
-    told = [f"{times} {how}" if times < one.transactions else f"all {how}" for how, times in ends.items() if times]
-    return ", ".join([counted(one.transactions, "transaction"), *told])
+    parts = [f"{times} {how}" if times < one.transactions else f"all {how}" for how, times in ends.items() if times]
+    return ", ".join([counted(one.transactions, "transaction"), *parts])
 
 
 def _producer(name: str, books: ClientBooks, view: ProducerView | None) -> ProducerSummary:
@@ -594,14 +593,13 @@ def _member(name: str, books: ClientBooks, kept: MemberBook | None) -> MemberSum
     )
 
 
-# The effect of each kind of event on the statistics of clients.
+# Effect of each kind of event on the statistics of clients.
 #
-# Only what a client was told counts here, at the time at which it was told, and never what the model knows beside
-# that.
+# Only what a client learned counts here, at the time it learned it, and never what the model knows beyond that.
 
 
 def enter(books: ClientBooks, events: Iterable[Any]) -> None:
-    """Enter trace events, in order; those of no client are passed over."""
+    """Process trace events in order; events of no client are ignored."""
     handlers = _HANDLERS
     for event in events:
         handler = handlers.get(event.kind)
@@ -684,7 +682,7 @@ def _read(books: ClientBooks, event: Any) -> None:
 
 
 def read_up_to(event: Any) -> int:
-    """Where a group continues to read a partition after this event; -1 for an event that does not tell."""
+    """Return the position of a group in a partition after this event; -1 if the event has none."""
     if event.kind in ("records_read", "truncation_detected"):
         return int(event.end_offset)
     return int(event.log_offset) if event.kind == "consumer_reset" else -1
@@ -735,7 +733,7 @@ def _rebalanced(books: ClientBooks, event: Any) -> None:
 
 
 def partitions_of(event: Any) -> list[str]:
-    """The partitions that a member was given, gave up or lost."""
+    """Return the partitions that a member was assigned, revoked or lost."""
     return [name for name in str(event.detail).rpartition(": ")[2].split(", ") if name]
 
 
@@ -753,7 +751,7 @@ def _given_up(books: ClientBooks, event: Any) -> None:
     if event.kind == "partitions_lost":
         group.member(event.client).lost += event.count
     for name in partitions_of(event):
-        # Somebody else may have it by now: a member learns last that it lost a partition.
+        # Another member may own it by now: the previous owner is the last to learn of the loss.
         if group.owners.get(name) == event.client:
             group.idle_since.setdefault(name, event.at_us)
 
@@ -825,4 +823,4 @@ _HANDLERS: Final[dict[str, Callable[[ClientBooks, Any], None]]] = {
     "node_down": _went_down,
     "consumer_failed": _consumer_failed,
 }
-"""Kind of event → what it means for the books."""
+"""Kind of event → the function that updates the statistics."""

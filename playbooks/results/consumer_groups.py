@@ -12,7 +12,7 @@ from playbooks.errors import nearest, shown
 
 
 def groups_of(cluster: Cluster) -> list[str]:
-    """Names of the groups that have a coordinator: the playbook's, and whatever else has committed offsets."""
+    """Return the names of all coordinated groups: those of the playbook and others with committed offsets."""
     found = [spec.name for spec in cluster.spec.groups if cluster_overview.is_coordinated(cluster, spec)]
     for each in cluster.coordinators.values():
         found += [*each.registry.groups, *each.modern.groups]
@@ -20,62 +20,60 @@ def groups_of(cluster: Cluster) -> list[str]:
 
 
 def describe_group(cluster: Cluster, group: str) -> DescribedGroup:
-    """What its coordinator would answer now.
+    """Return the group as its coordinator would describe it now.
 
     Raises:
-        ModelError: there is no such group, it has no coordinator, or that cannot tell now.
+        ModelError: there is no such group, it has no coordinator, or the coordinator cannot answer now.
     """
     known = groups_of(cluster)
     if group not in known:
         if any(spec.name == group for spec in cluster.spec.groups):
             raise ModelError(
-                f"group {shown(group)} has no coordinator: its members are given their partitions",
+                f"group {shown(group)} has no coordinator: its members are assigned their partitions manually",
                 code="no_coordinator",
             )
-        told = f"; there are {listed(known, 'and')}{nearest(group, known)}" if known else "; there is none"
-        raise ModelError(f"no group {shown(group)}{told}", code="no_group")
+        known_groups = f"; allowed are {listed(known, 'and')}{nearest(group, known)}" if known else "; there is none"
+        raise ModelError(f"no group {shown(group)}{known_groups}", code="no_group")
     broker = cluster_overview.coordinator(cluster, group)
     if broker < 0:
-        raise ModelError(f"nobody leads the partition that group {shown(group)} is in", code="no_leader")
+        raise ModelError(f"the __consumer_offsets partition of group {shown(group)} has no leader", code="no_leader")
     if not cluster.is_up(broker):
-        raise ModelError(
-            f"broker {broker}, which is to coordinate group {shown(group)}, is down", code="coordinator_down"
-        )
+        raise ModelError(f"broker {broker}, the coordinator of group {shown(group)}, is down", code="coordinator_down")
     registry = cluster.coordinators[broker].registry
     refused = registry.status(group)
     if refused:
         raise ModelError(
-            f"broker {broker} is to coordinate group {shown(group)}, and answers {refused.name}",
+            f"broker {broker}, the coordinator of group {shown(group)}, answers {refused.name}",
             code="coordinator_refuses",
         )
     return cluster.coordinators[broker].described(group)
 
 
 def offsets(cluster: Cluster, group: DescribedGroup) -> Table:
-    """The table of ``--describe``; LOG-END-OFFSET is the true high watermark."""
+    """Return the table of ``--describe``; LOG-END-OFFSET is the actual high watermark."""
     found = cluster_overview.known(cluster, group.group_id)
     committed = {} if found is None else {name: value.offset for name, value in found.offsets.committed.items()}
     return offset_table(group, committed, _ends(cluster, partitions_of(group, committed)), cluster.name_of)
 
 
 def _ends(cluster: Cluster, partitions: Iterable[str]) -> dict[str, int]:
-    """High watermarks, without those of partitions that nobody leads or that are gone."""
+    """Return high watermarks, without those of partitions that are deleted or have no leader."""
     query, there = cluster.query, cluster.world.records
     return {name: query.hw(name) for name in partitions if name in there and query.leader(name) >= 0}
 
 
 def members(cluster: Cluster, group: DescribedGroup) -> Table:
-    """The table of ``--describe --members --verbose``."""
+    """Return the table of ``--describe --members --verbose``."""
     return member_table(group, cluster.name_of, verbose=True)
 
 
 def state(cluster: Cluster, group: DescribedGroup) -> Table:
-    """The table of ``--describe --state``."""
+    """Return the table of ``--describe --state``."""
     return state_table(group, cluster_overview.coordinator(cluster, group.group_id), cluster.name_of)
 
 
 def states(cluster: Cluster) -> Table:
-    """The table of all groups; one whose coordinator cannot answer has ``-`` as its state."""
+    """Return the table of all groups; the state is ``-`` where the coordinator cannot answer."""
     found: Table = []
     for name in groups_of(cluster):
         try:

@@ -1,4 +1,4 @@
-"""What a group has read of each partition: the offsets that it was handed, and how long it was handed none."""
+"""Offsets that a consumer group has received of each partition, and its read stalls."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
@@ -6,7 +6,7 @@ from typing import Any
 
 
 class DeliveredOffsets:
-    """Offsets of one branch of a partition's log that a group was handed, as disjoint ranges in ascending order."""
+    """Offsets of one branch of a partition's log that a group has received, as disjoint ranges in ascending order."""
 
     __slots__ = ("_ends", "_starts")
 
@@ -18,7 +18,7 @@ class DeliveredOffsets:
             self._ends.append(end)
 
     def add(self, start: int, end: int) -> int:
-        """Take ``[start, end)``; returns how many of them were there already."""
+        """Add ``[start, end)``; return how many of these offsets were already there."""
         starts, ends = self._starts, self._ends
         if ends and ends[-1] == start:  # a reader that continues where it was
             ends[-1] = end
@@ -31,30 +31,33 @@ class DeliveredOffsets:
         return again
 
     def save(self) -> tuple[tuple[int, int], ...]:
-        """The ranges."""
+        """Return the ranges."""
         return tuple(zip(self._starts, self._ends, strict=True))
 
 
 class ReadStalls:
-    """How long a group was handed nothing of a partition while there was something to read, from its first read on."""
+    """Read stalls of a group by partition, from its first read on.
+
+    A stall is time in which the group received nothing although there was something to read.
+    """
 
     __slots__ = ("_longest", "_read_to", "_since")
 
     def __init__(self) -> None:
         self._read_to: dict[str, int] = {}
         self._since: dict[str, int] = {}
-        """Partition → since when there has been something to read."""
+        """Partition → since when there has been something to read (the open stall)."""
         self._longest: dict[str, int] = {}
-        """Partition → the longest that is over."""
+        """Partition → the longest stall that has ended."""
 
     def advanced(self, partition: str, hw: int, now: int) -> None:
-        """Records below ``hw`` can be read."""
+        """Note that records below ``hw`` can be read."""
         read_to = self._read_to.get(partition)
         if read_to is not None and hw > read_to and partition not in self._since:
             self._since[partition] = now
 
     def moved(self, partition: str, read_to: int, hw: int, now: int) -> int:
-        """The group has read so far, or was sent there; returns how long it had waited for that."""
+        """Set the group's position after a read or a reset; return the duration of the stall that this ends."""
         lasted_us = now - self._since.pop(partition, now)
         if lasted_us > self._longest.get(partition, 0):
             self._longest[partition] = lasted_us
@@ -64,21 +67,21 @@ class ReadStalls:
         return lasted_us
 
     def waiting(self) -> dict[str, int]:
-        """Partition → since when the group has been handed nothing of it, where that lasts."""
+        """Return partition → start time, for stalls that have not ended."""
         return dict(self._since)
 
     def gone(self, partition: str) -> None:
-        """The partition was deleted."""
+        """Forget a deleted partition."""
         self._read_to.pop(partition, None)
         self._since.pop(partition, None)
 
     def restart(self, now: int) -> None:
-        """Measure from now on: what stalls began to do so at this time."""
+        """Restart the measurement: open stalls begin at this time."""
         self._since = dict.fromkeys(self._since, now)
         self._longest = {}
 
     def longest(self, now: int, partition: str | None = None) -> int:
-        """The longest so far of a partition, or of any, one that lasts included."""
+        """Return the longest stall so far of a partition, or of any, an open one included."""
         if partition is not None:
             return max(self._longest.get(partition, 0), now - self._since.get(partition, now))
         return max([0, *self._longest.values(), *[now - since for since in self._since.values()]])

@@ -1,4 +1,4 @@
-"""Outages: when clients, partitions and groups were not served, summed up from events."""
+"""Outages: intervals in which clients, partitions and groups were not served, computed from events."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -10,27 +10,27 @@ from cluster_model.util.latency import SERVICE_BOUND_US, bound_us
 from cluster_model.util.quantities import acks_text, counted, short_seconds
 from playbooks.results.client_stats import ClientBooks
 
-# When nobody served, summed up as the events of a session pass: as clients felt it, and as the cluster saw it.
+# Unavailability, computed event by event: from the view of clients and from that of the cluster.
 #
 # *A client* (a producer with its acks level) is out of service at a partition while records wait for their outcome and
-# none is acknowledged, whether attempts are refused or stay unanswered: from the first record that waits, or the last
-# acknowledgement, to the next acknowledgement, where that is longer than its *service bound*, which is more for a while
-# where it was answered slowly (:mod:`cluster_model.util.latency`). Records that are given up were not served: the
-# time continues with the next record, and ends with what was given up last where none follows. A process that is down
-# or paused needs no service.
+# none is acknowledged, whether attempts fail or are unanswered: from the first record that waits, or the last
+# acknowledgement, to the next acknowledgement, if that is longer than its *service bound*, which is raised for a while
+# after a slow answer (:mod:`cluster_model.util.latency`). Records that expire or fail were not served: the interval
+# continues with the next record, and ends with the last failure if none follows. A process that is down or paused needs
+# no service.
 #
-# *A partition* has no serving leader while the broker that took up its lead is paused or fenced, or nobody can lead it,
-# and from the end of that broker's process on until a broker takes up the lead: one that starts again leads nothing
-# until it is elected. What comes before a partition's first leader does not count, and a broker that takes up an epoch
-# older than one already seen ends nobody's outage. Readers leave no trace of a refused fetch, so that a group's part is
-# this, for the partitions that it was given.
+# *A partition* has no serving leader while its leader is paused or fenced, or no replica can lead it, and from the end
+# of that broker's process until a broker becomes leader: a restarted broker leads nothing until it is elected. Time
+# before a partition's first leader does not count, and a broker that becomes leader in an epoch older than one already
+# seen ends no outage. Failed fetches of consumers leave no events, so a group's unavailability is that of the
+# partitions assigned to it.
 #
-# These are the rules of the report's table ``unavailability``, one event at a time. An interval that nothing ended is
+# These are the rules of the report's table ``unavailability``, one event at a time. An interval that has not ended is
 # cut off at the end of the session. Times are virtual microseconds.
 
 
 SPANS_KEPT: Final = 100
-"""Intervals of one line that are kept one by one; further ones only go into its sums."""
+"""Maximum number of intervals kept individually for one key; later ones only count in the sums."""
 
 _NOBODY: Final = -1
 
@@ -40,21 +40,21 @@ ClientKey = tuple[str, int, str]
 
 
 class Outages:
-    """The intervals of one line: their number, sum and greatest, and the first of them one by one."""
+    """Outage intervals of one client or partition: number, sum, longest, and the first of them individually."""
 
     __slots__ = ("longest_us", "refusals", "since_us", "spans", "times", "us")
 
     def __init__(self) -> None:
         self.us = self.longest_us = self.times = 0
-        """Of intervals that have ended."""
+        """Sum over the intervals that have ended."""
         self.since_us = -1
-        """When the one that is open began, -1 for none."""
+        """Start of the open interval, -1 if there is none."""
         self.refusals = 0
-        """Answers that were a refusal, a failure or none, of a client's line."""
+        """Attempts of a client that failed or were not answered."""
         self.spans: list[tuple[int, int]] = []
 
     def set(self, out: bool, now_us: int) -> None:
-        """Whether it is out of service from now on."""
+        """Set whether it is out of service from now on."""
         if out:
             if self.since_us < 0:
                 self.since_us = now_us
@@ -63,7 +63,7 @@ class Outages:
             self.since_us = -1
 
     def add(self, began_us: int, ended_us: int) -> None:
-        """An interval that has ended."""
+        """Add an interval that has ended."""
         lasted = ended_us - began_us
         self.us += lasted
         self.longest_us = max(self.longest_us, lasted)
@@ -72,7 +72,7 @@ class Outages:
             self.spans.append((began_us, ended_us))
 
     def until(self, now_us: int) -> "Outages":
-        """A copy with the interval that is still open cut off now."""
+        """Return a copy in which the open interval is cut off now."""
         copied = Outages.loaded(self.save())
         copied.set(False, max(now_us, copied.since_us))
         return copied
@@ -91,32 +91,32 @@ class Outages:
 
 
 class ServiceTracker:
-    """Whether a client is served at a partition."""
+    """Service state of one client at one partition."""
 
     __slots__ = ("_bound_us", "_given_up_us", "_since_us", "_usual_us", "outages", "waiting")
 
     def __init__(self, bound_us: int) -> None:
-        """``bound_us``: its service bound."""
+        """``bound_us``: the client's service bound."""
         self._bound_us = bound_us
         self._usual_us = 0
-        """What the last acknowledgement took."""
+        """Latency of the last acknowledgement."""
         self.outages = Outages()
         self.waiting = 0
         """Records without an outcome."""
         self._since_us = -1
-        """Since when nothing was acknowledged of what waits, or was given up since; -1 where nothing was to be."""
+        """Since when nothing has been acknowledged or failed although records wait; -1 if none wait."""
         self._given_up_us = -1
-        """When the last that waited was given up, -1 while some wait."""
+        """When the last waiting record failed, -1 while some wait."""
 
     def sent(self, count: int, now_us: int) -> None:
-        """Records were handed over, and wait."""
+        """Count records that were sent and now wait."""
         if self._since_us < 0:
             self._since_us = now_us
         self._given_up_us = -1
         self.waiting += count
 
     def acknowledged(self, count: int, now_us: int, latency_us: int) -> None:
-        """Somebody served; ``latency_us``: how long that took."""
+        """Count acknowledged records; ``latency_us``: their latency."""
         self._end(now_us)
         self._usual_us = latency_us
         self.waiting -= count
@@ -124,31 +124,31 @@ class ServiceTracker:
         self._given_up_us = -1
 
     def given_up(self, count: int, now_us: int) -> None:
-        """These wait no more, and were not served."""
+        """Count records that failed and no longer wait."""
         self.waiting -= count
         if self.waiting <= 0:
             self._given_up_us = now_us
 
     def stopped(self, now_us: int) -> None:
-        """The client's process is down or paused."""
+        """Note that the client's process is down or paused."""
         self._end(now_us)
         self._since_us = self._given_up_us = -1
         self._usual_us = 0
 
     def resumed(self, now_us: int) -> None:
-        """The client's process runs again."""
+        """Note that the client's process runs again."""
         self.stopped(now_us)
         if self.waiting > 0:
             self._since_us = now_us
 
     def until(self, now_us: int) -> Outages:
-        """Its outages; one that lasts is cut off now."""
+        """Return its outages; an open one is cut off now."""
         copied = ServiceTracker.loaded(self.save())
         copied._end(now_us)
         return copied.outages
 
     def afresh(self, now_us: int) -> "ServiceTracker":
-        """A copy that counts from now on."""
+        """Return a copy that counts from now on."""
         copied = ServiceTracker(self._bound_us)
         copied.waiting, copied._usual_us = self.waiting, self._usual_us
         copied._since_us = now_us if self._since_us >= 0 else -1
@@ -156,7 +156,7 @@ class ServiceTracker:
         return copied
 
     def longest_us(self, now_us: int) -> int:
-        """The longest outage; one that lasts is cut off now."""
+        """Return the longest outage; an open one is cut off now."""
         since_us, ended_us = self._open(now_us)
         return max(self.outages.longest_us, ended_us - since_us)
 
@@ -166,7 +166,7 @@ class ServiceTracker:
             self.outages.add(since_us, ended_us)
 
     def _open(self, now_us: int) -> tuple[int, int]:
-        """Since when and until when it is out of service, if it ends now; the same for not at all."""
+        """Return start and end of the open outage if it ended now; equal values if there is none."""
         ended_us = now_us if self._given_up_us < 0 else self._given_up_us
         out = self._since_us >= 0 and ended_us - self._since_us > bound_us(self._bound_us, self._usual_us)
         return (self._since_us, ended_us) if out else (ended_us, ended_us)
@@ -188,17 +188,17 @@ class ServiceTracker:
 
 
 class Availability:
-    """The lines of all clients and partitions, with what has to be known to go on."""
+    """Outages of all clients and partitions, with the state needed to process further events."""
 
     __slots__ = ("_bounds", "_fenced", "_newest", "_services", "_serving", "_stopped", "partitions")
 
     def __init__(self, bounds: Mapping[str, int]) -> None:
-        """``bounds``: producer → its service bound (:func:`cluster_model.client_factory.service_bounds`)."""
+        """``bounds``: producer → service bound (:func:`cluster_model.client_factory.service_bounds`)."""
         self._bounds = dict(bounds)
         self._services: dict[ClientKey, ServiceTracker] = {}
         self.partitions: dict[str, Outages] = {}
         self._serving: dict[str, int] = {}
-        """Partition → the broker that took up its lead last, -1 for nobody."""
+        """Partition → the broker that last became its leader, -1 for none."""
         self._newest: dict[str, int] = {}
         """Partition → the newest leader epoch seen."""
         self._stopped: dict[int, None] = {}
@@ -207,7 +207,7 @@ class Availability:
         """... and those that the controller has fenced."""
 
     def afresh(self, now_us: int) -> "Availability":
-        """A copy that counts from now on: what is out begins to be so now."""
+        """Return a copy that counts from now on: open outages begin now."""
         copied = Availability.loaded(self.save())
         copied._services = {key: each.afresh(now_us) for key, each in self._services.items()}
         for each in list(copied.partitions.values()):
@@ -217,19 +217,19 @@ class Availability:
         return copied
 
     def clients(self, now_us: int) -> dict[ClientKey, Outages]:
-        """The lines of clients that were out of service or refused, cut off now."""
+        """Return the outages of clients that were out of service or had failed attempts, cut off now."""
         lines = [(key, each.until(now_us)) for key, each in sorted(self._services.items())]
         return {key: line for key, line in lines if line.us or line.refusals}
 
     def longest_us(self, client: str | None, partition: str | None, now_us: int) -> int:
-        """The longest time that a client, or any, was out of service at a partition, or at any; cut off now."""
-        asked = [
+        """Return the longest outage of a client, or any, at a partition, or any; cut off now."""
+        matching = [
             each for key, each in self._services.items() if client in (None, key[0]) and partition in (None, key[2])
         ]
-        return max((each.longest_us(now_us) for each in asked), default=0)
+        return max((each.longest_us(now_us) for each in matching), default=0)
 
     def enter(self, events: Iterable[Any]) -> None:
-        """Enter trace events, in order; the others are passed over."""
+        """Process trace events in order; other kinds are ignored."""
         handlers = _HANDLERS
         for event in events:
             handler = handlers.get(event.kind)
@@ -244,29 +244,29 @@ class Availability:
         return service
 
     def sent(self, event: Any) -> None:
-        """An application handed records over."""
+        """Handle records sent by an application."""
         self._service(event).sent(event.count, event.at_us)
 
     def acked(self, event: Any) -> None:
-        """Records were acknowledged, or written and taken back with their transaction: somebody served."""
+        """Handle records acknowledged, or written and aborted with their transaction: a broker served them."""
         self._service(event).acknowledged(event.count, event.at_us, event.latency_us)
 
     def aborted(self, event: Any) -> None:
-        """Records went with their transaction; it served somebody where they had been written."""
+        """Handle records aborted with their transaction; a broker served those that had been written."""
         if event.log_offset >= 0:
             self.acked(event)
         else:
             self._service(event).given_up(event.count, event.at_us)
 
     def refused(self, event: Any) -> None:
-        """An attempt was refused or not answered, or records were given up."""
+        """Handle a failed or unanswered attempt, or failed records."""
         service = self._service(event)
         service.outages.refusals += 1
         if event.kind != "produce_refused":
             service.given_up(event.count, event.at_us)
 
     def led(self, event: Any) -> None:
-        """A broker took up the lead of a partition, or nobody can lead it."""
+        """Handle a new leader of a partition, or a partition that goes offline."""
         name = event.partition
         if event.leader_epoch < self._newest.get(name, 0):
             return
@@ -275,7 +275,7 @@ class Availability:
         self._judge(name, event.at_us)
 
     def deleted(self, event: Any) -> None:
-        """A partition is no more, and nobody's outage; one of the same name begins anew, with epoch 0."""
+        """Handle the deletion of a partition, which ends its outage; a new one of the same name begins with epoch 0."""
         name = event.partition
         self._serving.pop(name, None)
         self._newest.pop(name, None)
@@ -283,7 +283,7 @@ class Availability:
             self.partitions[name].set(False, event.at_us)
 
     def went(self, event: Any) -> None:
-        """A process stopped or goes on, or the controller changed its mind about a broker."""
+        """Handle a process that stopped or resumed, or a broker that was fenced or unfenced."""
         kind, broker = event.kind, event.broker
         if broker < 0:
             self._client_went(event)
@@ -355,7 +355,7 @@ _HANDLERS: Final[dict[str, Callable[[Availability, Any], None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class OutageSummary:
-    """One partition, for a client with its acks level or for the cluster. Times are virtual microseconds."""
+    """Outages of one partition, for a client with its acks level or for the cluster. Times are virtual microseconds."""
 
     partition: str
     us: int
@@ -364,12 +364,12 @@ class OutageSummary:
     """Intervals."""
     refusals: int
     spans: tuple[tuple[int, int], ...]
-    """The first of the intervals, beginning and end."""
+    """The first intervals, as start and end."""
     client: str = ""
     acks: int = 0
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         refusals = {"refusals": self.refusals} if self.client else {}
         sums = {"us": self.us, "longest_us": self.longest_us, "times": self.times}
         return {**sums, **refusals, "spans": [list(span) for span in self.spans]}
@@ -377,30 +377,30 @@ class OutageSummary:
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """All lines of a session; those without an interval are left out, unless attempts were refused."""
+    """Unavailability of a session; without an interval a key is left out, unless attempts failed."""
 
     clients: tuple[OutageSummary, ...] = ()
     partitions: tuple[OutageSummary, ...] = ()
     groups: tuple[tuple[str, tuple[str, ...]], ...] = ()
-    """Group → the partitions that it was given and that were out of service at some time."""
+    """Group → its assigned partitions that were out of service at some time."""
 
     @property
     def us(self) -> int:
-        """How long producers were out of service, summed over producers and partitions."""
+        """Time producers were out of service, summed over producers and partitions."""
         return sum(each.us for each in self.clients)
 
     @property
     def longest_us(self) -> int:
-        """The longest interval in which a producer was out of service."""
+        """Longest interval in which a producer was out of service."""
         return max((each.longest_us for each in self.clients), default=0)
 
     def group_lines(self) -> dict[str, tuple[OutageSummary, ...]]:
-        """Group → the lines of the partitions that it was given."""
+        """Return group → outages of the partitions assigned to it."""
         by_name = {each.partition: each for each in self.partitions}
         return {group: tuple([by_name[name] for name in names]) for group, names in self.groups}
 
     def to_json(self) -> dict[str, Any]:
-        """As in the published document."""
+        """Return the JSON object of the published document."""
         return {
             **_sums(self.clients),
             "clients": {
@@ -416,7 +416,7 @@ class Unavailable:
 
 
 def of_events(availability: Availability, now_us: int) -> Unavailable:
-    """What events alone tell, without the cluster: the lines of clients and partitions, cut off at ``now_us``."""
+    """Return what events alone show, without the cluster: outages of clients and partitions, cut off at ``now_us``."""
     partitions = [(name, each.until(now_us)) for name, each in sorted(availability.partitions.items())]
     return Unavailable(
         tuple([_line(key[2], each, key[0], key[1]) for key, each in availability.clients(now_us).items()]),
@@ -425,7 +425,7 @@ def of_events(availability: Availability, now_us: int) -> Unavailable:
 
 
 def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) -> Unavailable:
-    """The books of now; intervals that are open are cut off here."""
+    """Return the unavailability at this time; open intervals are cut off."""
     found = of_events(availability, view.now_us)
     out = [each.partition for each in found.partitions]
     groups = [(name, _read_by(name, books, out)) for name in sorted(books.groups)]
@@ -433,7 +433,7 @@ def drawn_up(availability: Availability, books: ClientBooks, view: ClusterView) 
 
 
 def by_client(lines: Iterable[OutageSummary]) -> dict[tuple[str, int], tuple[OutageSummary, ...]]:
-    """Client and acks level → its lines."""
+    """Group outages by client and acks level."""
     found: dict[tuple[str, int], tuple[OutageSummary, ...]] = {}
     for each in lines:
         key = (each.client, each.acks)
@@ -471,13 +471,13 @@ def _lines(lines: Iterable[OutageSummary]) -> dict[str, Any]:
 
 
 def outage_words(unavailable: Unavailable) -> list[str]:
-    """A line for each producer that was not served: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
-    told = []
+    """Return a line for each producer with outages: ``checkout acks=all 12.3 s over 3 spans, longest 9.1 s``."""
+    texts = []
     for (client, acks), lines in by_client(unavailable.clients).items():
         sums = _sums(lines)
         if sums["us"]:
             of = f" of {counted(len(lines), 'partition')}" if len(lines) > 1 else ""
             spans = counted(sums["times"], "span")
             longest = f", longest {short_seconds(sums['longest_us'])}" if sums["times"] > 1 else ""
-            told.append(f"{client} acks={acks_text(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
-    return told
+            texts.append(f"{client} acks={acks_text(acks)} {short_seconds(sums['us'])} over {spans}{of}{longest}")
+    return texts

@@ -1,4 +1,4 @@
-"""The result of a session, as ``floodmark run --json`` prints it and ``result.json`` keeps it; keys of failures."""
+"""The result of a session, as ``floodmark run --json`` prints it and ``result.json`` stores it."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -21,11 +21,11 @@ from cluster_model.util.latency import LatencyHistogram
 from playbooks.results.client_stats import ClientBooks, Clients, enter, summed_up
 from playbooks.results.outages import Availability, Unavailable, drawn_up
 
-# Anomalies in a result, as JSON.
+# JSON of anomalies.
 
 
 def anomaly_json(seen: AnomalyReport) -> dict[str, Any]:
-    """One anomaly with its verdict; ``first`` and ``end`` are offsets, -1 where there are none."""
+    """Return one anomaly with its verdict; ``first`` and ``end`` are offsets, -1 if there are none."""
     return {
         "anomaly": seen.name,
         "count": seen.found,
@@ -43,16 +43,16 @@ Verdict = Literal["pass", "fail", "inconclusive"]
 
 @dataclass(frozen=True, slots=True)
 class ExpectationResult:
-    """One expectation with its verdict; steps that assert something count as expectations too."""
+    """One expectation with its verdict; assertions of steps are expectations, too."""
 
     text: str
     ok: bool
     at_us: int
-    """When it was decided, in virtual time."""
+    """Virtual time at which it was decided."""
     detail: str
-    """One line: what was found."""
+    """One line: the values found."""
     by_step: bool = False
-    """Whether a step asserts it, and not the playbook as a whole."""
+    """Whether a step asserts it, not the playbook as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,43 +65,43 @@ class SessionResult:
     profile: str
     verdict: Verdict
     reason: str
-    """Why a session is inconclusive; empty for the others."""
+    """Why a session is inconclusive; otherwise empty."""
     digest: str
     virtual_us: int
     events: int
-    """Trace events of the whole session."""
+    """Number of trace events of the whole session."""
     session: str
-    """Directory of the recording, empty when nothing was recorded."""
+    """Directory of the recording, empty if nothing was recorded."""
     expectations: tuple[ExpectationResult, ...]
     ledger: LedgerView
     violations: tuple[InvariantViolated, ...]
     losses: tuple[RecordsLost, ...]
-    """Every acknowledged record that is gone, with its cause."""
+    """Every acknowledged record that is lost, with its cause."""
     partitions: tuple[PartitionView, ...]
-    """All but those of Kafka's own topics."""
+    """All partitions except those of internal topics."""
     refused: tuple[StepTaken | AdminAnswered, ...]
-    """Steps that Kafka answered with an error, the expected ones included."""
+    """Steps that failed with a Kafka error, expected ones included."""
     clients: Clients
-    """What each client saw."""
+    """Statistics of each client."""
     guards: tuple[GuardActed, ...] = ()
-    """What the guards did."""
+    """Actions of the guards."""
     skipped: tuple[FaultSkipped, ...] = ()
-    """Faults that found nobody to strike, as their steps allowed."""
+    """Faults that had no target, as their steps allow (``if any``)."""
     unavailable: Unavailable = field(default_factory=Unavailable)
-    """When clients were refused, and when nobody led."""
+    """When clients were out of service, and when partitions had no leader."""
     anomalies: tuple[AnomalyReport, ...] = ()
-    """What clients could see of it, illegal first."""
+    """Anomalies that clients could observe, illegal first."""
     overdue: tuple[LivenessOverdue, ...] = ()
-    """What should have come true in time and had not."""
+    """Liveness checks that missed their deadline."""
     unjudged: tuple[Unjudged, ...] = ()
-    """What was owed at the end, and its time was not over."""
+    """Liveness checks still pending at the end, with a later deadline."""
     stuck: tuple[Stuck, ...] = ()
-    """What stands still at the end, as Kafka means it to."""
+    """Partitions that are stuck at the end, as Kafka specifies."""
     findings: tuple[Finding, ...] = ()
-    """What went wrong with records and why, once for each cause."""
+    """Records that were lost, duplicated or otherwise wrong, one finding for each cause."""
 
     def with_findings(self, findings: tuple[Finding, ...]) -> "SessionResult":
-        """The same with what went wrong, also of each group: the records that it skipped."""
+        """Return a copy with these findings, and with the skipped records of each group."""
         skipped: dict[str, int] = {}
         for finding in findings:
             if finding.kind == SKIPPED:
@@ -110,7 +110,7 @@ class SessionResult:
         return replace(self, findings=findings, clients=replace(self.clients, groups=groups))
 
     def to_json(self) -> dict[str, Any]:
-        """The published document: plain dicts, lists, numbers and strings."""
+        """Return the published document: plain dicts, lists, numbers and strings."""
         return {
             "playbook": self.playbook,
             "seed": self.seed,
@@ -164,7 +164,7 @@ class SessionResult:
 
 @dataclass(slots=True)
 class Findings:
-    """What the engine gathers while a session runs, beyond the state of the cluster."""
+    """Data that the engine collects while a session runs, beyond the state of the cluster."""
 
     events: int
     losses: list[RecordsLost]
@@ -178,11 +178,11 @@ class Findings:
 
     @classmethod
     def none(cls, bounds: Mapping[str, int]) -> "Findings":
-        """Nothing yet; ``bounds`` are the service bounds of producers."""
+        """Return an empty collection; ``bounds`` are the service bounds of producers."""
         return cls(0, [], [], [], ClientBooks(), [], [], Availability(bounds))
 
     def take(self, events: list[Any]) -> None:
-        """Count trace events and keep those that a result names."""
+        """Count trace events and keep those that a result lists."""
         self.events += len(events)
         enter(self.clients, events)
         self.availability.enter(events)
@@ -201,14 +201,14 @@ class Findings:
                 self.skipped.append(event)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         found = (tuple(self.violations), tuple(self.losses), tuple(self.refused))
         rest = (tuple(self.guards), tuple(self.skipped), self.availability.save(), tuple(self.overdue))
         return (self.events, *found, self.clients.save(), *rest)
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Findings":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         events, violations, losses, refused, clients, guards, skipped, availability, overdue = saved
         lists = (list(losses), list(violations), list(refused))
         books, outages = ClientBooks.loaded(clients), Availability.loaded(availability)
@@ -217,21 +217,21 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """What clients have felt until now (:class:`cluster_model.inspection.condition_functions.Experience`)."""
+    """What clients have experienced so far (:class:`cluster_model.inspection.condition_functions.Experience`)."""
 
     findings: Findings
     now_us: int
 
     def longest_stall_us(self, producer: str | None, partition: str | None) -> int:
-        """The longest time that a producer, or any, was out of service, at a partition or at any."""
+        """Return the longest outage of a producer, or any, at a partition, or any."""
         return self.findings.availability.longest_us(producer, partition, self.now_us)
 
     def longest_read_stall_us(self, group: str, partition: str | None) -> int:
-        """The longest time that a group was handed nothing of a partition, or of any, that had records for it."""
+        """Return the longest time in which a group received nothing of a partition, or any, that had records for it."""
         return self.findings.clients.group(group).stalls.longest(self.now_us, partition)
 
     def acked_within(self, producer: str | None, partition: str | None) -> LatencyHistogram:
-        """Times from send to acknowledgement of a producer's records, into a partition or any, or of all."""
+        """Return latencies from send to acknowledgement, of a producer or all, into a partition or any."""
         clients = self.findings.clients
         if producer is None:
             return clients.latencies
@@ -240,15 +240,15 @@ class Felt:
         )
 
     def read_within(self, group: str, partition: str | None) -> LatencyHistogram:
-        """Times from append to hand-out of the records that a group was handed, of a partition or of any."""
+        """Return latencies from append to return by ``poll`` of a group's records, of a partition or any."""
         return self.findings.clients.group(group).latencies.of(partition)
 
     def rebalances(self, group: str) -> int:
-        """Assignments of a group that came into force."""
+        """Return the number of assignments of a group that took effect."""
         return self.findings.clients.group(group).rebalances
 
     def resets(self, group: str) -> int:
-        """Times that ``auto.offset.reset`` moved a member of a group that had a position, or a committed one."""
+        """Return how often ``auto.offset.reset`` moved a member that had a position or a committed offset."""
         return self.findings.clients.group(group).resets
 
 
@@ -265,10 +265,10 @@ def conclude(
     findings: Findings,
     view: ClusterView,
 ) -> SessionResult:
-    """The result of a session that has ended.
+    """Build the result of a session that has ended.
 
-    ``reason`` says why the session never got where its playbook wanted to go. It makes the verdict inconclusive,
-    unless an expectation is ``broken`` whatever would have come later: that is a failure.
+    ``reason`` says why the session did not reach the end of its playbook. The verdict is then inconclusive, unless an
+    expectation is ``broken`` whatever would have followed: that is a failure.
     """
     verdict: Verdict
     if broken:
@@ -322,7 +322,7 @@ def _ledger(ledger: LedgerView) -> dict[str, int]:
 
 
 def _overdue(late: LivenessOverdue) -> dict[str, Any]:
-    """Noticed at ``at_us``, due ``bound_us`` after ``since_us``."""
+    """Return a missed liveness check: detected at ``at_us``, due ``bound_us`` after ``since_us``."""
     return {
         "property": late.property,
         "at_us": late.at_us,
@@ -336,13 +336,13 @@ def _overdue(late: LivenessOverdue) -> dict[str, Any]:
 
 
 def _book(book: BookView) -> dict[str, Any]:
-    """One producer's records in one partition; ``ranges`` are of its own numbers, by term, ``[from, to)``."""
+    """Return one producer's records in one partition; ``ranges`` are record numbers by outcome, ``[from, to)``."""
     counts = {each.name: getattr(book, each.name) for each in fields(book) if each.name != "ranges"}
     return {**counts, "ranges": {term: [list(each) for each in found] for term, found in book.ranges.items()}}
 
 
 def _loss(lost: RecordsLost) -> dict[str, Any]:
-    """Acknowledged records that are gone, from ``offset`` of the log and ``sequence`` of the client on."""
+    """Return lost acknowledged records, from ``offset`` of the log and ``sequence`` of the client on."""
     return {
         "partition": lost.partition,
         "client": lost.client,

@@ -1,6 +1,6 @@
-"""What was wrong in a session, by name: two sessions that went wrong the same way share a key.
+"""Failures of a session, by name: two sessions that failed the same way share a key.
 
-A key says nothing of times, offsets, brokers or partitions, so that a shorter session can be held against a longer one.
+A key has no times, offsets, brokers or partitions, so that a shorter session can be compared with a longer one.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,38 +16,38 @@ from cluster_model.protocol.versions import FLAG_BY_NAME
 from playbooks.results.result import SessionResult
 
 FINDING: Final = "finding"
-"""Records that met a bad end; the name is ``kind/cause`` as ``docs/reference/causes.md`` lists them."""
+"""Records lost, duplicated or otherwise wrong; the name is ``kind/cause`` as listed in ``docs/reference/causes.md``."""
 VIOLATION: Final = "violation"
-"""A safety property that did not hold; the name is that of the invariant."""
+"""A violated safety invariant; the name is that of the invariant."""
 ANOMALY: Final = "anomaly"
-"""Something clients saw and must not see under their settings."""
+"""An anomaly that clients observed and that their settings do not allow."""
 OVERDUE: Final = "overdue"
-"""Something that had to come true in time and did not; the name is that of the property."""
+"""A liveness property that missed its deadline; the name is that of the property."""
 EXPECTATION: Final = "expectation"
-"""What the playbook expects and was not so; the name is its text."""
+"""An expectation of the playbook that failed; the name is its text."""
 
 KINDS: Final = (FINDING, VIOLATION, ANOMALY, OVERDUE, EXPECTATION)
-"""All kinds, in the order in which they are told."""
+"""All kinds, in the order in which they are listed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """One way in which a session went wrong."""
+    """One failure of a session."""
 
     kind: str
     """One of :data:`KINDS`."""
     name: str
     known: bool = False
-    """Whether the version that ran is known for it: true of Kafka, and no surprise."""
+    """Whether the Kafka version that ran is known for it: an expected failure."""
 
     @property
     def key(self) -> str:
-        """As it is written and asked for: ``finding:lost/hw-truncation``, ``violation:log-matching``."""
+        """Key as printed and selected: ``finding:lost/hw-truncation``, ``violation:log-matching``."""
         return f"{self.kind}:{self.name}"
 
 
 def wrongs_of(result: SessionResult) -> tuple[Wrong, ...]:
-    """Everything that was wrong, each key once, by kind and name; known only if it was known every time."""
+    """Return all failures, each key once, by kind and name; ``known`` only if it was known every time."""
     surprising: dict[tuple[str, str], bool] = {}
     for kind, name, known in _each(result):
         surprising[kind, name] = surprising.get((kind, name), False) or not known
@@ -65,7 +65,7 @@ def _each(result: SessionResult) -> list[tuple[str, str, bool]]:
     ]
 
 
-# What is no surprise: the version is known for it, the settings of the playbook allow it, or a disk is to blame.
+# Expected failures: known of the version, allowed by the settings of the playbook, or caused by a disk.
 
 
 AnyCluster = Cluster | ManualCluster
@@ -81,26 +81,26 @@ FIXED_BY: Final = {
     "late-marker": "transactions_v2",
     "hanging": "transactions_v2",
 }
-"""Cause → the rule of the protocol that fixed it: what counts is the release, not the features of the cluster."""
+"""Cause → the protocol rule that fixed it: the release decides, not the features of the cluster."""
 
 _BY_ITSELF: Final = {
-    "unreplicated-tail": "acks=1 promises no more",
-    "zombie-leader": "acks=1 promises no more",
-    "acks-0-unplaced": "acks=0 promises nothing",
-    "power-loss-unflushed": "the power went before it was on disk",
+    "unreplicated-tail": "acks=1 guarantees no more",
+    "zombie-leader": "acks=1 guarantees no more",
+    "acks-0-unplaced": "acks=0 guarantees nothing",
+    "power-loss-unflushed": "power loss before the data was flushed",
     "last-known-leader": "as many replicas as min.insync.replicas had stopped uncleanly",
-    "last-replica-lost": "the power went before it was on disk",
+    "last-replica-lost": "power loss before the data was flushed",
     "disk-loss": "the disk was lost",
-    "damaged-batch": "bits turned on the disk",
-    "too-many-in-flight": "over two connections more batches can be under way than the five that a leader keeps",
-    "producer-restart": "a producer's process began again",
+    "damaged-batch": "bit flip on the disk",
+    "too-many-in-flight": "two connections allow more batches in flight than the five whose metadata a leader keeps",
+    "producer-restart": "a producer's process restarted",
     "commit-before-processing": "offsets were committed before the records were processed",
     "retention-overtook": "retention deleted them",
     "reset-latest": "auto.offset.reset=latest",
     "offsets-expired": "offsets.retention.minutes and auto.offset.reset=latest",
     "partitions-added-latest": "auto.offset.reset=latest",
 }
-"""Causes that are given only where a setting or a fault made it so."""
+"""Cause → reason, for causes that only occur through a setting or a fault."""
 
 
 def _unclean(cluster: AnyCluster) -> str:
@@ -115,34 +115,34 @@ def _min_isr_one(cluster: AnyCluster) -> str:
 
 def _not_idempotent(cluster: AnyCluster) -> str:
     if isinstance(cluster, ManualCluster):
-        return ""  # nobody tries again where time stands still
+        return ""  # manual producers do not retry
     producers = client_settings(cluster.spec, cluster.profile, cluster.outside.manners).producers.values()
     return "enable.idempotence=false" if any(not each.idempotent for each in producers) else ""
 
 
 def _forgotten(cluster: AnyCluster) -> str:
-    """A snapshot of producer state holds a producer's last batch alone (``ProducerStateManager.writeSnapshot``).
+    """A snapshot of producer state has only a producer's last batch (``ProducerStateManager.writeSnapshot``).
 
-    So a broker that read one, as it began again or cut its log, refuses the retry of an older batch as
-    OUT_OF_ORDER_SEQUENCE_NUMBER, upon which an idempotent producer takes a new epoch and sends it as new (KIP-360).
+    A broker that loaded one, after a restart or a truncation, rejects the retry of an older batch with
+    OUT_OF_ORDER_SEQUENCE_NUMBER; an idempotent producer then bumps its epoch and sends the batch as new (KIP-360).
     """
     replicas = [each for by_broker in cluster.world.replicas.values() for each in by_broker.values()]
     reloaded = any(replica.producer_snapshot for replica in replicas)
-    return "a snapshot of producer state keeps the last batch alone" if reloaded else ""
+    return "a snapshot of producer state has only the last batch" if reloaded else ""
 
 
 def _skipped_after_a_loss(cluster: AnyCluster) -> str:
-    """A reader skips what took the place of lost records: a surprise only where losses are one."""
-    return "what it had read was lost" if cluster.query.acked_lost() or cluster.query.missing() else ""
+    """A consumer skips records that replaced lost ones: unexpected only if the loss is."""
+    return "records that it had read were lost" if cluster.query.acked_lost() or cluster.query.missing() else ""
 
 
 def _deleted_last(cluster: AnyCluster) -> str:
-    """A quorum keeps who is not wanted any more until others are in sync (``PartitionReassignmentReplicas``)."""
-    return "" if cluster.profile.kraft else "over ZooKeeper a reassignment may delete the last replica in sync"
+    """KRaft keeps replicas to be removed until the others are in sync (``PartitionReassignmentReplicas``)."""
+    return "" if cluster.profile.kraft else "in ZooKeeper mode a reassignment may delete the last in-sync replica"
 
 
 _SEEN_OF: Final = {"duplicate": DUPLICATE, "nonmonotonic-send": REORDERED, "realtime-order": DUPLICATE}
-"""Anomaly → the kind of finding that it is the sight of."""
+"""Anomaly → the kind of finding that clients observe as it."""
 
 _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
     "unclean-election": _unclean,
@@ -156,7 +156,7 @@ _BY_SETTING: Final[dict[str, Callable[[AnyCluster], str]]] = {
 
 
 def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster, listed: tuple[str, ...]) -> str:
-    """Why something that was found is no surprise; empty where it is one. ``listed`` are the playbook's own keys."""
+    """Return why a failure is expected; empty if it is not. ``listed`` are the keys listed by the playbook."""
     if any(fnmatchcase(wrong.key, pattern) for pattern in listed):
         return LISTED
     if wrong.known:
@@ -167,7 +167,7 @@ def why_expected(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster,
 
 
 def _by_findings(wrong: Wrong, findings: Sequence[Finding], cluster: AnyCluster) -> str:
-    """What clients saw of something that is explained: records that stand twice, for a cause that is no surprise."""
+    """Return why an observed anomaly is expected: duplicate or reordered records whose cause is expected."""
     kind = _SEEN_OF.get(wrong.name)
     whys = [_of_cause(finding.cause, cluster) for finding in findings if finding.kind == kind]
     if kind == DUPLICATE and not whys:  # one of the two was lost since

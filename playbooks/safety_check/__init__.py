@@ -1,11 +1,11 @@
-"""Answers "is it safe to do this now?" by running many futures with and without the action.
+"""Answers "is it safe to do this now?" by simulating many futures with and without the action.
 
-question: a question as it is typed, read to steps.
+question: parses a typed question to steps.
 start_point: the session and the time at which the question is asked.
-simulation: the futures: the session forked again and again, also in other processes, and what is seen of each, when
-  a group was handed nothing among it.
-check: prepares a question and gives its answer: what the action adds, over all futures.
-report: the answer as text and document, and the worst future as a playbook.
+simulation: the futures: the session forked many times, also in other processes, with the intervals in which clients
+and groups were not served.
+check: prepares a question and evaluates it: what the action adds, over all futures.
+report: the answer as text and JSON, and the worst future as a playbook.
 
 Builds on `playbooks.engine`, `parser`, `export` and `results`.
 """

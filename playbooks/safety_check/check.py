@@ -1,4 +1,4 @@
-"""Checks whether something is safe: what an action adds to what happens without it, over all seeds."""
+"""Safety check of an action: what it adds to the baseline without it, over all seeds."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,39 +33,39 @@ from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 Verdict = Literal["safe", "loses", "violates", "skips", "stalls", "refused", "inconclusive"]
 STALL_US: Final = 2_000_000
-"""Longest time without service that counts as none: twice the producers' ``retry.backoff.max.ms`` (KIP-580).
+"""Longest outage that does not count as a stall: twice the producers' ``retry.backoff.max.ms`` (KIP-580).
 
-A leader that moves in order costs a client a refusal and a retry or two; one that dies costs it
+An orderly leader change costs a client one or two failed attempts and retries; a leader crash costs it
 ``broker.session.timeout.ms`` (9 s) or ``zookeeper.session.timeout.ms`` (18 s, before 2.5 6 s).
 """
-WHY_STALL: Final = "twice retry.backoff.max.ms; a leader that moves in order costs less, one that dies more"
+WHY_STALL: Final = "twice retry.backoff.max.ms; an orderly leader change takes less, a leader crash more"
 _WORST_FIRST: Final[tuple[Verdict, ...]] = ("loses", "violates", "skips", "stalls", "refused", "inconclusive", "safe")
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the action adds under one seed. Times are microseconds."""
+    """Effect of the action under one seed. Times are microseconds."""
 
     pair: FuturePair
     writes: dict[ClientKey, Spans]
-    """When a producer was not served and without the action would have been."""
+    """Outages of producers that do not occur without the action."""
     reads: dict[str, Spans]
-    """Likewise of partitions that nobody led."""
+    """The same for partitions without a leader."""
     under_min: dict[str, Spans]
     readers: dict[str, ReaderImpact]
-    """By group, what the action adds."""
+    """Additional effect on readers, by group."""
     losses: tuple[Lost, ...]
-    """Those that do not stand among what is lost without it."""
+    """Losses that do not occur without the action."""
     violations: tuple[tuple[str, str, str], ...]
     unfinished: tuple[str, ...]
 
     @property
     def seed(self) -> int:
-        """Of its draws."""
+        """Seed of the random draws in the future."""
         return self.pair.action.seed
 
     def more(self, name: str) -> int:
-        """By how much one of the counts is higher than without the action; never less than nothing."""
+        """Return by how much a count is higher than without the action; at least 0."""
         return max(0, int(getattr(self.pair.action, name)) - int(getattr(self.pair.baseline, name)))
 
     @property
@@ -75,36 +75,36 @@ class Effect:
 
     @property
     def stall_us(self) -> int:
-        """The longest time in which a producer was not served on a partition."""
+        """Longest outage of a producer at a partition."""
         return max(map(longest, self.writes.values()), default=0)
 
     @property
     def leaderless_us(self) -> int:
-        """The longest time in which nobody led a partition."""
+        """Longest time in which a partition had no leader."""
         return max(map(longest, self.reads.values()), default=0)
 
     @property
     def skipped(self) -> int:
-        """Records that groups skip, those of all groups together."""
+        """Records that groups skip, summed over groups."""
         return sum(each.skipped for each in self.readers.values())
 
     @property
     def group_stall_us(self) -> int:
-        """The longest time in which a group was handed nothing of a partition that had something for it."""
+        """Longest time in which a group received nothing of a partition that had records for it."""
         return max((each.read_stall_us for each in self.readers.values()), default=0)
 
     @property
     def read_stall_us(self) -> int:
-        """The longer of the two: a partition without a leader, or a group that was handed nothing."""
+        """The longer of two: a partition without a leader, or a read stall of a group."""
         return max(self.leaderless_us, self.group_stall_us)
 
     @property
     def stalled(self) -> ClientKey | None:
-        """Who that was, and on which partition."""
+        """Client, acks level and partition of the longest outage."""
         return max(self.writes, key=lambda key: longest(self.writes[key]), default=None)
 
     def verdict(self, stall_us: int) -> Verdict:
-        """Of this seed alone."""
+        """Return the verdict of this seed alone."""
         action = self.pair.action
         if self.lost:
             return "loses"
@@ -120,7 +120,7 @@ class Effect:
 
 
 def effect(pair: FuturePair) -> Effect:
-    """The difference between the two."""
+    """Return the difference between the futures with and without the action."""
     action, baseline = pair.action, pair.baseline
     known = {(each.partition, each.cause, each.acks): each.count for each in baseline.losses}
     broken = [each[:2] for each in baseline.violations]
@@ -140,7 +140,7 @@ def effect(pair: FuturePair) -> Effect:
 
 
 def _stall_added(group: str, pair: FuturePair) -> int:
-    """The most that the action adds to a time in which the group was handed nothing of a partition."""
+    """Return the largest increase of a read stall of the group through the action."""
     anyhow = pair.baseline.seen.reads
     return max(
         [longest_added(spans, anyhow.get(key, ())) for key, spans in pair.action.seen.reads.items() if key[0] == group],
@@ -155,46 +155,46 @@ def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans
 
 @dataclass(frozen=True, slots=True)
 class SafetyAnswer:
-    """What is to be said over all seeds."""
+    """The answer over all seeds."""
 
     effects: tuple[Effect, ...]
     stall_us: int
-    """What counts as a stall: more than this."""
+    """Threshold: longer outages count as stalls."""
 
     @property
     def verdict(self) -> Verdict:
-        """The worst of all seeds."""
+        """The worst verdict of all seeds."""
         found = [each.verdict(self.stall_us) for each in self.effects]
         return next(verdict for verdict in _WORST_FIRST if verdict in found)
 
     @property
     def worst(self) -> Effect:
-        """The seed to show: of the worst verdict, with the most lost, else the longest stall; of equals the first."""
+        """The seed to show: of the worst verdict, that with the most lost, then the longest stall, then the first."""
         ranked = [each for each in self.effects if each.verdict(self.stall_us) == self.verdict]
         return max(ranked, key=lambda each: (each.lost, each.skipped, each.stall_us, each.read_stall_us, -each.seed))
 
     @property
     def by_reads(self) -> bool:
-        """Whether only readers make it unsafe, and no producer was out for as long."""
+        """Whether only readers make it unsafe, and no producer was out of service for as long."""
         return self.worst.stall_us <= self.stall_us
 
     def over(self, name: str) -> "Spread":
-        """A property of the effects over all seeds; seeds count in which it is more than nothing, or a stall."""
+        """Return a property of the effects over all seeds, and in how many it is positive, or a stall."""
         values = [int(getattr(each, name)) for each in self.effects]
         least = self.stall_us if name.endswith("stall_us") else 0
         return Spread(max(values), median_low(values), sum(value > least for value in values))
 
     def most(self, name: str) -> int:
-        """The highest of :meth:`Effect.more` of one of the counts."""
+        """Return the maximum of :meth:`Effect.more` of a count."""
         return max(each.more(name) for each in self.effects)
 
     @property
     def why(self) -> str:
-        """Why the worst seed is no good, in one sentence; empty where all are."""
+        """The reason for the verdict of the worst seed, in one sentence; empty if all are safe."""
         worst = self.worst
         if self.verdict == "loses":
             found = max(worst.losses, key=lambda each: each.count, default=None)
-            return found.cause if found is not None else "acknowledged records are in no log any more"
+            return found.cause if found is not None else "acknowledged records are no longer in any log"
         if self.verdict == "violates":
             return f"{worst.violations[0][0]} on {worst.violations[0][1]}: {worst.violations[0][2]}"
         if self.verdict == "skips":
@@ -204,7 +204,7 @@ class SafetyAnswer:
         if self.verdict == "refused":
             return worst.pair.action.seen.refused[0]
         if self.verdict == "inconclusive":
-            under_way = f"still under way: {', '.join(worst.unfinished)}; --for gives it more time"
+            under_way = f"still running: {', '.join(worst.unfinished)}; give it more time with --for"
             return worst.pair.action.waited or under_way
         return ""
 
@@ -216,32 +216,27 @@ class Spread:
     worst: int
     median: int
     seeds: int
-    """In how many of them it matters."""
+    """Number of seeds in which it matters."""
 
 
 def _why_skipped(effect: Effect) -> str:
     name, felt = max(effect.readers.items(), key=lambda item: item[1].skipped)
     moved = f" after {counted(felt.resets, 'offset reset')}" if felt.resets else ""
-    return f"{name} is never handed {counted(felt.skipped, 'record')}{moved}, and reads on behind them"
+    return f"{name} never receives {counted(felt.skipped, 'record')}{moved}, and continues after them"
 
 
 def _why_read(effect: Effect) -> str:
     if effect.group_stall_us > effect.leaderless_us:
         group, felt = max(effect.readers.items(), key=lambda item: item[1].read_stall_us)
-        told = (
-            f"{group} was handed nothing for {short_seconds(felt.read_stall_us)} of a partition that had records for it"
-        )
-        return (
-            f"{told}; partitions had no owner for {short_seconds(felt.idle_us)}, summed over them"
-            if felt.idle_us
-            else told
-        )
+        text = f"{group} received nothing for {short_seconds(felt.read_stall_us)} from a partition with records for it"
+        idle = short_seconds(felt.idle_us)
+        return f"{text}; partitions had no owner for {idle} in total" if felt.idle_us else text
     name = max(effect.reads, key=lambda key: longest(effect.reads[key]))
-    return f"nobody led {name} for {short_seconds(longest(effect.reads[name]))}"
+    return f"{name} had no leader for {short_seconds(longest(effect.reads[name]))}"
 
 
 def _why_stalled(effect: Effect) -> str:
-    """Which of the two it was, the ISR or the leader: whichever lasted longer meanwhile."""
+    """Explain the stall by a short ISR or a missing leader, whichever lasted longer during it."""
     key = effect.stalled
     assert key is not None
     client, acks, partition = key
@@ -251,38 +246,38 @@ def _why_stalled(effect: Effect) -> str:
     short_us = _meanwhile(span, seen.under_min.get(partition, ())) if acks == -1 else 0
     out_us = _meanwhile(span, seen.partitions.get(partition, ()))
     error = seen.errors.get(key, "")
-    answered = f"; {client} was answered {error}" if error else ""
+    answered = f"; {client} received {error}" if error else ""
     if short_us >= out_us and short_us:
-        return f"{partition} had fewer in sync than min.insync.replicas for {short_seconds(short_us)}{answered}"
+        return f"{partition} was below min.insync.replicas for {short_seconds(short_us)}{answered}"
     if out_us:
-        return f"nobody led {partition} for {short_seconds(out_us)}{answered}"
-    return f"{client} acks={acks_text(acks)} got no record into {partition}{answered}"
+        return f"{partition} had no leader for {short_seconds(out_us)}{answered}"
+    return f"{client} acks={acks_text(acks)} had no record acknowledged by {partition}{answered}"
 
 
 def _meanwhile(span: tuple[int, int], others: Spans) -> int:
     return length((span,)) - length(without((span,), others))
 
 
-# A question with its start point, its options and its answer.
+# The question with its start point, options and answer.
 
 
 SEEDS: Final = 20
 HORIZON_US: Final = 60_000_000
-"""How long is watched after the last action, at least."""
+"""Minimum time simulated after the last action."""
 _ROUND_US: Final = 10_000_000
 REST: Final = ""
-"""The question of what the playbook would still do."""
+"""The question about the remaining steps of the playbook."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked, ready to be put."""
+    """A question, ready to be evaluated."""
 
     text: str
-    """As it was typed; empty for what the playbook would still do."""
+    """The question as typed; empty for the remaining steps of the playbook."""
     plan: ActionPlan
     horizon_words: str
-    """How long is watched, and why so long."""
+    """Simulated time after the last action, and the reason for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,11 +292,11 @@ class SafetyCheckResult:
 def prepare(
     standing: StartPoint, text: str = REST, *, steps: tuple[str, str] | None = None, horizon_us: int = -1
 ) -> Question:
-    """Read a question about a session where it stands. ``steps`` are text and path of a file that has them instead.
+    """Parse a question about a session at its start point. ``steps``: text and path of a file with the steps instead.
 
     Raises:
-        PlaybookError: with what is wrong with the question.
-        StandingError: there is nothing to ask about.
+        PlaybookError: the question has errors.
+        StartPointError: there is nothing to ask about.
     """
     session = standing.session()
     facts = _facts(session)
@@ -313,7 +308,7 @@ def prepare(
         found = standing.rest()
         if not found:
             raise StartPointError(
-                f"{standing.path}: nothing is still to be done; ask about an action, as in 'restart broker(2)'",
+                f"{standing.path}: no steps remain; ask about an action, such as 'restart broker(2)'",
                 code="nothing_left_to_do",
             )
     lasting_us, why = _horizon(session, horizon_us)
@@ -321,10 +316,10 @@ def prepare(
 
 
 def check_wording(playbook: Playbook, text: str, steps: tuple[str, str] | None = None) -> None:
-    """Refuse at once what cannot be meant at any instant: going there takes time. Topics may yet come, states change.
+    """Reject a question that is invalid at any time, before the session is run; topics and states may still change.
 
     Raises:
-        PlaybookError: with what is wrong with the question.
+        PlaybookError: the question has errors.
     """
     facts = replace(facts_of(playbook.spec), topics=None)
     if steps is not None:
@@ -348,7 +343,7 @@ def ask(
     workers: int = 0,
     tell: Callable[[str], None] = lambda text: None,
 ) -> SafetyCheckResult:
-    """Put a question to every seed; the answer does not depend on how many processes do it.
+    """Evaluate a question with every seed; the answer does not depend on the number of processes.
 
     Raises:
         AskingError: it cannot be answered.
@@ -358,7 +353,7 @@ def ask(
 
 
 def _limited(step: Step, limit_us: int) -> Step:
-    """A condition without a limit of its own is waited for as long as is watched."""
+    """Give a condition without a limit the simulated time as its limit."""
     trigger = step.trigger
     if trigger.kind != "when" or trigger.within_us >= 0:
         return step
@@ -366,12 +361,13 @@ def _limited(step: Step, limit_us: int) -> Step:
 
 
 def _horizon(session: Session, chosen_us: int) -> tuple[int, str]:
-    """As it was asked for; else long enough for a broker to be missed and for a replica to be taken out of its ISR.
+    """Return the simulated time after the last action and its reason.
 
-    The latter is looked for every half of ``replica.lag.time.max.ms`` (``ReplicaManager``, ``isr-expiration``).
+    By default it suffices to fence a broker and to remove a replica from its ISR. The latter is checked every half of
+    ``replica.lag.time.max.ms`` (``ReplicaManager``, ``isr-expiration``).
     """
     if chosen_us >= 0:
-        return chosen_us, "as asked for"
+        return chosen_us, "as requested"
     spec = session.playbook.spec
     config = BrokerConfig.of(spec.profile, spec.config)
     needed_us = config.session_us + config.lag_time_us * 3 // 2
@@ -383,7 +379,7 @@ def _horizon(session: Session, chosen_us: int) -> tuple[int, str]:
 
 
 def _facts(session: Session) -> PlaybookNames:
-    """Names of the cluster as it stands, topics that came later among them."""
+    """Return the names of the current cluster, including topics created later."""
     facts = facts_of(session.playbook.spec)
     counts: dict[str, int | None] = dict(facts.topics or {})
     for each in session.cluster.view().partitions:
@@ -394,7 +390,7 @@ def _facts(session: Session) -> PlaybookNames:
 
 
 def _is_down(session: Session, target: str) -> bool:
-    """Whether all that a target means now is down; what draws, or means nobody, is not."""
+    """Return whether all targets are down now; False for a random target and for no target."""
     stream = session.cluster.stream("targets")
     position = stream.position
     try:

@@ -1,8 +1,8 @@
-"""A typed question, parsed to steps: ``restart broker(1); after 30s restart broker(2)``.
+"""Parser of typed questions: ``restart broker(1); after 30s restart broker(2)``.
 
-A question is one action or several. Each may begin with ``after 10s`` or ``when CONDITION``, then comes what a playbook
-has as ``inject``, ``heal`` or ``admin``, its target or what the operation is about, ``for 30s``, and parameters as
-``key=value``. The words are read as the keys of a step, so that all that a playbook checks is checked here.
+A question is one action or several. Each may begin with ``after 10s`` or ``when CONDITION``, followed by what a
+playbook has as ``inject``, ``heal`` or ``admin``, its target or subject, ``for 30s``, and parameters as ``key=value``.
+The words are read as the keys of a step, so that all checks of playbooks apply.
 """
 
 import re
@@ -23,41 +23,41 @@ from playbooks.parser.steps.step_groups import read_steps
 from playbooks.parser.steps.timed_steps import ENDINGS, TimedSteps
 from playbooks.units import UnitError, duration_us
 
-# A question as it is typed, in its parts: words with their columns, and whatever brackets and quotes hold together.
+# Lexer of questions: words with their columns; brackets and quotes keep words together.
 
 
 PATH: Final = "question"
-"""What a question is called in messages."""
+"""Name of the question in messages."""
 LONGEST: Final = 2_000
-"""Characters of a question."""
+"""Maximum number of characters of a question."""
 
 _OPEN: Final = "([{"
 _CLOSE: Final = ")]}"
 
 
 class QuestionPart(NamedTuple):
-    """A stretch of the question, and the column from 1 at which it begins."""
+    """A part of the question, and the column from 1 at which it begins."""
 
     text: str
     column: int
 
 
 def wrong(text: str, column: int, message: str) -> PlaybookError:
-    """The one error about a question."""
+    """Return the error about a question."""
     return PlaybookError([Problem(PATH, 1, column, "", message)], {PATH: text})
 
 
 def pieces(text: str) -> list[QuestionPart]:
-    """The actions of a question, which stand between semicolons or the word ``then``.
+    """Split a question into its actions, separated by semicolons or the word ``then``.
 
     Raises:
-        PlaybookError: it is too long, on several lines, or a bracket or a quote is left open.
+        PlaybookError: it is too long, has several lines, or a bracket or quote is not closed.
     """
     if len(text) > LONGEST:
         raise wrong("", 1, f"found {len(text)} characters, allowed are at most {LONGEST}")
     unprintable = next((place for place, each in enumerate(text) if not each.isprintable()), -1)
     if unprintable >= 0:
-        raise wrong(text, unprintable + 1, "found a character that is not printed, allowed is one line of text")
+        raise wrong(text, unprintable + 1, "found an unprintable character, allowed is one line of text")
     found: list[QuestionPart] = []
     start = 0
     for word in words(QuestionPart(text, 1), text):
@@ -74,10 +74,10 @@ def _stripped(text: str, start: int) -> QuestionPart:
 
 
 def words(piece: QuestionPart, whole: str) -> list[QuestionPart]:
-    """What stands between blanks outside of brackets and quotes; a semicolon there is a word of its own.
+    """Split an action at blanks outside of brackets and quotes; a semicolon is a word of its own.
 
     Raises:
-        PlaybookError: a bracket or a quote is left open.
+        PlaybookError: a bracket or quote is not closed.
     """
     return list(_words(piece, whole))
 
@@ -99,7 +99,7 @@ def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
             if not opened:
                 raise wrong(whole, first + at, f"found {each!r} without its opening bracket")
             if _CLOSE[_OPEN.index(text[opened[-1]])] != each:
-                raise wrong(whole, first + at, f"found {each!r}, which is not the bracket that is open")
+                raise wrong(whole, first + at, f"found {each!r}, which does not match the open bracket")
             opened.pop()
         elif not opened and each in " ;":
             if start < at:
@@ -108,39 +108,39 @@ def _words(piece: QuestionPart, whole: str) -> Iterator[QuestionPart]:
                 yield QuestionPart(each, first + at)
             start = at + 1
     if opened:
-        raise wrong(whole, first + opened[-1], f"found {text[opened[-1]]!r} without its end")
+        raise wrong(whole, first + opened[-1], f"found {text[opened[-1]]!r} without its closing counterpart")
     if start < len(text):
         yield QuestionPart(text[start:], first + start)
 
 
 ASSIGNED: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_.-]*)=(?!=)(.*)", re.DOTALL)
-"""A parameter with its value."""
+"""Pattern of a parameter with its value."""
 
 RESTART: Final = "restart"
-"""To an operator it means to stop what runs and start it again; the fault of that name starts what is down."""
+"""For operators: stop a running process and start it again. The fault of that name only starts one that is down."""
 BOUNCE: Final = "bounce"
-"""The fault that does so."""
+"""The fault that stops a process and starts it again."""
 HEAL: Final = "heal"
 FAULTS: Final = (*CATALOGUE, *FAULT_ALIASES)
 VERBS: Final = (*FAULTS, *OPERATIONS, *OPERATION_ALIASES, HEAL)
-"""Everything that an action can begin with."""
+"""All words that an action can begin with."""
 
 _ENDING: Final = ("crash", "power_loss", "clean_shutdown")
-"""Faults after which a process is down until somebody starts it."""
+"""Faults that leave a process down until it is started."""
 _ABOUT: Final = ("topic", "new topic", "partition", "broker", "brokers", "group", "text", "scopes")
-"""Types of parameters that an operation's first word may stand for."""
+"""Types of parameters that can be given as an operation's first word."""
 
 IsDown = Callable[[str], bool]
-"""Whether all that a target means is down where the question is asked."""
+"""Predicate: whether all that a target means is down at the time of the question."""
 
 
 def read_question(
     text: str, facts: PlaybookNames, is_down: IsDown = lambda target: False, first: int = 0
 ) -> tuple[Step, ...]:
-    """The steps that a question stands for; ``first`` is the number of the first of them, from 0.
+    """Return the steps of a question; ``first`` is the index of the first of them, from 0.
 
     Raises:
-        PlaybookError: with the column of the first mistake.
+        PlaybookError: with the column of the first error.
     """
     notes = Notes(PATH, [], facts)
     reader, found, stopped = TimedSteps(), list[Step](), dict[str, None]()
@@ -160,7 +160,7 @@ def read_question(
 
 
 def _waiting(step: Step, before: Step) -> Step:
-    """A ``when`` behind a restart or an operation is meant for when that is over: it may hold already before."""
+    """Make a ``when`` after a restart or an operation wait for its end: its condition may already hold before."""
     condition = step.trigger.condition
     if condition is None or not (before.verb == "admin" or before.name == BOUNCE):
         return step
@@ -170,10 +170,10 @@ def _waiting(step: Step, before: Step) -> Step:
 
 
 def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tuple[Step, ...]:
-    """The steps of a file that has a list of them, or a mapping with one at ``steps``; those that end a session not.
+    """Return the steps of a file, a list or a mapping with a list at ``steps``, except those that end a session.
 
     Raises:
-        PlaybookError: with every mistake in it.
+        PlaybookError: with every error in it.
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems, facts)
@@ -183,14 +183,14 @@ def read_list(text: str, path: str, facts: PlaybookNames, first: int = 0) -> tup
         notes.refuse(root, "", "a list of steps, as a playbook has it")
     steps = read_steps(root, notes, manual=False)
     if not notes.problems and not steps:
-        notes.problem(root, "", "found no step, allowed is one or more")
+        notes.problem(root, "", "found no step, allowed is at least one")
     if notes.problems:
         raise PlaybookError(notes.problems, {path: text})
     return tuple(replace(step, index=first + step.index) for step in steps if step.verb not in ENDINGS)
 
 
 class _Action:
-    """One action, on its way from words to the mapping that a step is read from."""
+    """Converter of one action from words to the mapping that a step is read from."""
 
     def __init__(self, piece: QuestionPart, whole: str, is_down: IsDown) -> None:
         self._piece = piece
@@ -200,7 +200,7 @@ class _Action:
         self._entries: dict[str, tuple[Scalar, Node]] = {}
 
     def node(self) -> YamlMapping:
-        """The step's keys and values, each at its column of the question."""
+        """Return the step's keys and values, each with its column in the question."""
         if not self._words:
             raise wrong(self._whole, self._piece.column, "found no action, allowed is one such as restart broker(2)")
         self._trigger()
@@ -224,7 +224,7 @@ class _Action:
     def _trigger(self) -> None:
         first = self._words[0]
         if first.text == "at":
-            message = "found a time, allowed are after 10s and when CONDITION: --at says where it begins"
+            message = "found a time, allowed are after 10s and when CONDITION; use --at to set the start"
             raise wrong(self._whole, first.column, message)
         if first.text == "after":
             self._words.pop(0)
@@ -238,10 +238,10 @@ class _Action:
             self._words.pop(0)
             self._condition(first)
         if not self._words:
-            raise wrong(self._whole, first.column, f"found {shown(first.text)} without an action behind it")
+            raise wrong(self._whole, first.column, f"found {shown(first.text)} without an action after it")
 
     def _condition(self, when: QuestionPart) -> None:
-        """What stands before the first word that an action can begin with, if it is a condition."""
+        """Parse the words before the first word that an action can begin with as a condition."""
         error: PlaybookError | None = None
         start = when.column - 1 + len(when.text)
         for number, word in enumerate(self._words):
@@ -259,12 +259,12 @@ class _Action:
                     self._put("within", within)
                 self._words = self._words[number:]
                 return
-        message = "found no action behind the condition, allowed is one such as restart broker(2)"
+        message = "found no action after the condition, allowed is one such as restart broker(2)"
         raise error or wrong(self._whole, when.column, message)
 
     @staticmethod
     def _limit(text: str, column: int) -> tuple[str, QuestionPart | None]:
-        """A condition and how long it may take, where it says so at its end."""
+        """Split a limit (``within``) from the end of a condition."""
         before, within, span = text.rpartition(" within ")
         if not within or " " in span.strip():
             return text, None
@@ -284,7 +284,7 @@ class _Action:
                 self._entries["down"] = self._entries.pop("for")
 
     def _is_time(self, target: QuestionPart) -> None:
-        """What stands behind ``for`` becomes another parameter, and is to be refused by the word that was typed."""
+        """Check that the target of ``for`` is a duration, so that an error quotes the word that was typed."""
         given = self._entries["for"][1]
         try:
             duration_us(given.text if isinstance(given, Scalar) else "")
@@ -296,7 +296,7 @@ class _Action:
         self._put("inject", verb)
 
     def _operation(self, name: str) -> None:
-        """Its first word is what it is about, unless that is given by name."""
+        """Parse an operation: its first word is its subject, unless that is given by name."""
         about = self._rest()
         if about is None:
             return
@@ -314,7 +314,7 @@ class _Action:
         self._put(param.name, QuestionPart(f"[{about.text}]", about.column - 1) if listing else about)
 
     def _rest(self) -> QuestionPart | None:
-        """The words that are no parameter, as one; ``for``, ``if any`` and parameters are put among the entries."""
+        """Return the words that are no parameters as one; ``for``, ``if any`` and parameters become entries."""
         kept: list[QuestionPart] = []
         ended = False
         while self._words:
@@ -342,13 +342,13 @@ class _Action:
 
     def _next(self, after: QuestionPart, allowed: str) -> QuestionPart:
         if not self._words:
-            raise wrong(self._whole, after.column, f"found nothing behind {shown(after.text)}, allowed is {allowed}")
+            raise wrong(self._whole, after.column, f"found nothing after {shown(after.text)}, allowed is {allowed}")
         return self._words.pop(0)
 
     def _put(self, key: str, value: QuestionPart) -> None:
-        """A key of the step with its value, which is read as YAML has it."""
+        """Add a key of the step with its value, parsed as YAML."""
         if key in self._entries and key != "inject":
-            raise wrong(self._whole, value.column, f"found {key} twice, allowed is once")
+            raise wrong(self._whole, value.column, f"found {key} twice, allowed once")
         where = Scalar(1, value.column, key, plain=True, exact=value.column)
         self._entries[key] = (where, self._value(value))
 
@@ -365,7 +365,7 @@ class _Action:
 
 
 def moved(node: Node, by: int) -> Node:
-    """A node with its columns so much farther to the right."""
+    """Return a node with its columns shifted to the right."""
     column = node.column + by
     if isinstance(node, Scalar):
         return replace(node, column=column, exact=node.exact + by if node.exact else 0)

@@ -1,7 +1,7 @@
-"""The answer to a question as text and document, and the worst future as a playbook.
+"""Report of a safety check: the answer as text and JSON, and the worst future as a playbook.
 
-Everything up to the question's instant is written as it happened, step by step at its exact place, so that the file
-needs neither the session nor the question. It is run before it is given away: it has to come to the very same digest.
+The playbook has everything up to the time of the question, each step at its exact position, so that it needs neither
+the session nor the question. It is run before it is written: its digest must be the same.
 """
 
 from collections.abc import Sequence
@@ -40,20 +40,20 @@ from playbooks.units import duration_text
 from playbooks.version import VERSION
 
 PATH: Final = "witness.yaml"
-"""What the text is called in messages."""
+"""Name of the text in messages."""
 SUFFIX: Final = "-witness"
 UNEXPECTED: Final = "unexpected_violations"
 
 
 class WitnessError(Exception):
-    """The worst future cannot be written as a playbook that comes to the same; the message says why."""
+    """The worst future cannot be written as an equivalent playbook; the message says why."""
 
 
 def witness(asked: SafetyCheckResult) -> str:
-    """The text of the playbook.
+    """Return the text of the playbook of the worst future.
 
     Raises:
-        WitnessError: there is no such text.
+        WitnessError: there is no equivalent playbook.
     """
     standing, effect = asked.standing, asked.answer.worst
     future = effect.pair.action
@@ -61,9 +61,7 @@ def witness(asked: SafetyCheckResult) -> str:
     text = _text(standing, asked, lines, ["expect:", *_expected(effect)])
     found = _run_witness(text)
     if found.digest != future.digest:
-        raise WitnessError(
-            f"the playbook of the worst seed does not come to the same: wanted {future.digest}, found {found.digest}"
-        )
+        raise WitnessError(f"the playbook of the worst seed has digest {found.digest}, expected {future.digest}")
     return text
 
 
@@ -75,7 +73,7 @@ def _run_witness(text: str) -> SessionResult:
 
 
 def _before(standing: StartPoint) -> list[str]:
-    """What the playbook and the operator did, each at its place."""
+    """Return the past steps of the playbook and the operator, each at its position."""
     playbook = standing.playbook()
     refused = _refused(standing)
     lines: list[str] = []
@@ -99,7 +97,7 @@ def _operators(action: RecordedAction, refused: dict[str, str]) -> list[str]:
 
 
 def _remark(written: list[str], refused: str) -> list[str]:
-    """What could not be done is only told."""
+    """Turn a refused action into comments."""
     return [f"  # {line[2:]}" for line in [*written, f"    refused: {refused}"]] if refused else written
 
 
@@ -108,7 +106,7 @@ def _key(at_us: int, executed: int) -> str:
 
 
 def _refused(standing: StartPoint) -> dict[str, str]:
-    """Steps by name, and what the operator did by its place, that were refused: why."""
+    """Return the refused steps by name and the refused operator actions by position, with the reason."""
     playbook = standing.playbook()
     session = Session.start(
         replace(playbook, steps=playbook.steps[: standing.steps]), seed=standing.seed, open_ended=True
@@ -132,39 +130,39 @@ def _refused(standing: StartPoint) -> dict[str, str]:
 
 
 def _exactly(step: Step, place: tuple[int, int]) -> Trigger:
-    """By the clock: in the middle of an instant only where a condition, or a place of its own, brought it there."""
+    """Return the exact trigger: a time, with an event count only if a condition or position put it within that time."""
     at_us, executed = place
     return Trigger("at", at_us, executed=executed if step.trigger.kind == "when" or step.trigger.executed >= 0 else -1)
 
 
 def _from_there(standing: StartPoint, steps: Sequence[Step], future: Future) -> list[str]:
-    """The seed, the action, and the end."""
+    """Return the steps that reseed, act, and end the session."""
     parting = reseeding(standing, future.seed)
-    lines = block(step_lines(parting), 2, "from here on one of the futures that the question was put to")
+    lines = block(step_lines(parting), 2, "from here on one of the simulated futures")
     in_rounds = any(step.verb == "round" for step in steps)
     for step, place in zip(steps, future.acted, strict=False):
         if step.verb != "round":
             written = block(step_lines(step, _exactly(step, place) if in_rounds else None), 2)
-            lines += _remark(written, "it could not be done" if step_name(step) in future.seen.undone else "")
+            lines += _remark(written, "it was refused" if step_name(step) in future.seen.undone else "")
     return [*lines, *block([("at", instant(future.end_us)), ("settle", "now")], 2)]
 
 
-# -- what is expected -----------------------------------------------------------------------------------------------
+# -- expectations ---------------------------------------------------------------------------------------------------
 
 
 def _expected(effect: Effect) -> list[str]:
-    """What was found, in numbers that the same run comes to again."""
+    """Return expectations with the numbers that were found."""
     future = effect.pair.action
-    told = {
+    notes = {
         "acked": "",
-        "acked_lost": f"without the action {kept} of these" if (kept := effect.pair.baseline.acked_lost) else "",
-        "committed_lost": "a consumer could have read these" if future.committed_lost else "",
+        "acked_lost": f"{kept} without the action" if (kept := effect.pair.baseline.acked_lost) else "",
+        "committed_lost": "consumers could have read these" if future.committed_lost else "",
         "duplicates": "",
         "failed": "",
         "unknown": "",
     }
     lines = []
-    for name, why in told.items():
+    for name, why in notes.items():
         lines.append(f"  - {name}() == {getattr(future, name)}" + (f"  # {why}" if why else ""))
     unexpected = UNEXPECTED if UNEXPECTED in FUNCTIONS else ""
     if unexpected:
@@ -177,7 +175,7 @@ def _expected(effect: Effect) -> list[str]:
             lines.append(f"  - passed_over({name}) == {felt.skipped} and reread({name}) == {felt.reread}")
     for (client, _acks, partition), spans in effect.writes.items():
         longest_us = max(end - start for start, end in spans)
-        lines.append(f"  # {client} was not served on {partition} for up to {short_seconds(longest_us)} more")
+        lines.append(f"  # {client} was out of service at {partition} for up to {short_seconds(longest_us)} more")
     return lines
 
 
@@ -185,7 +183,7 @@ def _expected(effect: Effect) -> list[str]:
 
 
 def _text(standing: StartPoint, asked: SafetyCheckResult, steps: list[str], expect: list[str]) -> str:
-    """The author's file with other steps and expectations; what cannot be edited in place is written anew."""
+    """Return the author's file with other steps and expectations, rewritten where it cannot be edited."""
     own = standing.text.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if standing.fragments:
         own = written_out(own, standing.path, dict(standing.fragments))
@@ -197,7 +195,7 @@ def _text(standing: StartPoint, asked: SafetyCheckResult, steps: list[str], expe
             wrong = str(error)
         else:
             return f"{_head(asked)}{text}"
-    raise WitnessError(f"{standing.path}: what happened cannot be written as steps: {wrong}")
+    raise WitnessError(f"{standing.path}: the session cannot be written as steps: {wrong}")
 
 
 def _edited(text: str, standing: StartPoint, steps: list[str], expect: list[str]) -> str:
@@ -205,14 +203,14 @@ def _edited(text: str, standing: StartPoint, steps: list[str], expect: list[str]
     text = put(text, "name", scalar(f"{playbook.name.removesuffix(SUFFIX)}{SUFFIX}"))
     if standing.seed != playbook.seed:
         text = put(text, "seed", str(standing.seed))
-    text = without(text, "profiles", "The answer is of one version only:")
-    text = without(text, "vary", "It is one cell of this:")
+    text = without(text, "profiles", "The answer is for one version only:")
+    text = without(text, "vary", "It is one cell of:")
     return replaced(replaced(text, "steps", steps), "expect", expect)
 
 
 def _head(asked: SafetyCheckResult) -> str:
-    """Where the file comes from."""
-    asked_of = asked.question.text or "what the playbook would still do"
+    """Return the comment about the origin of the file."""
+    asked_of = asked.question.text or "the remaining steps of the playbook"
     lines = [
         f"Made by floodmark {VERSION}: is it safe to do this at {instant(asked.standing.at_us)}?",
         asked_of,
@@ -222,7 +220,7 @@ def _head(asked: SafetyCheckResult) -> str:
     return "".join(f"# {line}\n" for line in lines if line)
 
 
-# An answer in lines for people, and as the published document.
+# The answer as lines of text and as the published document.
 
 
 EXIT_CODES: Final = {
@@ -231,19 +229,19 @@ EXIT_CODES: Final = {
 }  # fmt: skip
 _LABEL: Final = 12
 _COUNTS: Final = {
-    "committed_lost": "lost records that a consumer could have read", "duplicates": "duplicates",
-    "failed": "writes that fail", "unknown": "writes of unknown outcome",
+    "committed_lost": "committed records lost", "duplicates": "duplicates",
+    "failed": "failed writes", "unknown": "writes with an unknown outcome",
 }  # fmt: skip
 
 
 def headline(answer: SafetyAnswer) -> str:
-    """The answer in one line."""
+    """Return the answer in one line."""
     if answer.verdict == "loses":
         lost = answer.over("lost")
         return f"can lose {counted(lost.worst, 'acknowledged record')}, {_among(lost.seeds, answer)}"
     if answer.verdict == "violates":
         broken = sum(bool(each.violations) for each in answer.effects)
-        return f"breaks a promise of the protocol, {_among(broken, answer)}"
+        return f"violates a protocol guarantee, {_among(broken, answer)}"
     if answer.verdict == "skips":
         skipped = answer.over("skipped")
         return f"can make readers skip {counted(skipped.worst, 'record')}, {_among(skipped.seeds, answer)}"
@@ -258,7 +256,7 @@ def headline(answer: SafetyAnswer) -> str:
 
 
 def witness_words(answer: SafetyAnswer) -> str:
-    """What the witness does when it is run, as a verb of it."""
+    """Describe what a run of the witness does, as a verb phrase."""
     if EXIT_CODES[answer.verdict] != FAILED:
         return f"is {answer.verdict}"
     return headline(answer).split(",")[0].replace("can lose", "loses").replace("can make", "makes")
@@ -266,15 +264,15 @@ def witness_words(answer: SafetyAnswer) -> str:
 
 def _among(number: int, answer: SafetyAnswer) -> str:
     total = len(answer.effects)
-    return f"in {number} of {total} seeds" if total > 1 else "in the only seed looked at"
+    return f"in {number} of {total} seeds" if total > 1 else "in the only seed simulated"
 
 
 def _spread(spread: Spread) -> str:
-    return f"{short_seconds(spread.worst)} at worst, {short_seconds(spread.median)} in the median"
+    return f"{short_seconds(spread.worst)} at worst, median {short_seconds(spread.median)}"
 
 
 def lines(asked: SafetyCheckResult) -> list[str]:
-    """The whole answer."""
+    """Return the whole answer as lines."""
     answer, worst = asked.answer, asked.answer.worst
     found = [headline(answer)]
     if answer.why:
@@ -284,12 +282,12 @@ def lines(asked: SafetyCheckResult) -> list[str]:
     found += [_line("acks=" + acks_text(acks), text) for acks, text in _by_acks(worst)]
     found += _besides(answer)
     found.append(_line("without it", _baseline(worst)))
-    found.append(_line("watched", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
-    reason = WHY_STALL if answer.stall_us == STALL_US else "as asked for"
+    found.append(_line("simulated", f"{duration_text(asked.question.plan.horizon_us)}: {asked.question.horizon_words}"))
+    reason = WHY_STALL if answer.stall_us == STALL_US else "as requested"
     found.append(_line("a stall is", f"more than {duration_text(answer.stall_us)}: {reason}"))
     futures = counted(len(answer.effects), "possible future")
     were = "was" if len(answer.effects) == 1 else "were"
-    found.append(_line("note", f"{futures} of this model {were} looked at; that proves nothing about the others"))
+    found.append(_line("note", f"{futures} of this model {were} simulated; that is no proof for the others"))
     return found
 
 
@@ -298,7 +296,7 @@ def _line(label: str, text: str) -> str:
 
 
 def _by_acks(effect: Effect) -> list[tuple[int, str]]:
-    """For each acks level whom it kept waiting longest, under the seed that is shown."""
+    """For each acks level, return the clients with the longest outages, under the seed that is shown."""
     found: dict[int, list[str]] = {}
     for (client, acks, partition), spans in effect.writes.items():
         if longest(spans):
@@ -326,24 +324,24 @@ def _besides(answer: SafetyAnswer) -> list[str]:
 
 
 LEAST_STALL_US: Final = 1_000_000
-"""Stalls of readers shorter than this are the pace of polls, and are not shown."""
+"""Shorter read stalls are normal between polls, and are not shown."""
 LEAST_IDLE_US: Final = 100_000
-"""Likewise time without an owner."""
+"""The same for time without an owner."""
 
 
 def _felt(group: str, felt: ReaderImpact) -> str:
-    """What the action adds for a group under the seed that is shown; empty for nothing."""
+    """Describe the added effect on a group under the seed that is shown; empty if there is none."""
     parts = [
-        f"handed nothing for up to {short_seconds(felt.read_stall_us)}" if felt.read_stall_us >= LEAST_STALL_US else "",
+        f"no records for up to {short_seconds(felt.read_stall_us)}" if felt.read_stall_us >= LEAST_STALL_US else "",
         f"skips {counted(felt.skipped, 'record')}" if felt.skipped else "",
         f"reads {counted(felt.reread, 'record')} again" if felt.reread else "",
         counted(felt.resets, "offset reset") if felt.resets else "",
-        f"partitions without an owner for {short_seconds(felt.idle_us)} in all"
+        f"partitions without an owner for {short_seconds(felt.idle_us)} in total"
         if felt.idle_us >= LEAST_IDLE_US
         else "",
     ]
-    told = ", ".join(part for part in parts if part)
-    return f"{group}: {told}" if told else ""
+    text = ", ".join(part for part in parts if part)
+    return f"{group}: {text}" if text else ""
 
 
 def _baseline(effect: Effect) -> str:
@@ -355,20 +353,20 @@ def _baseline(effect: Effect) -> str:
     waits = {name: felt.read_stall_us for name, felt in baseline.readers.items()}
     waiting = max(waits, key=lambda name: waits[name], default="")
     if waiting and waits[waiting] >= LEAST_STALL_US:
-        lost += f", {waiting} is handed nothing for up to {short_seconds(waits[waiting])}"
+        lost += f", {waiting} receives nothing for up to {short_seconds(waits[waiting])}"
     return f"{stalls}, {lost}" + (f", readers skip {counted(skipped, 'record')}" if skipped else "")
 
 
 def title(asked: SafetyCheckResult, name: str) -> str:
-    """What was asked, of what, where."""
-    text = f'to "{asked.question.text}"' if asked.question.text else "to go on with the steps that are still to come"
+    """Return the question, with its session and time."""
+    text = f'to "{asked.question.text}"' if asked.question.text else "to continue with the remaining steps"
     at_us = asked.standing.at_us
     at = f"right before {time_in_seconds(at_us + 1)}" if at_us % 1_000 == 999 else f"at {time_in_seconds(at_us)}"
     return f"{name}, {at}, after {asked.standing.executed} events: is it safe {text}?"
 
 
 def to_json(asked: SafetyCheckResult, name: str, witness: str) -> dict[str, Any]:
-    """The published document."""
+    """Return the published document."""
     answer, standing = asked.answer, asked.standing
     return {
         "of": name,

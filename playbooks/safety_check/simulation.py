@@ -22,31 +22,31 @@ from playbooks.safety_check.start_point import StartPoint, StartPointError
 
 GroupPartition = tuple[str, str]
 PACE_US: Final = 100_000
-"""Shorter waits are the pace of polls and are not kept: a group under load has one with each poll."""
+"""Shorter waits are normal between polls and are not kept: a group under load has one with each poll."""
 
 
-# Intervals of virtual time, and what is left of them where others are taken away.
+# Intervals of virtual time, and their difference.
 
 
 Spans = tuple[tuple[int, int], ...]
-"""Intervals, each from its beginning to its end, in order and apart from each other."""
+"""Disjoint intervals in ascending order, each with start and end."""
 
 
 def without(spans: Spans, others: Spans) -> Spans:
-    """What is left of intervals where those others are taken away."""
+    """Return the parts of intervals outside of the others."""
     return tuple((start, end) for start, end in subtract(spans, others) if start < end)
 
 
 def longest(spans: Spans) -> int:
-    """The longest of them, 0 for none."""
+    """Return the length of the longest interval, 0 without any."""
     return max((end - start for start, end in spans), default=0)
 
 
 def longest_added(spans: Spans, others: Spans) -> int:
-    """By how much the longest of these waits is longer than the one of the others in the same time.
+    """Return by how much the longest of these waits exceeds a wait of the others in the same time.
 
-    A wait ends when something comes. Where one of these covers several of the others, something came in between
-    without the action, so only the longest time in common with one of them is taken away.
+    A wait ends when records arrive. If one wait covers several of the others, records arrived in between without the
+    action, so only the longest overlap with one of them is subtracted.
     """
     ends = [end for _start, end in others]
     most = 0
@@ -62,34 +62,34 @@ def longest_added(spans: Spans, others: Spans) -> int:
     return most
 
 
-# What was not served.
+# Outages of clients, partitions and groups.
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceIntervals:
-    """Intervals of virtual time, by whom and what they concern."""
+    """Outages of one future as intervals of virtual time."""
 
     writes: dict[ClientKey, Spans]
-    """Producer, acks level and partition → when it was out of service."""
+    """Producer, acks level and partition → its outages."""
     partitions: dict[str, Spans]
-    """Partition → when nobody led it who could."""
+    """Partition → when it had no serving leader."""
     under_min: dict[str, Spans]
-    """Partition → when it had fewer in sync than min.insync.replicas."""
+    """Partition → when its ISR was smaller than min.insync.replicas."""
     reads: dict[GroupPartition, Spans]
-    """Group and partition → when the group was handed nothing of it though there was something to read."""
+    """Group and partition → when the group received nothing although there was something to read."""
     errors: dict[ClientKey, str]
-    """Likewise → the error that was answered most often."""
+    """Producer, acks level and partition → the most frequent error."""
     refused: tuple[str, ...]
-    """What could not be done of what was asked, with the reason."""
+    """Actions that were refused, with the reason."""
     undone: tuple[str, ...]
     """Names of the steps that were refused at once."""
 
 
 class ReadWatch:
-    """Takes events from an instant on. Who waited then begins to do so at that instant.
+    """Read stalls of groups from a given time on; a stall that is open then starts at that time.
 
-    It leaves the session's own statistics alone: a condition of the question that asks for them gets the value that it
-    has in a run without a question.
+    The session's own statistics are not used: a condition of the question that reads them gets the same value as in a
+    run without a question.
     """
 
     def __init__(self, books: ClientBooks, now_us: int) -> None:
@@ -101,7 +101,7 @@ class ReadWatch:
             stalls.restart(now_us)
 
     def enter(self, events: Iterable[Any]) -> None:
-        """The next events."""
+        """Process further events."""
         for event in events:
             kind = event.kind
             if kind in ("hw_advanced", "became_leader"):
@@ -114,7 +114,7 @@ class ReadWatch:
                 self._moved(event, read_to)
 
     def until(self, now_us: int) -> dict[GroupPartition, Spans]:
-        """All of them so far; one that lasts is cut off now."""
+        """Return all stalls so far; an open one is cut off now."""
         found = {key: list(spans) for key, spans in self._over.items()}
         for group, stalls in self._groups.items():
             for partition, since_us in stalls.waiting().items():
@@ -140,7 +140,7 @@ class ReadWatch:
 
 
 class ServiceMonitor:
-    """Takes events from an instant on. What was out of service then begins to be so at that instant."""
+    """Outages from a given time on; one that is open then starts at that time."""
 
     def __init__(self, session: Session) -> None:
         now = session.cluster.now_us
@@ -155,7 +155,7 @@ class ServiceMonitor:
             self._judge(each.name, len(each.isr), now)
 
     def take(self, events: Iterable[Any]) -> None:
-        """The next events."""
+        """Process further events."""
         found = list(events)
         self._availability.enter(found)
         self._reads.enter(found)
@@ -185,7 +185,7 @@ class ServiceMonitor:
         self._under.setdefault(partition, Outages()).set(in_sync < needed, now_us)
 
     def seen(self) -> ServiceIntervals:
-        """All of it so far; what goes on is cut off now."""
+        """Return all outages so far; open ones are cut off now."""
         view = self._session.cluster.view()
         now = view.now_us
         drawn = drawn_up(self._availability, self._session.client_books, view)
@@ -200,7 +200,7 @@ class ServiceMonitor:
         )
 
 
-# Futures of one session: forks with an action and without, each with other random draws.
+# Futures of one session: forks with an action and without, each with a different random seed.
 
 
 RESEED: Final = "reseed"
@@ -208,7 +208,7 @@ RESEED: Final = "reseed"
 
 @dataclass(frozen=True, slots=True)
 class ActionPlan:
-    """What is done from the instant on, and how long it is watched after the last of it, in microseconds."""
+    """Steps of the action, and the simulated time after the last of them, in microseconds."""
 
     steps: tuple[Step, ...]
     horizon_us: int
@@ -216,7 +216,7 @@ class ActionPlan:
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Acknowledged records that are gone, of one partition and cause."""
+    """Lost acknowledged records of one partition and cause."""
 
     partition: str
     count: int
@@ -227,21 +227,21 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class ReaderImpact:
-    """What a group of consumers felt: records, microseconds, times; of a future, or what an action adds to it."""
+    """Effect on a consumer group (records, microseconds, counts): of a future, or what an action adds to it."""
 
     skipped: int = 0
-    """Records that it was never handed, and behind which it reads."""
+    """Records below the group's position that it never received."""
     reread: int = 0
-    """Records that it was handed again."""
+    """Records that it received again."""
     read_stall_us: int = 0
-    """The longest time that it was handed nothing of a partition that it had something to read of."""
+    """Longest time in which it received nothing of a partition that had records for it."""
     idle_us: int = 0
-    """Time that partitions had no owner, summed over them: what rebalances and dead members cost."""
+    """Time in which partitions had no owner, summed over them: the cost of rebalances and failed members."""
     resets: int = 0
-    """Times that ``auto.offset.reset`` moved it."""
+    """Number of times ``auto.offset.reset`` moved a member."""
 
     def added_to(self, baseline: "ReaderImpact", read_stall_us: int) -> "ReaderImpact":
-        """How much more this is; what is added to the stall depends on when each of them was, and is given."""
+        """Return the difference to a baseline; the added stall depends on when each stall was, and is given."""
         more = [
             max(0, getattr(self, name) - getattr(baseline, name)) for name in ("skipped", "reread", "idle_us", "resets")
         ]
@@ -250,18 +250,18 @@ class ReaderImpact:
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """What came of it under one seed."""
+    """Result of one future."""
 
     seed: int
     end_us: int
-    """When watching ended and settling began."""
+    """Time at which the simulated time ended and settling began."""
     seen: ServiceIntervals
     acted: tuple[tuple[int, int], ...]
-    """When each step acted, and after how many kernel events."""
+    """Time of each step, and the number of kernel events before it."""
     waited: str
-    """Why not all of them did; empty where they did."""
+    """Why not all steps acted; empty if they did."""
     unfinished: tuple[str, ...]
-    """Operations under way when watching ended."""
+    """Operations still running at the end of the simulated time."""
     acked: int
     acked_lost: int
     committed_lost: int
@@ -269,22 +269,22 @@ class Future:
     failed: int
     unknown: int
     readers: dict[str, ReaderImpact]
-    """By group; stalls from where the futures part until watching ended, the rest of the whole session."""
+    """Effect by group; stalls from the fork to the end of the simulated time, the rest of the whole session."""
     losses: tuple[Lost, ...]
     violations: tuple[tuple[str, str, str], ...]
-    """Promises of the protocol that were broken though this version keeps them: name, partition and detail."""
+    """Violated invariants that this version guarantees: name, partition and detail."""
     digest: str
-    """Of the whole session, settled and closed."""
+    """Digest of the whole session, settled and closed."""
 
 
 class Futures:
-    """The session at one place. Every call goes on from there; none knows of another."""
+    """Forks of a session at its start point. Every call continues from there and does not affect the others."""
 
     def __init__(self, standing: StartPoint) -> None:
-        """Run the session up to its place.
+        """Run the session up to the start point.
 
         Raises:
-            StandingError: it does not come to the same state again.
+            StartPointError: it does not reach the same state again.
         """
         self.standing = standing
         self.session: Session = standing.session()
@@ -292,15 +292,15 @@ class Futures:
         self._kept = self.session.save()
 
     def with_action(self, plan: ActionPlan, seed: int) -> Future:
-        """The steps are taken, and what follows is watched."""
+        """Take the steps, and simulate what follows."""
         return self._go(plan.steps, seed, plan.horizon_us, -1)
 
     def without(self, seed: int, end_us: int) -> Future:
-        """Nothing is done; it is watched until the same instant."""
+        """Simulate the same time without the steps."""
         return self._go((), seed, 0, end_us)
 
     def stand(self) -> Session:
-        """The session where it stands, to look at or to run on; good until the next call of anything here."""
+        """Return the session at the start point, to read or to run; valid until the next call of a method."""
         self.session.load(*self._kept)
         self.session.follow(self._playbook)
         return self.session
@@ -327,7 +327,7 @@ class Futures:
 
 
 def _by_question(reason: str) -> str:
-    """A reason with the step it begins with as people count the actions of their question, if it is one of those."""
+    """Rewrite the step at the beginning of a reason as an action of the question, if it is one."""
     found = re.match(r"step (\d+)\b", reason)
     number = int(found[1]) - FIRST - 1 if found is not None else 0
     if found is None or number < 1:
@@ -343,7 +343,7 @@ def _advance(session: Session, until_us: int, after: Callable[[], object]) -> No
 
 
 def reseeding(standing: StartPoint, seed: int) -> Step:
-    """The step at which the futures part."""
+    """Return the step that reseeds a future."""
     exact = standing.executed if standing.pending else -1
     return Step(
         index=FIRST, where=Position(1, 1), trigger=Trigger("at", standing.at_us, executed=exact), verb="reseed",
@@ -352,7 +352,7 @@ def reseeding(standing: StartPoint, seed: int) -> Step:
 
 
 FIRST: Final = 1 << 20
-"""Number of the first step that a question adds: above all that a playbook can have."""
+"""Index of the first step that a question adds: larger than any of a playbook."""
 
 
 def _future(
@@ -396,7 +396,7 @@ def _unexpected(result: SessionResult) -> list[InvariantViolated]:
 
 
 def _losses(result: SessionResult) -> tuple[Lost, ...]:
-    """Those with the same partition, cause and acks level as one."""
+    """Merge losses with the same partition, cause and acks level."""
     found: dict[tuple[str, str, int], tuple[int, int]] = {}
     for each in result.losses:
         key = (each.partition, each.cause, each.acks)
@@ -405,7 +405,7 @@ def _losses(result: SessionResult) -> tuple[Lost, ...]:
     return tuple([Lost(name, lost, read, acks, cause) for (name, cause, acks), (lost, read) in found.items()])
 
 
-# One seed's futures as a piece of work for another process, and all of them together.
+# Jobs that simulate the futures of one seed in another process, and their execution.
 
 
 class AskingError(Exception):
@@ -414,7 +414,7 @@ class AskingError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class FuturePair:
-    """What comes of the action under a seed, and what would have come without it until the same instant."""
+    """The futures of one seed with the action and, up to the same time, without it."""
 
     action: Future
     baseline: Future
@@ -422,12 +422,12 @@ class FuturePair:
 
 @dataclass(frozen=True, slots=True)
 class SafetyCheckJob(PlaybookJob):
-    """A question put to one seed."""
+    """Job that evaluates a question with one seed."""
 
     standing: StartPoint | None = None
     plan: ActionPlan | None = None
     fork: int = 0
-    """The seed of all that is drawn from the instant on."""
+    """Seed of all random draws after the start point."""
 
     def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
         """Run both futures; never raises."""
@@ -447,7 +447,7 @@ class SafetyCheckJob(PlaybookJob):
 
 
 _LAST: Final[list[Futures]] = []
-"""A process is asked about one place again and again: the session that stands there is made once."""
+"""Cache of the session at the start point, since a process usually evaluates one point many times."""
 
 
 def _futures(standing: StartPoint) -> Futures:
@@ -460,10 +460,10 @@ def _futures(standing: StartPoint) -> Futures:
 def put(
     standing: StartPoint, plan: ActionPlan, seeds: Sequence[int], *, workers: int = 0, tell: Callable[[str], None]
 ) -> tuple[FuturePair, ...]:
-    """Put the question to every seed, with so many processes (0: as many as there are cores); in the seeds' order.
+    """Evaluate the question with every seed, in that many processes (0: one per core); in the order of the seeds.
 
     Raises:
-        AskingError: one of them could not be answered.
+        AskingError: a seed has no answer.
         KeyboardInterrupt: it was stopped.
     """
     jobs = [SafetyCheckJob("", standing.path, standing=standing, plan=plan, fork=seed) for seed in seeds]
@@ -472,11 +472,11 @@ def put(
     def on_end(number: int, outcome: JobOutcome) -> None:
         del outcome
         ended.append(number)
-        tell(f"asking: {len(ended)} of {len(jobs)} seeds")
+        tell(f"simulating: {len(ended)} of {len(jobs)} seeds")
 
     def on_progress(number: int, progress: JobProgress) -> None:
         del number, progress
-        tell(f"asking: {len(ended)} of {len(jobs)} seeds")
+        tell(f"simulating: {len(ended)} of {len(jobs)} seeds")
 
     outcomes = run_all(
         jobs, workers=workers, on_end=on_end, on_progress=on_progress, stop_after=lambda outcome: outcome.code != OK

@@ -1,8 +1,8 @@
-"""Where a question is asked: a session of a playbook, or a recorded one, at an instant, to be made again anywhere.
+"""Start point of a safety check: a session of a playbook, or a recorded one, at a point in time.
 
-The session is run once to find the place, a recorded one compared with its recording on the way. What is kept of that
-is plain: the playbook, the seed, what the operator did, and where it stood. From that every process makes the same
-session again, with the steps that were taken and none of those to come.
+The session is run once to find the point; a recorded one is compared with its recording on the way. Only plain data
+is kept: the playbook, the seed, the operator's actions, and the position. From that every process rebuilds the same
+session, with the steps taken so far and none of the later ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,24 +22,24 @@ from playbooks.session_format.session_files import SessionError
 from playbooks.units import duration_text
 
 WARM_US: Final = 10_000_000
-"""Where a playbook without steps is asked about: its load has been running for ten seconds."""
+"""Default start point of a playbook without steps: its load has run for ten seconds."""
 _CHUNK: Final = 2_000
-"""Kernel events between two comparisons."""
+"""Number of kernel events between two comparisons."""
 _FOREVER: Final = 1 << 62
 LATEST_US: Final = 3_600_000_000
-"""What has no end of its own is asked about within its first hour: farther on is a long way to run."""
+"""Latest start point in a session without an end, to limit the run time."""
 
 Tell = Callable[[str], None]
-"""Called with how far it is."""
+"""Progress callback."""
 
 
 class StartPointError(CodedError):
-    """There is no such place to ask at; the message says what there is."""
+    """There is no such start point; the message says what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """An instant: a virtual time, so many kernel events, or the usual one where both are -1."""
+    """A point in time: a virtual time, a number of kernel events, or the default if both are -1."""
 
     us: int = -1
     executed: int = -1
@@ -47,35 +47,35 @@ class At:
 
 @dataclass(frozen=True, slots=True)
 class StartPoint:
-    """A session at an instant. All of it is plain, so that it can go to another process."""
+    """A session at a point in time, as plain data that can be sent to another process."""
 
     text: str
-    """The playbook's, with settings made."""
+    """Text of the playbook, with settings applied."""
     path: str
     fragments: Mapping[str, str]
     seed: int
     actions: tuple[RecordedAction, ...]
-    """What the operator did up to here."""
+    """Actions of the operator up to this point."""
     at_us: int
     executed: int
     steps: int
-    """How many steps of the playbook acted."""
+    """Number of steps of the playbook that have acted."""
     acted: tuple[tuple[int, int], ...]
-    """When each of them did, and after how many kernel events."""
+    """Time of each of them, and the number of kernel events before it."""
     pending: bool
-    """Whether events of this very instant are still to come, so that the time alone does not tell the place."""
+    """Whether further events have this very time, so that the time alone does not identify the position."""
     digest: str
-    """Of all that has happened."""
+    """Digest of all events so far."""
 
     def playbook(self) -> Playbook:
-        """The playbook, without what it expects."""
+        """Return the playbook without its expectations."""
         return replace(loads(self.text, self.path, self.fragments), expectations=(), grid=None)
 
     def session(self) -> Session:
-        """The session, standing there, with nothing to come but what goes on.
+        """Rebuild the session at this point, without the remaining steps.
 
         Raises:
-            StandingError: it does not come to the same state as when the place was found.
+            StartPointError: it does not reach the same state as when the point was found.
         """
         playbook = self.playbook()
         session = Session.start(replace(playbook, steps=playbook.steps[: self.steps]), seed=self.seed, open_ended=True)
@@ -93,7 +93,7 @@ class StartPoint:
         return session
 
     def rest(self) -> tuple[Step, ...]:
-        """The steps that the playbook would still take, to be taken after one that acts here and now."""
+        """Return the remaining steps of the playbook, to be taken after a step that acts now."""
         if any(each.verb == TAKE_OVER for each in self.actions):
             return ()
         playbook = self.playbook()
@@ -105,7 +105,7 @@ class StartPoint:
         return tuple(left)
 
     def _from_here(self, trigger: Trigger, before_us: int) -> Trigger:
-        """What counted from the step before counts from now."""
+        """Make a trigger relative to the previous step relative to now."""
         gone_us = self.at_us - before_us
         if trigger.kind == "after":
             return replace(trigger, time_us=max(0, trigger.time_us - gone_us))
@@ -116,10 +116,10 @@ class StartPoint:
 
 
 def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text: None) -> StartPoint:
-    """A session of a playbook at an instant; the usual one is right before its first step acts.
+    """Return a session of a playbook at a point in time; by default right before its first step acts.
 
     Raises:
-        StandingError: it never comes there, or is over by then.
+        StartPointError: the session ends before that point.
         ModelError: its cluster cannot be built.
     """
     _refuse_manual(playbook)
@@ -131,32 +131,32 @@ def of_playbook(playbook: Playbook, seed: int, at: At, tell: Tell = lambda text:
         if not session.advance(session.cluster.now_us + SLICE_US):
             break
         session.drain()
-        tell(f"looking for the first step: at {duration_text(session.cluster.now_us)}")
+        tell(f"searching the first step: at {duration_text(session.cluster.now_us)}")
     if first and acted:
         bare = Session.start(replace(playbook, steps=(), expectations=(), grid=None), seed=seed, open_ended=True)
         reach(bare, *acted[0], 0)
         return _stood(playbook, seed, (), [], bare)
     if first and playbook.steps:
         raise StartPointError(
-            f"{playbook.path}: its first step never acts; --at says where to ask", code="first_step_never_acts"
+            f"{playbook.path}: its first step never acts; set a time with --at", code="first_step_never_acts"
         )
     _go(session, wanted, tell)
     return _stood(playbook, seed, (), acted, session)
 
 
 def of_session(recorded: RecordedSession, at: At, tell: Tell = lambda text: None) -> StartPoint:
-    """A recorded session at an instant; the usual one is where it begins to settle, or breaks off.
+    """Return a recorded session at a point in time; by default where it begins to settle, or where the recording ends.
 
     Raises:
-        StandingError: it is over by then.
-        ReplayMismatchError: this version of the model comes to other events than the recording.
-        SessionError: it holds nothing to go by.
-        PlaybookError: the session's playbook is not one that this version runs.
+        StartPointError: the session ends before that point.
+        ReplayMismatchError: this version of the model replays other events than the recording.
+        SessionError: the recording lacks the data for a replay.
+        PlaybookError: the session's playbook is not valid in this version.
     """
-    comparison = begin(recorded, lambda done, total: tell(f"running it again: {done} of {total} events"))
+    comparison = begin(recorded, lambda done, total: tell(f"replaying: {done} of {total} events"))
     session = comparison.session
     if not isinstance(session, Session):
-        raise SessionError(f"{recorded.path} was stepped by hand: time stands still in it", code="stepped_by_hand")
+        raise SessionError(f"{recorded.path} has manual steps, so no time", code="stepped_by_hand")
     acted = _watched(session)
     if at == At():
         actions = _to_the_usual(recorded, comparison)
@@ -169,7 +169,7 @@ def of_session(recorded: RecordedSession, at: At, tell: Tell = lambda text: None
 
 
 def _to_the_usual(recorded: RecordedSession, comparison: ReplayComparison) -> tuple[RecordedAction, ...]:
-    """Where it breaks off, where its operator left, or right before it settles by itself."""
+    """Go to the end of the recording, the exit of its operator, or right before it settles by itself."""
     if recorded.cut_short:
         comparison.to_the_last()
         return tuple(each for each in recorded.actions if each.at_us <= comparison.session.cluster.now_us)
@@ -185,7 +185,7 @@ def _to_the_usual(recorded: RecordedSession, comparison: ReplayComparison) -> tu
 
 
 def _settled_us(recorded: RecordedSession) -> int:
-    """When the quiet time began, or the session ended without one."""
+    """Return when the quiet time began, or when the session ended without one."""
     lines = [line for line in recorded.events.splitlines() if b'"kind":"step_taken"' in line]
     for line in decode(b"\n".join(lines)):
         if line.by == "playbook":
@@ -194,7 +194,7 @@ def _settled_us(recorded: RecordedSession) -> int:
 
 
 def _to_a_place(recorded: RecordedSession, comparison: ReplayComparison, at: At) -> tuple[RecordedAction, ...]:
-    """Do again what the operator did by then."""
+    """Repeat the operator's actions up to the point."""
     done: list[RecordedAction] = []
     for each in recorded.actions:
         later = each.at_us > at.us if at.us >= 0 else each.executed >= at.executed
@@ -208,7 +208,7 @@ def _to_a_place(recorded: RecordedSession, comparison: ReplayComparison, at: At)
 
 
 def _watched(session: Session) -> list[tuple[int, int]]:
-    """When each step acts from now on, and after how many kernel events; a list that grows."""
+    """Return a growing list of the time of each step from now on, and the number of kernel events before it."""
     acted: list[tuple[int, int]] = []
     cluster = session.cluster
     session.on_step = lambda step: acted.append((cluster.now_us, cluster.executed))
@@ -216,7 +216,7 @@ def _watched(session: Session) -> list[tuple[int, int]]:
 
 
 def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | None = None) -> None:
-    """Run on to an instant; a recording that breaks off before is gone beyond."""
+    """Run to a point in time; a recording that ends earlier is continued beyond its end."""
     cluster = session.cluster
     running = True
     _not_too_far(at)
@@ -233,7 +233,7 @@ def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | Non
         if comparison is not None and not comparison.done:
             comparison.compare(fresh)
         of = f" of {duration_text(at.us)}" if at.us >= 0 else f", {cluster.executed} of {at.executed} events"
-        tell(f"going there: at {duration_text(cluster.now_us)}{of}")
+        tell(f"replaying: at {duration_text(cluster.now_us)}{of}")
         if at.us < 0:
             _not_too_far(At(us=cluster.now_us))
         if cluster.now_us == at.us:
@@ -241,7 +241,7 @@ def _go(session: Session, at: At, tell: Tell, comparison: ReplayComparison | Non
 
 
 def _settles_us(session: Session) -> int:
-    """When it would settle by itself: the last step has acted and its faults are over. Without steps it has no end."""
+    """Return when it would settle by itself: after the last step and its faults. Without steps it has no end."""
     if not session.playbook.steps or session.next_step is not None:
         return _FOREVER
     faults_us = max((each.until_us for each in session.board.active()), default=-1)
@@ -249,7 +249,7 @@ def _settles_us(session: Session) -> int:
 
 
 def _within(recorded: RecordedSession, at: At) -> None:
-    """Refuse a time at which a recorded session was over, or about to be."""
+    """Reject a time after the end of a recorded session, or after it begins to settle."""
     if not recorded.cut_short and at.us >= 0:
         settled_us = _settled_us(recorded)
         if at.us >= settled_us:
@@ -278,8 +278,7 @@ def _stood(
     cluster = session.cluster
     if session.phase != "steps":
         raise StartPointError(
-            f"--at: the session is {session.phase} at {duration_text(cluster.now_us)};"
-            " allowed is an instant before that",
+            f"--at: the session is {session.phase} at {duration_text(cluster.now_us)}; allowed is an earlier time",
             code="after_the_steps",
         )
     return StartPoint(
@@ -300,5 +299,5 @@ def _stood(
 def _refuse_manual(playbook: Playbook) -> None:
     if playbook.spec.manual:
         raise StartPointError(
-            f"{playbook.path}: it is stepped by hand, and time stands still in it", code="stepped_by_hand"
+            f"{playbook.path}: it has manual steps, so no time; ask about a timed playbook", code="stepped_by_hand"
         )

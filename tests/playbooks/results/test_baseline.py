@@ -63,7 +63,7 @@ def test_what_is_worse_one_way_is_better_the_other(one: BaselineEntry, other: Ba
         (each.what, each.now, each.before) for each in back
     )
     trends = {each.what: each.trend for each in back}
-    both = [each for each in there if "not there" not in (each.before, each.now)]
+    both = [each for each in there if "missing" not in (each.before, each.now)]
     assert all(each.trend == -trends[each.what] for each in both)
     assert not any(each.regression for each in there if each.trend <= 0)
     worse = VERDICTS.index(other.verdict) > VERDICTS.index(one.verdict)
@@ -96,8 +96,8 @@ def test_what_is_saved_is_read_again(tmp_path: Path, entries: list[BaselineEntry
         (
             with_(expectations={"y": True}),
             [
-                BaselineChange("expectation y", "not there", "held"),
-                BaselineChange("expectation x == 0", "held", "not there"),
+                BaselineChange("expectation y", "missing", "held"),
+                BaselineChange("expectation x == 0", "held", "missing"),
             ],
         ),
         (with_(digest="ff", seed=2), [BaselineChange("seed", "1", "2"), BaselineChange("digest", "00", "ff")]),
