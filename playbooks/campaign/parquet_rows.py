@@ -1,7 +1,6 @@
-"""Runs as rows of a table: the Parquet files that a campaign on Spark keeps them in, beside ``runs.jsonl``.
+"""Parquet files with the rows of a campaign on Spark, stored beside ``runs.jsonl``.
 
-A column for each field of :class:`playbooks.campaign.run_rows.RunRow`; what a run drew stays the JSON text that it is
-there.
+There is a column for each field of :class:`playbooks.campaign.run_rows.RunRow`; the options of a run stay JSON text.
 """
 
 import json
@@ -37,16 +36,16 @@ DDL: Final = (
     "coverage map<string, map<string, bigint>>, counts map<string, bigint>, error string, "
     "code bigint, result string"
 )
-"""The same columns as Spark writes a schema."""
+"""The same columns as a Spark schema."""
 
 
 def batch_of(rows: Iterable[RunRow]) -> Any:
-    """Rows as an Arrow batch."""
+    """Return rows as an Arrow batch."""
     return pa.RecordBatch.from_pylist([_values(row) for row in rows], schema=SCHEMA)
 
 
 def rows_in(path: Path) -> Iterator[RunRow]:
-    """The rows of a Parquet file. Raises OSError or ``pyarrow.ArrowException`` for what is none."""
+    """Yield the rows of a Parquet file. Raises OSError or ``pyarrow.ArrowException`` for other files."""
     for values in pq.ParquetFile(path).read(columns=SCHEMA.names).to_pylist():
         yield _row(values)
 

@@ -1,4 +1,4 @@
-"""The result of one run as a row, and what rows add up to: totals, groups of findings, coverage."""
+"""Rows of a campaign: the result of one run, and totals, groups of findings and coverage over rows."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -26,61 +26,61 @@ ERROR = "error"
 """Kind of the key of a run that ended in an internal error; the name is that of the exception."""
 
 Met = dict[str, dict[str, int]]
-"""Fault → state → how many strikes."""
+"""Fault → state → number of injections."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """One way in which a run went wrong."""
+    """One failure of a run."""
 
     key: str
     expected: str
-    """Why it is no surprise; empty where it is one."""
+    """Why it is expected; empty if it is not."""
     sentence: str
-    """The first of its kind in the run."""
+    """Description of its first occurrence in the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One run."""
+    """Result of one run."""
 
     run: int
     seed: int
     swarm: Mapping[str, Any]
-    """What it was drawn or chosen to be; ``cell`` has its settings."""
+    """Options of the run; ``cell`` has its settings."""
     digest: str = ""
-    """Empty for a run that ended in an error."""
+    """Digest of the run; empty if it ended in an error."""
     found: tuple[RunFailure, ...] = ()
     coverage: Met = field(default_factory=dict)
     counts: Mapping[str, int] = field(default_factory=dict)
     error: str = ""
-    """What broke inside, with the place."""
+    """Internal error with its place."""
     code: int = 0
-    """Exit code that the run has by itself, where it is a cell of a grid."""
+    """Exit code of the run by itself, if it is a cell of a grid."""
     result: str = ""
-    """What a cell of a grid came to in full, as :mod:`playbooks.campaign.workloads.grid_workload` has it."""
+    """Full result of a cell of a grid, as :mod:`playbooks.campaign.workloads.grid_workload` writes it."""
 
     @property
     def surprising(self) -> bool:
-        """Whether anything was found that is not expected."""
+        """Whether anything unexpected was found."""
         return any(not each.expected for each in self.found)
 
     def line(self) -> str:
-        """As ``runs.jsonl`` has it; what only cells of grids have is left out elsewhere."""
+        """Return the row as a line of ``runs.jsonl``; fields that only cells of grids have are left out elsewhere."""
         values = asdict(self)
-        told = {name: value for name, value in values.items() if value or name not in ("code", "result")}
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":"))
+        kept = {name: value for name, value in values.items() if value or name not in ("code", "result")}
+        return json.dumps(kept, ensure_ascii=False, separators=(",", ":"))
 
     @classmethod
     def of_line(cls, line: str) -> "RunRow":
-        """The other way round. Raises ValueError, KeyError or TypeError for what is none."""
+        """Parse a line. Raises ValueError, KeyError or TypeError if it is not a row."""
         values = json.loads(line)
         found = tuple([RunFailure(**each) for each in values.pop("found")])
         return cls(**values, found=found)
 
 
 def found_in(result: SessionResult, cluster: AnyCluster, listed: tuple[str, ...]) -> tuple[RunFailure, ...]:
-    """Everything that went wrong, each key once; ``listed`` are keys that the playbook expects."""
+    """Return all failures of a run, each key once; ``listed`` are keys that the playbook expects."""
     sentences = dict(reversed(list(_sentences(result))))
     return tuple(
         [
@@ -91,7 +91,7 @@ def found_in(result: SessionResult, cluster: AnyCluster, listed: tuple[str, ...]
 
 
 def counts_of(result: SessionResult) -> dict[str, int]:
-    """What every run counts. Times are virtual microseconds."""
+    """Return the counts of a run. Times are virtual microseconds."""
     return {
         "unavailable_us": result.unavailable.us,
         "longest_unavailable_us": result.unavailable.longest_us,
@@ -105,7 +105,7 @@ def counts_of(result: SessionResult) -> dict[str, int]:
 
 
 def broken(run: int, seed: int, cell: Mapping[str, str], error: Exception, *, text: str = "", code: int = 0) -> RunRow:
-    """The row of a run that did not come to its end; ``text`` says more than the error itself."""
+    """Return the row of a run that ended in an internal error; ``text`` describes more than the error itself."""
     text = text or f"{type(error).__name__}: {error}{_place(error)}"
     found = RunFailure(f"{ERROR}:{type(error).__name__}", "", text)
     return RunRow(run, seed, {"cell": dict(cell)}, found=(found,), error=text, code=code)
@@ -119,7 +119,7 @@ def _place(error: Exception) -> str:
 
 
 def _sentences(result: SessionResult) -> Iterable[tuple[str, str]]:
-    """Every wrong thing's key with a sentence, in the order in which they are told."""
+    """Yield each failure's key with a description, in listing order."""
     for finding in result.findings:
         yield Wrong(FINDING, f"{finding.kind}/{finding.cause}").key, finding.sentence
     for broken in result.violations:
@@ -139,35 +139,35 @@ def _anomaly(seen: AnomalyReport) -> str:
     return f"{seen.name}, {counted(seen.found, 'time')}" + (f": {where}" if where else "")
 
 
-# Coverage: which fault met which state of the protocol, over all runs, and what was never reached.
+# Coverage: which faults were injected in which protocol states, over all runs.
 
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """A table: faults by states."""
+    """Table of faults by states."""
 
     faults: tuple[str, ...]
-    """All that may come."""
+    """All faults that may be injected."""
     states: tuple[str, ...]
-    """All that there are for what the clients are."""
+    """All states that the clients make possible."""
     met: Met = field(default_factory=dict)
 
     def count(self, fault: str, state: str) -> int:
-        """How many strikes with a fault met a state."""
+        """Return how often a fault was injected in a state."""
         return self.met.get(fault, {}).get(state, 0)
 
     @property
     def reached(self) -> int:
-        """Pairs that were met at least once."""
+        """Number of pairs that occurred at least once."""
         return sum(self.count(fault, state) > 0 for fault in self.faults for state in self.states)
 
     @property
     def pairs(self) -> int:
-        """All that there are."""
+        """Number of all pairs."""
         return len(self.faults) * len(self.states)
 
     def never(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Each state with the faults that never met it; a state that nothing met has all of them."""
+        """Each state with the faults never injected in it."""
         missed = [
             (state, tuple([each for each in self.faults if not self.count(each, state)])) for state in self.states
         ]
@@ -175,7 +175,7 @@ class Coverage:
 
 
 def coverage_of(rows: Iterable[RunRow], faults: tuple[str, ...], states: tuple[str, ...]) -> Coverage:
-    """The table of all these runs."""
+    """Return the table over all these rows."""
     met: Met = {fault: {} for fault in faults}
     for row in rows:
         for fault, counts in row.coverage.items():
@@ -185,24 +185,24 @@ def coverage_of(rows: Iterable[RunRow], faults: tuple[str, ...], states: tuple[s
     return Coverage(faults, (NOTHING, *states), met)
 
 
-# Groups of findings, one for every key: how often, in which run first, and whether it is expected.
+# Groups of findings, one for every key: number of runs, first run, and whether it is expected.
 
 
 @dataclass(frozen=True, slots=True)
 class FailureGroup:
-    """Runs that went wrong in the same way."""
+    """Runs that failed in the same way."""
 
     key: str
     expected: str
-    """Why it is no surprise; empty where it is one in any of the runs."""
+    """Why it is expected; empty if it is not in any of the runs."""
     count: int
     first: int
-    """The run that speaks for it: the first one, or the first that is a surprise."""
+    """The representative run: the first unexpected one, else the first."""
     sentence: str
 
 
 def groups_of(rows: Iterable[RunRow]) -> tuple[FailureGroup, ...]:
-    """All groups, surprises first, then by how often."""
+    """Return all groups, unexpected ones first, then by frequency."""
     by_key: dict[str, list[tuple[RunRow, str, str]]] = {}
     for row in sorted(rows, key=lambda row: row.run):
         for found in row.found:
@@ -216,11 +216,11 @@ def _group(key: str, found: list[tuple[RunRow, str, str]]) -> FailureGroup:
     return FailureGroup(key, expected, len(found), row.run, sentence)
 
 
-# Totals of a campaign's runs: the same size however many runs there are.
+# Totals of a campaign's runs, of a size that does not depend on the number of runs.
 
 
 BROKEN_TOLD: Final = 100
-"""Runs that broke inside that are told one by one; all of them are among the rows."""
+"""Number of crashed runs that are listed individually; all of them are among the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,18 +239,18 @@ class Totals:
     runs: int
     strikes: int
     errors: int
-    """Runs that ended in an internal error ..."""
+    """Number of runs that ended in an internal error ..."""
     broken: tuple[RunCrash, ...]
     """... and the first of them."""
 
     def to_json(self) -> dict[str, Any]:
-        """As a document has it."""
+        """Return the JSON object of the published document."""
         errors = [asdict(each) for each in self.broken]
         return {"runs": self.runs, "strikes": self.strikes, "errors": errors, "errors_in_all": self.errors}
 
 
 def totals_of(rows: Iterable[RunRow]) -> Totals:
-    """Of rows at hand."""
+    """Return the totals of rows."""
     there = sorted(rows, key=lambda row: row.run)
     broken = [RunCrash(row.run, row.seed, row.error) for row in there if row.error]
     strikes = sum(row.counts.get("strikes", 0) for row in there)

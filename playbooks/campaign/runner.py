@@ -1,4 +1,4 @@
-"""Runs a campaign: the missing runs over all cores, each kept as it ends, and what they add up to."""
+"""Runner of a campaign: the missing runs over all cores, each stored as it ends, and their totals."""
 
 import json
 import time
@@ -23,18 +23,18 @@ from playbooks.engine.worker_pool import JobOutcome, JobProgress, PlaybookJob, c
 from playbooks.errors import INTERNAL, INTERRUPTED, OK
 from playbooks.session_format.filesystem import put_in_place
 
-# Some runs of a campaign as a piece of work for another process: few, so that little waits for them.
+# Jobs of a few runs each for worker processes.
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignRunsJob(PlaybookJob):
-    """Runs of one kind, one after the other; ``found`` of its outcome are their rows, as many as there are."""
+    """Job that executes some runs one after the other; ``found`` of its outcome has a row for each."""
 
     work: CampaignWorkload | None = None
     runs: tuple[int, ...] = ()
 
     def carry_out(self, tell: Callable[[JobProgress], None]) -> JobOutcome:
-        """Run them; never raises."""
+        """Execute the runs; never raises."""
         assert self.work is not None
         rows: list[RunRow] = []
         try:
@@ -47,57 +47,57 @@ class CampaignRunsJob(PlaybookJob):
 
 
 AT_A_TIME: Final = 4
-"""Runs that a worker is given at once, at most: a second or two of work."""
+"""Maximum number of runs in a job: a second or two of work."""
 
 
 @dataclass(frozen=True, slots=True)
 class CampaignProgress:
-    """How far a campaign is."""
+    """Progress of a campaign."""
 
     done: int
     runs: int
     found: int
-    """Different keys."""
+    """Number of different keys."""
     surprising: int
-    """... that are a surprise."""
+    """Number of unexpected keys."""
     reached: int
     pairs: int
     per_second: float
-    """Runs, over what this process has waited for; 0 at first."""
+    """Runs per second of this process's work so far; 0 at first."""
 
     @property
     def left_s(self) -> float:
-        """Seconds until the end at this speed, -1 while nobody knows."""
+        """Seconds until the end at this speed, -1 if unknown."""
         return (self.runs - self.done) / self.per_second if self.per_second else -1.0
 
 
 @dataclass(slots=True)
 class Come:
-    """What a campaign came to."""
+    """Result of a campaign."""
 
     totals: Totals
-    """Of the runs that count."""
+    """Totals of the runs that count."""
     groups: tuple[FailureGroup, ...]
     coverage: Coverage
     interrupted: bool = False
     stopped: bool = False
-    """Whether it ended with the first thing that it was to find."""
+    """Whether it stopped at the first unexpected finding, as requested."""
     lost: list[str] = field(default_factory=list)
-    """Why runs are missing: a worker that died."""
+    """Reasons for missing runs: workers that died."""
 
     @property
     def surprising(self) -> int:
-        """Groups that nobody expected, errors left out."""
+        """Number of unexpected groups, without errors."""
         return sum(not group.expected and not group.key.startswith(f"{ERROR}:") for group in self.groups)
 
 
 def keep_first(
     work: CampaignWorkload, campaign: CampaignStore, groups: Iterable[FailureGroup], tell: Callable[[int, int], None]
 ) -> dict[int, SavedRun]:
-    """Record the runs that speak for groups, unless that was done before; ``tell`` is given which of how many is next.
+    """Record the representative runs of groups, unless that was done before; ``tell`` receives the progress.
 
     Raises:
-        CampaignError, RecordingError, OSError: one cannot be kept.
+        CampaignError, RecordingError, OSError: a run cannot be stored.
     """
     wanted = dict.fromkeys(group.first for group in groups if not group.key.startswith(f"{ERROR}:"))
     kept: dict[int, SavedRun] = {}
@@ -116,11 +116,14 @@ def run_campaign(
     stops: Callable[[RunRow], bool] = lambda row: False,
     tell: Callable[[CampaignProgress], None] = lambda standing: None,
 ) -> Come:
-    """Run what is missing of the runs 1 to ``runs``. A row that ``stops`` says yes to is the last one that counts."""
+    """Execute the missing runs of 1 to ``runs``.
+
+    The first row for which ``stops`` returns True is the last one that counts.
+    """
     faults, states = work.frame()
     missing = [run for run in range(1, _end(campaign, runs, stops) + 1) if run not in campaign.rows]
     workers = workers or cores()
-    at_a_time = max(1, min(AT_A_TIME, len(missing) // (2 * workers)))  # few runs are for all workers, too
+    at_a_time = max(1, min(AT_A_TIME, len(missing) // (2 * workers)))  # spread few runs over all workers
     chunks = [tuple(missing[start : start + at_a_time]) for start in range(0, len(missing), at_a_time)]
     jobs = [CampaignRunsJob("", work.path, work=work, runs=chunk) for chunk in chunks]
     began, before = time.monotonic(), len(campaign.rows)
@@ -156,24 +159,24 @@ def run_campaign(
 
 
 def _end(campaign: CampaignStore, runs: int, stops: Callable[[RunRow], bool]) -> int:
-    """The last run that counts: the first of those that stop, where all before it are there."""
+    """Return the last run that counts: the first one that stops, if all before it exist."""
     hits = [row.run for row in campaign.rows.values() if row.run <= runs and stops(row)]
     return min(hits, default=runs)
 
 
-# The result of a campaign as a file, from one process to another.
+# The result of a campaign as a file, to pass it between processes.
 
 
 COME: Final = "come.json"
 
 
 def write_come(folder: Path, come: Come) -> None:
-    """Write it into the campaign's directory."""
+    """Write the result to the campaign's directory."""
     put_in_place(folder / COME, json.dumps(asdict(come), ensure_ascii=False) + "\n")
 
 
 def take_come(folder: Path) -> Come | None:
-    """Read it and take it away; None where nobody has written it."""
+    """Read the result and delete the file; None if there is none."""
     path = folder / COME
     if not path.is_file():
         return None

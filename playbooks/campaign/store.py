@@ -1,4 +1,4 @@
-"""A campaign's directory: the work that it has to do, and a line for every run that has ended."""
+"""Directory of a campaign: its workload, and a row for every run that has ended."""
 
 import contextlib
 import json
@@ -14,7 +14,7 @@ from playbooks.session_format.filesystem import put_in_place
 from playbooks.session_format.session_files import SessionPath, has_scheme
 from playbooks.version import VERSION
 
-# The work of a campaign: numbered runs, each of which gives a row.
+# The workload of a campaign: numbered runs, each of which produces a row.
 
 
 STORM: Final = "storm"
@@ -24,33 +24,33 @@ Frame = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 class CampaignWorkload(Protocol):
-    """All that decides what the runs come to, in plain values: it goes to other processes and machines."""
+    """Definition of a campaign's runs, as plain data that can be sent to other processes and machines."""
 
     @property
     def path(self) -> str:
-        """Where its playbook comes from."""
+        """Source of its playbook."""
 
     @property
     def seed(self) -> int:
-        """The seed of the whole."""
+        """Seed of the campaign."""
 
     def row(self, run: int) -> RunRow:
-        """What a run comes to, from 1; an error inside is something that it comes to, too. Never raises."""
+        """Return the row of a run, from 1; an internal error becomes a row, too. Never raises."""
 
     def frame(self) -> Frame:
-        """The faults that may come, and the states that they may meet; nothing where nothing is drawn."""
+        """Return the faults and states of the coverage table; both empty without random faults."""
 
     def head(self) -> dict[str, Any]:
-        """What tells it from other work, by names that a person understands."""
+        """Return what identifies the workload, by names for people."""
 
     def document(self) -> dict[str, Any]:
-        """All of it, as ``plan.json`` has it."""
+        """Return the whole definition, as stored in ``plan.json``."""
 
     def keep(self, run: int, campaign: "CampaignStore") -> "SavedRun":
-        """Do a run again and record its session, unless that was done before.
+        """Repeat a run and record its session, unless that was done before.
 
         Raises:
-            CampaignError: it did not come to the same.
+            CampaignError: its result was different.
             RecordingError, OSError: something cannot be written.
         """
 
@@ -58,18 +58,18 @@ class CampaignWorkload(Protocol):
 CAMPAIGN: Final = "campaign.json"
 RUNS: Final = "runs.jsonl"
 PARTS: Final = "runs"
-"""Directory of Parquet files, where executors of Spark did the runs."""
+"""Directory of the Parquet files of runs on Spark executors."""
 SESSIONS: Final = "sessions"
 FORMAT: Final = 1
 
 
 class CampaignError(CodedError):
-    """A directory that cannot be gone on with; the message says why, ``code`` names the reason for programs."""
+    """A directory that is unusable for this campaign; the message says why, ``code`` names the reason for programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class SavedRun:
-    """A run that has a session, and where a storm drew it a playbook, too."""
+    """A run with its session and, for a storm, its playbook."""
 
     run: int
     playbook: Path | None
@@ -78,17 +78,17 @@ class SavedRun:
 
 @dataclass(slots=True)
 class CampaignStore:
-    """The directory and all that it holds."""
+    """The directory of a campaign and its contents."""
 
     path: Path
     head: dict[str, Any]
     rows: dict[int, RunRow] = field(default_factory=dict)
     kept: dict[int, SavedRun] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
-    """What else ``campaign.json`` says."""
+    """Other contents of ``campaign.json``."""
 
     def add(self, rows: Iterable[RunRow]) -> None:
-        """Runs that have ended, written at once."""
+        """Append runs that have ended, written at once."""
         fresh = [row for row in rows if row.run not in self.rows]
         if fresh:
             with (self.path / RUNS).open("a", encoding="utf-8") as file:
@@ -96,11 +96,11 @@ class CampaignStore:
             self.rows.update((row.run, row) for row in fresh)
 
     def close(self) -> None:
-        """Put the lines in the order of the runs, so that the file is the same however the work was spread."""
+        """Sort the rows by run, so that the file does not depend on how the work was spread."""
         put_in_place(self.path / RUNS, "".join(f"{self.rows[run].line()}\n" for run in sorted(self.rows)))
 
     def keep(self, summary: dict[str, Any]) -> None:
-        """Write what it came to so far, beside what was written before."""
+        """Write the results so far, in addition to those written before."""
         self.summary |= summary
         kept = {str(run): self._names(self.kept[run]) for run in sorted(self.kept)}
         whole = {**self.head, "kept": kept, **self.summary}
@@ -111,21 +111,21 @@ class CampaignStore:
 
 
 def head_of(work: CampaignWorkload, name: str) -> dict[str, Any]:
-    """What says which campaign it is; runs of another head are other runs."""
+    """Return what identifies a campaign; runs with another head belong to another campaign."""
     return {"format": FORMAT, "tool_version": VERSION, "playbook": name, "path": work.path, **work.head()}
 
 
 def text_hash(text: str, fragments: Iterable[tuple[str, str]], *more: str) -> str:
-    """Sixteen bytes that tell a playbook, with what it includes, from others."""
+    """Return a hash of 16 bytes that identifies a playbook with its fragments."""
     brought = "".join(f"{key}\n{each}\n" for key, each in fragments)
     return blake2b("\n".join([text, brought, *more]).encode(), digest_size=16).hexdigest()
 
 
 def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool = True) -> CampaignStore:
-    """The campaign of a directory, which is made if it is not there; without ``rows`` its runs stay where they are.
+    """Open the campaign in a directory, creating it if needed; without ``rows`` its rows are not read.
 
     Raises:
-        CampaignError: it holds another campaign, or something that is none, or cannot be written.
+        CampaignError: the directory holds another campaign or other files, or cannot be written.
     """
     head = head_of(work, name)
     if has_scheme(str(path)):
@@ -148,24 +148,24 @@ def open_campaign(path: Path, work: CampaignWorkload, name: str, *, rows: bool =
         campaign.keep({name: before[name] for name in before if name not in {*head, "kept"}})
     except OSError as error:
         raise CampaignError(
-            f"{path}: a campaign cannot be kept there: {error.strerror or error}", code="cannot_be_kept"
+            f"{path}: a campaign cannot be stored there: {error.strerror or error}", code="cannot_be_kept"
         ) from None
     return campaign
 
 
 def read_head(path: SessionPath) -> dict[str, Any]:
-    """What ``campaign.json`` says. Raises CampaignError where there is none."""
+    """Return the contents of ``campaign.json``. Raises CampaignError if there is none."""
     try:
         found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         found = None
     if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise CampaignError(f"{path / CAMPAIGN}: found no file of a campaign", code="no_campaign")
+        raise CampaignError(f"{path / CAMPAIGN}: found no campaign file", code="no_campaign")
     return found
 
 
 def kept_in(path: Path) -> dict[int, SavedRun]:
-    """The runs of a campaign's directory that have a playbook and a session."""
+    """Return the runs in a campaign's directory that have a playbook and a session."""
     return _kept(path, read_head(path))
 
 
@@ -180,27 +180,27 @@ def _same(path: Path, head: dict[str, Any]) -> dict[str, Any]:
     try:
         found = json.loads((path / CAMPAIGN).read_text(encoding="utf-8"))
     except ValueError:
-        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign", code="no_campaign") from None
+        raise CampaignError(f"{path / CAMPAIGN}: found a file of another kind", code="no_campaign") from None
     if not isinstance(found, dict):
-        raise CampaignError(f"{path / CAMPAIGN}: found a file that is not of a campaign", code="no_campaign")
+        raise CampaignError(f"{path / CAMPAIGN}: found a file of another kind", code="no_campaign")
     found.setdefault("kind", STORM)
     for name, value in head.items():
         if name != "path" and found.get(name) != value:
             shown = "" if name == "text" else f" ({found.get(name)!r}, not {value!r})"
-            what = f"the campaign of another {name.replace('_', ' ')}{shown}"
+            what = f"a campaign with another {name.replace('_', ' ')}{shown}"
             raise CampaignError(
-                f"{path}: found {what}, allowed is one's own; --out names another directory", code=f"another_{name}"
+                f"{path}: found {what}, allowed is the same; or use another --out", code=f"another_{name}"
             )
     return found
 
 
 def rows_kept(path: Path) -> dict[int, RunRow]:
-    """The runs of a campaign's directory that have ended, whichever engine did them."""
+    """Return the rows in a campaign's directory, of any engine."""
     return rows_of_lines(path / RUNS) | _rows_of_parts(path / PARTS)
 
 
 def rows_of_lines(path: Path) -> dict[int, RunRow]:
-    """The whole lines; what a process that died left behind them is left out."""
+    """Parse the complete lines; an incomplete last line of a crashed process is ignored."""
     rows: dict[int, RunRow] = {}
     if path.is_file():
         for line in path.read_text(encoding="utf-8").splitlines():
@@ -213,7 +213,7 @@ def rows_of_lines(path: Path) -> dict[int, RunRow]:
 
 
 def _rows_of_parts(path: Path) -> dict[int, RunRow]:
-    """What executors of Spark have written."""
+    """Return the rows written by Spark executors."""
     files = sorted(path.glob("*.parquet"))
     if not files:
         return {}
@@ -221,7 +221,7 @@ def _rows_of_parts(path: Path) -> dict[int, RunRow]:
 
     rows: dict[int, RunRow] = {}
     for file in files:
-        # The runs of a file that cannot be read are done again.
+        # The runs of an unreadable file are repeated.
         with contextlib.suppress(OSError, ValueError):
             rows |= {row.run: row for row in rows_in(file)}
     return rows

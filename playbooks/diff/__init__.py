@@ -1,9 +1,9 @@
 """The comparison of two recorded sessions, as `floodmark diff` prints it.
 
-session_diff: the comparison as a whole, the first event at which the two logs part, and what the two sessions came to,
-side by side: ledger, expectations, outages, elections, clients.
+session_diff: the comparison: the first event at which the two logs differ, and the results of both sessions side by
+side: ledger, expectations, outages, elections, clients.
 
-Reads both recordings by `playbooks.session_format` and runs nothing again.
+Reads both recordings by `playbooks.session_format` and replays nothing.
 """
 
 __all__ = [

@@ -1,8 +1,7 @@
-"""Compares two recorded sessions for ``floodmark diff``: the first event that differs, and the results side by side.
+"""Comparison of two recorded sessions for ``floodmark diff``: the first differing event, and the results side by side.
 
-What the playbook did and found (:data:`~cluster_model.observation.event_log.NARRATION`) stands among the events, but
-is no part of what happened to the cluster, so the two are compared apart: a session and the playbook that was made of
-it differ in the one, and are the same in the other.
+Events about the playbook (:data:`~cluster_model.observation.event_log.NARRATION`) are in the log but do not affect the
+cluster, so they are compared separately: a session and the playbook exported from it differ in these events only.
 """
 
 import difflib
@@ -25,17 +24,17 @@ from playbooks.results.outages import Availability, of_events
 from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 
-# One of two recorded sessions that are compared: its small files whole, its events line by line.
+# One of the two recorded sessions: its small files whole, its events line by line.
 #
-# An event log can be larger than memory, so it is read once, in order, and its seal is checked on the way.
+# An event log can be larger than memory, so it is read once, in order, and its seal is verified on the way.
 
 
 TAIL_BYTES: Final = 1 << 16
-"""How much of a log's end is looked at for its last whole line; no line is as long."""
+"""Bytes at the end of a log searched for its last complete line; no line is as long."""
 
 
 class EventFields(msgspec.Struct, gc=False):
-    """What a comparison asks of an event; fields that its kind does not have keep their defaults."""
+    """Fields of an event that the comparison needs; fields that its kind does not have keep their defaults."""
 
     seq: int
     at_us: int
@@ -66,34 +65,34 @@ Line = tuple[EventFields, bytes]
 
 @dataclass(frozen=True)
 class Side:
-    """A session as it stands on disk, its events unread."""
+    """One session on disk, its events unread."""
 
     path: Path
     start: session_files.Start
     manifest: session_files.Manifest | None
-    """None for a torn session."""
+    """None for an incomplete session."""
     result: dict[str, Any] | None
-    """``result.json``; None for a session that is torn or was recovered, which tells of its run only in part."""
+    """``result.json``; None for a session that is incomplete or was recovered, which lacks part of its run."""
     playbook: str
     fragments: dict[str, str]
-    """Texts that the playbook includes, by path."""
+    """Texts of the fragments that the playbook includes, by path."""
     last_us: int
-    """Virtual time of the last whole event where the end is missing, -1 without any; else of the session's end."""
+    """Virtual time of the last complete event if the end is missing, -1 without any; else of the session's end."""
     size: int
-    """Bytes of the event log."""
+    """Size of the event log in bytes."""
     notes: list[str] = field(default_factory=list)
-    """What a reader should know: that the session is torn, and where."""
+    """Notes for the reader: that the session is incomplete, and where."""
 
     @property
     def torn(self) -> bool:
-        """Whether its end is missing: it was not sealed, or only after the process that recorded it had died."""
+        """Whether its end is missing: it was not sealed, or only after the recording process had died."""
         return self.manifest is None or self.manifest.recovered
 
-    def lines(self, told: Callable[[int], None] = lambda size: None) -> Iterator[Line]:
-        """Every whole event, in order; ``told`` is called with the bytes read so far.
+    def lines(self, progress: Callable[[int], None] = lambda size: None) -> Iterator[Line]:
+        """Yield every complete event in order; ``progress`` is called with the bytes read so far.
 
         Raises:
-            SessionError: a line is no event, one is missing, or the log is not what it was when it was sealed.
+            SessionError: a line is not an event, one is missing, or the log has changed since it was sealed.
         """
         path = self.path / session_files.EVENTS
         digest, size = hashlib.sha256(), 0
@@ -105,7 +104,7 @@ class Side:
                     digest.update(line)
                     size += len(line)
                     if number % 1024 == 0:
-                        told(size)
+                        progress(size)
                     yield _head(path, number, line), line
         except OSError as error:
             raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
@@ -114,10 +113,10 @@ class Side:
             raise SessionError(f"{path} has changed since the session was sealed", code="content_changed")
 
     def event(self, line: Line) -> dict[str, Any]:
-        """All of an event, as it was recorded.
+        """Return all fields of an event as recorded.
 
         Raises:
-            SessionError: it is none after all: what nobody asked for was not looked at.
+            SessionError: the line is not an event: fields that the comparison does not need were not checked.
         """
         head, text = line
         try:
@@ -125,17 +124,17 @@ class Side:
             json.dumps(found, ensure_ascii=False).encode()
         except (ValueError, RecursionError):
             raise SessionError(
-                f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is no sound JSON",
+                f"{self.path / session_files.EVENTS}:{head.seq + 1}: not an event: it is not valid JSON",
                 code="not_an_event",
             ) from None
         return dict(found)
 
 
 def open_side(path: Path) -> Side:
-    """Read everything of a session but its events.
+    """Read everything of a session except its events.
 
     Raises:
-        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+        SessionError: a file is missing, invalid, or has changed since it was sealed.
     """
     if not (path / session_files.START).is_file():
         why = session_files.why_no_session(path)
@@ -161,7 +160,7 @@ def open_side(path: Path) -> Side:
         last_us = manifest.virtual_us
     else:
         how = "not sealed" if manifest is None else "recovered"
-        notes.append(f"{how}: the process that recorded it died, so its end is missing")
+        notes.append(f"{how}: the recording process died, so its end is missing")
         last_us = _last_us(path / session_files.EVENTS, notes)
     return Side(path, start, manifest, result, playbook, fragments, last_us, _size(path / session_files.EVENTS), notes)
 
@@ -182,7 +181,7 @@ def _head(path: Path, number: int, line: bytes) -> EventFields:
 
 
 def _last_us(path: Path, notes: list[str]) -> int:
-    """Time of the last whole event of a torn log; what follows it becomes a note."""
+    """Return the time of the last complete event of an incomplete log; the rest of it becomes a note."""
     size = _size(path)
     try:
         with path.open("rb") as file:
@@ -214,7 +213,7 @@ def _bytes(path: Path) -> bytes:
         raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
-# Sums over the events of a session, for what no result has, and for torn sessions.
+# Sums over the events of a session, for values missing in the result, and for incomplete sessions.
 
 
 _OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked", "failed", "unknown", "aborted")}
@@ -222,7 +221,7 @@ _OUTCOMES: Final = {f"records_{outcome}": outcome for outcome in ("sent", "acked
 
 @dataclass(slots=True)
 class PartitionTally:
-    """A partition as the controller's decisions and its leaders' words left it."""
+    """Final state of a partition by the decisions of the controller and the events of its leaders."""
 
     leader: int = -1
     epoch: int = -1
@@ -239,23 +238,23 @@ class SessionTotals:
     cut_us: int = -1
     last_us: int = 0
     end_us: int = 0
-    """Where what is compared ends."""
+    """Time at which the compared part ends."""
     events: int = 0
     ledger: Counter[str] = field(default_factory=Counter)
     partitions: dict[str, PartitionTally] = field(default_factory=dict)
     losses: Counter[str] = field(default_factory=Counter)
-    """Cause of a loss → records."""
+    """Cause of a loss → number of records."""
     checked: dict[str, tuple[bool, str]] = field(default_factory=dict)
-    """Expectation → whether it held, and how."""
+    """Expectation → whether it held, with the detail."""
     availability: Availability = field(default_factory=lambda: Availability({}))
 
     @classmethod
     def before(cls, cut_us: int, start: session_files.Start) -> "SessionTotals":
-        """Nothing yet, of a session that began so."""
+        """Return empty sums for a session with this start."""
         return cls(cut_us, availability=Availability(start.service_bounds))
 
     def take(self, event: EventFields) -> None:
-        """The next event."""
+        """Process the next event."""
         if 0 <= self.cut_us <= event.at_us:
             return
         self.events += 1
@@ -270,54 +269,54 @@ class SessionTotals:
             act(self, event)
 
     def of(self, partition: str) -> PartitionTally:
-        """What is known of a partition."""
+        """Return the state of a partition."""
         return self.partitions.setdefault(partition, PartitionTally())
 
     def close(self, end_us: int) -> None:
-        """The session, or what of it is compared, ends here."""
+        """End the session, or the compared part, here."""
         self.end_us = end_us
 
     def elected(self, event: EventFields) -> None:
-        """The controller decided on a leader."""
+        """Handle a leader election by the controller."""
         found = self.of(event.partition)
         found.elections += 1
         found.unclean += not event.clean
         found.leader, found.epoch, found.isr = event.leader, event.leader_epoch, event.isr
 
     def offline(self, event: EventFields) -> None:
-        """The controller found nobody."""
+        """Handle a partition without a possible leader."""
         found = self.of(event.partition)
         found.leader, found.epoch, found.isr = -1, event.leader_epoch, event.isr
 
     def changed(self, event: EventFields) -> None:
-        """The ISR is another one."""
+        """Handle an ISR change."""
         self.of(event.partition).isr = event.isr
 
     def leads(self, event: EventFields) -> None:
-        """A broker began to lead."""
+        """Handle a broker that becomes leader."""
         found = self.of(event.partition)
         if event.leader_epoch >= found.epoch:
             found.leader, found.epoch = event.broker, event.leader_epoch
         found.hw = max(found.hw, event.hw)
 
     def deleted(self, event: EventFields) -> None:
-        """A partition is gone: nobody misses its leader."""
+        """Handle a deleted partition: it needs no leader."""
         self.partitions.pop(event.partition, None)
 
     def advanced(self, event: EventFields) -> None:
-        """A leader's high watermark moved."""
+        """Handle an advance of a leader's high watermark."""
         found = self.of(event.partition)
         if event.broker == found.leader:
             found.hw = event.hw
 
     def lost(self, event: EventFields) -> None:
-        """Acknowledged records are gone."""
+        """Handle lost acknowledged records."""
         self.ledger["acked_lost"] += event.count
         self.ledger["committed_lost"] += event.count * event.committed
         self.losses[event.cause] += event.count
 
     def judged(self, event: EventFields) -> None:
-        """An expectation turned."""
+        """Handle an expectation's verdict."""
         self.checked[event.rule] = (event.ok, event.detail)
 
 
@@ -333,15 +332,15 @@ _ACTS: Final[dict[str, Any]] = {
 }
 
 Rows = dict[str, tuple[Any, str]]
-"""What → its value, plain as JSON has it, and its unit (``us`` or nothing)."""
+"""Name → value, plain as in JSON, and its unit (``us`` or empty)."""
 
 LEDGER: Final = ("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost")
-"""Terms that events alone give; duplicates and the like are only known once the books are closed."""
+"""Ledger counts that events alone give; duplicates and the like are only known at the end of the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffRow:
-    """One thing of both sessions; None where a side has no such thing."""
+    """One value of both sessions; None where a session does not have it."""
 
     what: str
     left: Any
@@ -350,12 +349,12 @@ class DiffRow:
 
     @property
     def differs(self) -> bool:
-        """Whether the two are not the same."""
+        """Whether the two values differ."""
         return bool(self.left != self.right)
 
     @property
     def both(self) -> bool:
-        """Whether both sides have it."""
+        """Whether both sessions have it."""
         return self.left is not None and self.right is not None
 
 
@@ -368,27 +367,27 @@ class DiffSection:
 
     @property
     def differing(self) -> tuple[DiffRow, ...]:
-        """Those that are not the same."""
+        """Rows whose values differ."""
         return tuple(row for row in self.rows if row.differs)
 
 
 def identity(left: Side, right: Side) -> DiffSection:
-    """What the sessions are."""
+    """Compare the identities of the sessions."""
     return _section("session", *(_about(side) for side in (left, right)))
 
 
 def outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals]) -> list[DiffSection]:
-    """What came of them: from both results, or from the events where one is torn.
+    """Compare the outcomes: by both results, or by the events if one session is incomplete.
 
     Raises:
-        SessionError: a result is not one.
+        SessionError: a result is invalid.
     """
     try:
         return _outcome(left, right, tallies)
     except (AttributeError, KeyError, TypeError, ValueError):
         names = " or ".join(str(side.path / session_files.RESULT) for side in (left, right) if side.result is not None)
         raise SessionError(
-            f"{names}: found something else, expected what floodmark run --json prints", code="not_a_result"
+            f"{names}: invalid content, expected the output of floodmark run --json", code="not_a_result"
         ) from None
 
 
@@ -396,11 +395,11 @@ def _outcome(left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotal
     results = left.result, right.result
     if results[0] is None or results[1] is None:
         return [_section(name, *map(rows, tallies)) for name, rows in _OF_EVENTS.items()]
-    told = {name: _section(name, *map(rows, results)) for name, rows in _OF_RESULTS.items()}
+    sections = {name: _section(name, *map(rows, results)) for name, rows in _OF_RESULTS.items()}
     summed = {name: _section(name, *map(_OF_EVENTS[name], tallies)) for name in _FROM_EVENTS}
     if all("unavailable" in each for each in results if each is not None):
         summed["availability"] = _section("availability", *map(_unavailable, results))
-    return [(told | summed)[name] for name in _ORDER]
+    return [(sections | summed)[name] for name in _ORDER]
 
 
 def _section(name: str, left: Rows, right: Rows) -> DiffSection:
@@ -417,7 +416,7 @@ def _plain(values: Mapping[str, Any]) -> Rows:
 
 def _about(side: Side) -> Rows:
     start = side.start
-    told: dict[str, Any] = {
+    values: dict[str, Any] = {
         "playbook": start.playbook,
         "seed": start.seed,
         "profile": start.profile,
@@ -427,9 +426,9 @@ def _about(side: Side) -> Rows:
         "state": _state(side),
     }
     if side.manifest is not None:
-        told |= {"digest": side.manifest.digest, "events": side.manifest.events}
-        return _plain(told) | {"cluster time": (side.manifest.virtual_us, "us")}
-    return _plain(told)
+        values |= {"digest": side.manifest.digest, "events": side.manifest.events}
+        return _plain(values) | {"cluster time": (side.manifest.virtual_us, "us")}
+    return _plain(values)
 
 
 def _state(side: Side) -> str:
@@ -449,12 +448,12 @@ def _checked(tally: SessionTotals) -> Rows:
 
 
 def _judged(found: Iterable[tuple[str, bool, str]]) -> Rows:
-    """An expectation and its result; a difference in the time at which it held counts too."""
+    """Return expectations with their results; a difference in the time at which one held counts too."""
     return _plain({text: f"{'ok' if ok else 'FAILED'}: {detail}".rstrip(": ") for text, ok, detail in found})
 
 
 def turned(rows: Iterable[DiffRow]) -> list[DiffRow]:
-    """The expectations among them that hold on one side and fail on the other; what one side never asked is neither."""
+    """Return expectations that held in one session and failed in the other; those of only one session do not count."""
     return [row for row in rows if row.both and str(row.left).startswith("ok") != str(row.right).startswith("ok")]
 
 
@@ -467,23 +466,23 @@ def _counted(tally: SessionTotals) -> Rows:
 
 
 def _seen(tally: SessionTotals) -> Rows:
-    """What events alone tell of availability: clients' attempts, and partitions that nobody served."""
+    """Return availability as far as events show it: failed attempts of clients, and partitions without a leader."""
     return _lines(of_events(tally.availability, tally.end_us).to_json())
 
 
 def _unavailable(result: Any) -> Rows:
-    """What clients could not do, and for how long, as the result has it."""
-    told = result["unavailable"]
-    return {f"all clients{what}": value for what, value in _outage(told).items()} | _lines(told)
+    """Return the unavailability of clients from the result."""
+    unavailable = result["unavailable"]
+    return {f"all clients{what}": value for what, value in _outage(unavailable).items()} | _lines(unavailable)
 
 
-def _lines(told: Mapping[str, Any]) -> Rows:
+def _lines(unavailable: Mapping[str, Any]) -> Rows:
     found: Rows = {}
-    for client, its in told.get("clients", {}).items():
+    for client, its in unavailable.get("clients", {}).items():
         found |= {f"{client} acks={its.get('acks')}{what}": value for what, value in _outage(its).items()}
         for partition, spans in its.get("partitions", {}).items():
             found |= {f"{client} {partition}{what}": value for what, value in _outage(spans).items()}
-    for partition, spans in told.get("partitions", {}).items():
+    for partition, spans in unavailable.get("partitions", {}).items():
         found |= {f"{partition}{what}": value for what, value in _outage(spans).items()}
     return found
 
@@ -493,12 +492,12 @@ def _outage(sums: Mapping[str, Any]) -> Rows:
 
 
 def _elections(tally: SessionTotals) -> Rows:
-    """By partition; those of Kafka's own topics, which are many, by topic."""
+    """Return elections by partition; those of internal topics, which are many, by topic."""
     counts: Counter[str] = Counter()
     for name, each in sorted(tally.partitions.items()):
-        told = name.rpartition("-")[0] if _internal(name) else name
-        counts[f"{told} elections"] += each.elections
-        counts[f"{told} unclean elections"] += each.unclean
+        subject = name.rpartition("-")[0] if _internal(name) else name
+        counts[f"{subject} elections"] += each.elections
+        counts[f"{subject} unclean elections"] += each.unclean
     return _plain({what: count for what, count in counts.items() if count or not what.endswith("unclean elections")})
 
 
@@ -514,15 +513,15 @@ def _clients(result: Any) -> Rows:
 
 
 def _client(name: str, books: Mapping[str, Any]) -> Rows:
-    told: Rows = {}
+    rows: Rows = {}
     for key, value in books.items():
         unit = "us" if key.endswith("_us") else ""
         what = f"{name} {key.removesuffix('_us').replace('_', ' ')}"
         if not isinstance(value, dict):
-            told[what] = (value, unit)
+            rows[what] = (value, unit)
         elif key != "members":
-            told |= {f"{what} {error}": (count, "") for error, count in value.items()}
-    return told
+            rows |= {f"{what} {error}": (count, "") for error, count in value.items()}
+    return rows
 
 
 def _losses(tally: SessionTotals) -> Rows:
@@ -532,8 +531,8 @@ def _losses(tally: SessionTotals) -> Rows:
 def _partitions(result: Any) -> Rows:
     found: Rows = {}
     for name, each in result.get("partitions", {}).items():
-        told = {key: each.get(key) for key in ("leader", "epoch", "isr", "hw", "log_start")}
-        found |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in told.items()}
+        values = {key: each.get(key) for key in ("leader", "epoch", "isr", "hw", "log_start")}
+        found |= {f"{name} {key.replace('_', ' ')}": (value, "") for key, value in values.items()}
         found |= {f"{name} LEO of {broker}": (its.get("leo"), "") for broker, its in each.get("replicas", {}).items()}
     return found
 
@@ -542,8 +541,8 @@ def _decided(tally: SessionTotals) -> Rows:
     found: Rows = {}
     for name, each in sorted(tally.partitions.items()):
         if not _internal(name):
-            told = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
-            found |= {f"{name} {key}": (value, "") for key, value in told.items()}
+            values = {"leader": each.leader, "epoch": each.epoch, "isr": list(each.isr), "hw": each.hw}
+            found |= {f"{name} {key}": (value, "") for key, value in values.items()}
     return found
 
 
@@ -566,72 +565,72 @@ _OF_EVENTS: Final[dict[str, Callable[[SessionTotals], Rows]]] = {
     "losses by cause": _losses,
     "partitions": _decided,
 }
-"""What a torn session tells."""
+"""Sections for an incomplete session."""
 _FROM_EVENTS: Final = ("availability", "elections", "losses by cause")
-"""What no result tells; of availability those of earlier versions."""
+"""Sections that are not in the result; of availability those of earlier versions."""
 _ORDER: Final = (
     *("verdict", "expectations", "ledger", "availability", "elections"),
     *("clients", "losses by cause", "final partitions"),
 )
 
 
-# The comparison of two recorded sessions for ``floodmark diff``, and the first event at which they differ.
+# The comparison of the event logs up to the first difference.
 
 
 BEFORE: Final = 3
-"""Events told before the first that differs."""
+"""Number of events shown before the first difference."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiffEvent:
-    """An event of one side."""
+    """An event of one session."""
 
     seq: int
     at_us: int
     text: str
-    """In words."""
+    """The event as text."""
     event: dict[str, Any]
-    """As it was recorded."""
+    """The event as recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parting:
-    """The first event that is not the same; None on the side that had no more."""
+    """The first differing event; None for the session that had no more."""
 
     left: DiffEvent | None
     right: DiffEvent | None
     before: tuple[DiffEvent, ...]
-    """The last that were the same, as they are on the left."""
+    """The last equal events, as recorded in the left session."""
 
     @property
     def at_us(self) -> int:
-        """When: the earlier of both."""
+        """Time of the difference: the earlier of both events."""
         return min(each.at_us for each in (self.left, self.right) if each is not None)
 
 
 @dataclass(slots=True)
 class LogComparison:
-    """What both logs came to."""
+    """Result of comparing both logs."""
 
     cluster: Parting | None = None
     narration: Parting | None = None
     same: int = 0
-    """Events of the cluster that are the same, up to the first that is not."""
+    """Number of equal cluster events before the first difference."""
 
 
 class _Narration:
-    """Lines of the playbook of one side, set aside, each with the events before it."""
+    """Events about the playbook of one session, kept apart, each with the events before it."""
 
-    def __init__(self, side: Side, tally: SessionTotals, told: Any) -> None:
+    def __init__(self, side: Side, tally: SessionTotals, progress: Any) -> None:
         self.lines: list[tuple[Line, tuple[Line, ...]]] = []
         self._side = side
         self._tally = tally
-        self._told = told
+        self._progress = progress
 
     def cluster(self) -> Iterator[Line]:
-        """The events of the cluster."""
+        """Yield the events of the cluster."""
         before: deque[Line] = deque(maxlen=BEFORE)
-        for line in self._side.lines(self._told):
+        for line in self._side.lines(self._progress):
             self._tally.take(line[0])
             if line[0].kind in NARRATION:
                 self.lines.append((line, tuple(before)))
@@ -641,15 +640,15 @@ class _Narration:
 
 
 def walk(
-    left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals], told: Any = lambda size: None
+    left: Side, right: Side, tallies: tuple[SessionTotals, SessionTotals], progress: Any = lambda size: None
 ) -> LogComparison:
-    """Read both logs to their ends, beside each other.
+    """Read both logs to their ends, in parallel.
 
     Raises:
         SessionError: one of them is damaged.
     """
     found = LogComparison()
-    one, other = _Narration(left, tallies[0], told), _Narration(right, tallies[1], lambda size: None)
+    one, other = _Narration(left, tallies[0], progress), _Narration(right, tallies[1], lambda size: None)
     before: deque[Line] = deque(maxlen=BEFORE)
     pair = _Pair(left, right)
     for mine, its in zip_longest(one.cluster(), other.cluster()):
@@ -671,19 +670,19 @@ def walk(
 
 
 def _cut(side: Side, line: Line | None) -> bool:
-    """Whether it is the tear that ended a log, and not the session."""
+    """Return whether a log ended because it is incomplete, not because the session ended."""
     return line is None and side.torn
 
 
 class _Pair:
-    """Compares events of two sessions."""
+    """Comparator of events of two sessions."""
 
     def __init__(self, left: Side, right: Side) -> None:
         self._left = left
         self._right = right
 
     def same(self, left: Line | None, right: Line | None) -> bool:
-        """Whether two lines tell the same event, wherever they stand in their logs."""
+        """Return whether two lines are the same event, wherever they are in their logs."""
         if left is None or right is None:
             return False
         if left[1] == right[1] or _body(left[1]) == _body(right[1]):
@@ -692,7 +691,7 @@ class _Pair:
         return counting(one) == counting(other)
 
     def parting(self, left: Line | None, right: Line | None, before: Iterable[Line]) -> Parting:
-        """Two lines that differ; the lines before them are printed as they are on the left."""
+        """Return the difference of two lines; the lines before are printed from the left session."""
         return Parting(
             None if left is None else _tell(self._left, left),
             None if right is None else _tell(self._right, right),
@@ -701,13 +700,13 @@ class _Pair:
 
 
 def counting(recorded: dict[str, Any]) -> dict[str, Any]:
-    """What of an event makes a difference: not its number, and not who asked, as in the digest."""
-    asked = {"by": ""} if recorded.get("kind") in ASKED else {}
-    return {**recorded, "seq": 0, **asked}
+    """Return the significant fields of an event: not its number, nor who requested it, as in the digest."""
+    requester = {"by": ""} if recorded.get("kind") in ASKED else {}
+    return {**recorded, "seq": 0, **requester}
 
 
 def _body(line: bytes) -> bytes:
-    """A line as recorders write it, without its number; of others the whole."""
+    """Return a line without its number, if it is as recorders write it; else the whole line."""
     return line[line.index(b",") :] if line.startswith(b'{"seq":') else line
 
 
@@ -717,7 +716,7 @@ def _tell(side: Side, line: Line) -> DiffEvent:
 
 
 def words(recorded: dict[str, Any]) -> str:
-    """A recorded event as the screen tells it; one of another version by the fields that it has."""
+    """Return a recorded event as text; an event of another version by the fields that it has."""
     kind = recorded.get("kind", "")
     fields = FIELDS.get(kind, ())
     if fields and all(name in recorded for name in fields):
@@ -727,41 +726,41 @@ def words(recorded: dict[str, Any]) -> str:
     return " ".join([str(kind), *rest])
 
 
-# The comparison of two recorded sessions, as ``floodmark diff`` prints it.
+# The whole comparison, as ``floodmark diff`` prints it.
 
 
 @dataclass(frozen=True, slots=True)
 class SessionDiff:
-    """Both sides and all that is to be said of them."""
+    """Both sessions and all their differences."""
 
     left: Side
     right: Side
     notes: tuple[str, ...]
-    """What was left out, and why."""
+    """Notes on what was left out, and why."""
     cut_us: int
-    """Up to when they are compared, where one is torn; -1 for their whole lengths."""
+    """Time up to which they are compared, if one is incomplete; -1 for their whole lengths."""
     identity: DiffSection
     playbook: tuple[str, ...]
-    """A unified difference of the playbooks' texts; empty when they are the same."""
+    """Unified diff of the playbooks' texts; empty if they are the same."""
     walk: LogComparison
     sections: tuple[DiffSection, ...]
 
     @property
     def turned(self) -> list[DiffRow]:
-        """Expectations that hold on one side only."""
+        """Expectations that held in one session only."""
         return [row for section in self.sections if section.name == "expectations" for row in turned(section.rows)]
 
     @property
     def same(self) -> bool:
-        """Whether the same happened to both clusters, with the same verdict.
+        """Whether the same events occurred in both clusters, with the same verdict.
 
-        How a playbook is worded, and what its lines say of themselves, makes no difference.
+        The text of the playbook, and the events about it, do not count.
         """
         judged = any(section.differing for section in self.sections if section.name == "verdict")
         return self.walk.cluster is None and not judged and not self.turned
 
     def to_json(self) -> dict[str, Any]:
-        """The published document."""
+        """Return the published document."""
         first, narrated = self.walk.cluster, self.walk.narration
         return {
             "left": str(self.left.path),
@@ -779,8 +778,8 @@ class SessionDiff:
         }
 
 
-def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda done, total: None) -> SessionDiff:
-    """Compare two sessions; ``told`` is called with the bytes of the left log read so far, and how many there are.
+def compare(left: Path, right: Path, progress: Callable[[int, int], None] = lambda done, total: None) -> SessionDiff:
+    """Compare two sessions; ``progress`` is called with the bytes of the left log read so far, and its size.
 
     Raises:
         SessionError: one of them cannot be read, or is damaged.
@@ -788,7 +787,7 @@ def compare(left: Path, right: Path, told: Callable[[int, int], None] = lambda d
     mine, its = open_side(left), open_side(right)
     cut_us = min((max(0, side.last_us) for side in (mine, its) if side.torn), default=-1)
     tallies = SessionTotals.before(cut_us, mine.start), SessionTotals.before(cut_us, its.start)
-    found = walk(mine, its, tallies, lambda size: told(size, mine.size))
+    found = walk(mine, its, tallies, lambda size: progress(size, mine.size))
     for side, tally in zip((mine, its), tallies, strict=True):
         tally.close(cut_us if cut_us >= 0 else side.last_us)
     return SessionDiff(
@@ -807,13 +806,13 @@ def _notes(left: Side, right: Side, cut_us: int) -> list[str]:
     notes = [f"{name}: {note}" for name, side in (("left", left), ("right", right)) for note in side.notes]
     if cut_us >= 0:
         empty = any(side.torn and side.last_us < 0 for side in (left, right))
-        until = "nothing, for one has no whole event" if empty else f"what both have before {time_in_seconds(cut_us)}"
-        notes.append(f"compared is {until}; verdict and client tables are only told of two whole sessions")
+        until = "nothing: one session has no complete event" if empty else f"events before {time_in_seconds(cut_us)}"
+        notes.append(f"compared: {until}; verdict and client tables need two complete sessions")
     return notes
 
 
 def _texts(left: Side, right: Side) -> list[str]:
-    """How the playbooks and what they include differ."""
+    """Return the differences of the playbooks and their fragments."""
     lines = _diff(left.playbook, right.playbook, "")
     for path in dict.fromkeys([*left.fragments, *right.fragments]):
         lines += _diff(left.fragments.get(path, ""), right.fragments.get(path, ""), f" {path}")
@@ -834,8 +833,8 @@ def _rows(section: DiffSection) -> list[dict[str, Any]]:
 
 
 def _parting(parting: Parting) -> dict[str, Any]:
-    def shown(told: DiffEvent | None) -> dict[str, Any] | None:
-        return None if told is None else {"text": told.text, **told.event}
+    def shown(shown_event: DiffEvent | None) -> dict[str, Any] | None:
+        return None if shown_event is None else {"text": shown_event.text, **shown_event.event}
 
     return {
         "at_us": parting.at_us,

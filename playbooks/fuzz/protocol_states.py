@@ -1,7 +1,7 @@
-"""States of a live cluster that a storm prefers to strike in, under the names that Kafka has for them.
+"""States of a live cluster in which a storm prefers to inject faults, under Kafka's names.
 
-A storm may look at everything, as target selectors do. What is asked here is asked after every event while a strike
-waits, so each answer is had from the live objects, without making views of them.
+A storm may read the whole cluster state, as target selectors do. The states are evaluated after every event while a
+fault is waiting, so each reads the live objects without building views of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,21 +15,21 @@ from cluster_model.kernel import ProcessState
 from playbooks.model.playbook import SECOND
 
 NOTHING: Final = "Steady"
-"""No other state holds."""
+"""Name for a cluster in none of the other states."""
 
 FAILOVER_US: Final = 2 * SECOND
-"""For how long a change of the controller counts as under way once there is a new one."""
+"""Time after a new controller is active during which the change still counts as a failover."""
 
 
 @dataclass(slots=True)
 class StateContext:
-    """What is looked at, and the little that has to be remembered for it."""
+    """The cluster whose states are evaluated, with the little history that this needs."""
 
     cluster: Cluster
     partitions: tuple[str, ...] = ()
-    """Those of the playbook's own topics, which a strike may wait for."""
+    """Partitions of the playbook's own topics, which a fault may wait for."""
     all_partitions: bool = False
-    """Whether Kafka's own topics count as well."""
+    """Whether internal topics count as well."""
     epoch: int = field(init=False)
     changed_us: int = field(init=False, default=-FAILOVER_US)
 
@@ -37,7 +37,7 @@ class StateContext:
         self.epoch = self.cluster.plane.controller_epoch()
 
     def records(self) -> list[CommittedPartition]:
-        """The partitions that count, as committed."""
+        """Return the committed state of the partitions that count."""
         there = self.cluster.world.records
         if self.all_partitions:
             return list(there.values())
@@ -45,7 +45,7 @@ class StateContext:
 
 
 def own_partitions(cluster: Cluster) -> tuple[str, ...]:
-    """All but those of Kafka's own topics."""
+    """Return all partitions except those of internal topics."""
     return tuple([name for name in cluster.world.records if not name.startswith("__")])
 
 
@@ -71,7 +71,7 @@ def _under_replicated(sight: StateContext) -> Found:
 
 
 def _leaderships(sight: StateContext, holds: Callable[[CommittedPartition, int, Leadership], bool]) -> Found:
-    """Partitions of which a running broker presumes to lead, in a way that ``holds``."""
+    """Return partitions that a running broker leads, or believes to lead, where ``holds`` is true."""
     world, found = sight.cluster.world, []
     for record in sight.records():
         for broker, replica in world.replicas[record.name].items():
@@ -99,7 +99,7 @@ def _stale_leader(sight: StateContext) -> Found:
 
 
 def _truncating(sight: StateContext) -> Found:
-    """A follower that has to find out where its log and its leader's part; since KIP-595 its next fetch tells."""
+    """A follower has to find the offset where its log diverges; since KIP-595 its next fetch returns it."""
     world, found = sight.cluster.world, []
     for record in sight.records():
         leader = world.true_leader(record.name)
@@ -123,7 +123,7 @@ def _reassigning(sight: StateContext) -> Found:
 
 
 def _electing(sight: StateContext) -> Found:
-    """A leader epoch that its new leader has not heard of."""
+    """A new leader has not yet received its leader epoch."""
     world, found = sight.cluster.world, []
     for record in sight.records():
         replica = world.replicas[record.name].get(record.leader)
@@ -151,7 +151,7 @@ def _failover(sight: StateContext) -> Found:
 
 
 def _fenced(sight: StateContext) -> Found:
-    """A process that runs and that the controller does not count on."""
+    """A broker process runs and is fenced by the controller."""
     cluster = sight.cluster
     return tuple(
         [
@@ -163,7 +163,7 @@ def _fenced(sight: StateContext) -> Found:
 
 
 def _starting(sight: StateContext) -> Found:
-    """A process that recovers its logs, or has not been registered yet."""
+    """A broker process recovers its logs, or is not registered yet."""
     cluster = sight.cluster
     return tuple(
         [
@@ -188,13 +188,13 @@ _REBALANCING: Final = ("PreparingRebalance", "CompletingRebalance", "Assigning",
 
 @dataclass(frozen=True, slots=True)
 class ProtocolState:
-    """A state, and how it is seen."""
+    """A protocol state with the function that finds it."""
 
     name: str
     doc: str
     where: Callable[[StateContext], Found]
     needs: str = ""
-    """``groups`` or ``transactions``: what a playbook must have for it."""
+    """``groups`` or ``transactions``: clients that a playbook must have for it."""
 
 
 STATES: Final[Mapping[str, ProtocolState]] = {
@@ -206,15 +206,15 @@ STATES: Final[Mapping[str, ProtocolState]] = {
         ),
         ProtocolState("UnderMinIsr", "a partition has too few in-sync replicas for acks=all", _under_min_isr),
         ProtocolState("IsrOfOne", "a partition's ISR is its leader alone", _isr_of_one),
-        ProtocolState("PendingShrinkIsr", "a leader has asked to shrink an ISR, and has no answer", _pending_shrink),
-        ProtocolState("PendingExpandIsr", "a leader has asked to expand an ISR, and has no answer", _pending_expand),
-        ProtocolState("Truncating", "a follower has to cut its log, or to ask where", _truncating),
+        ProtocolState("PendingShrinkIsr", "a leader's ISR shrink request is pending", _pending_shrink),
+        ProtocolState("PendingExpandIsr", "a leader's ISR expansion request is pending", _pending_expand),
+        ProtocolState("Truncating", "a follower has to truncate its log, or to find the offset", _truncating),
         ProtocolState("OfflinePartition", "a partition has no leader", _offline),
-        ProtocolState("LeaderElection", "a leader is elected and has not heard of it", _electing),
-        ProtocolState("StaleLeader", "a broker takes itself to lead, and another was elected", _stale_leader),
+        ProtocolState("LeaderElection", "a leader is elected and has not received the election yet", _electing),
+        ProtocolState("StaleLeader", "a broker believes to be leader after another was elected", _stale_leader),
         ProtocolState("ControllerFailover", "there is no active controller, or a new one for less than 2 s", _failover),
-        ProtocolState("FencedBroker", "a broker runs, and is not counted on", _fenced),
-        ProtocolState("BrokerStarting", "a broker's process runs, and is not registered yet", _starting),
+        ProtocolState("FencedBroker", "a broker runs and is fenced", _fenced),
+        ProtocolState("BrokerStarting", "a broker's process runs and is not registered yet", _starting),
         ProtocolState("Reassigning", "replicas are being added or removed", _reassigning),
         ProtocolState("Rebalancing", "a group is between two generations", _rebalancing, "groups"),
         ProtocolState(
@@ -226,7 +226,7 @@ STATES: Final[Mapping[str, ProtocolState]] = {
 
 
 def possible(cluster: Cluster) -> tuple[str, ...]:
-    """Names of the states that a cluster can be in, for what its clients are."""
+    """Return the names of the states that a cluster can be in, given its clients."""
     has = {
         "": True,
         "groups": bool(cluster.spec.groups),
@@ -236,6 +236,6 @@ def possible(cluster: Cluster) -> tuple[str, ...]:
 
 
 def standing(sight: StateContext, names: tuple[str, ...]) -> tuple[str, ...]:
-    """The states that hold now, :data:`NOTHING` where none does."""
+    """Return the states that hold now, or :data:`NOTHING`."""
     found = tuple([name for name in names if STATES[name].where(sight)])
     return found or (NOTHING,)

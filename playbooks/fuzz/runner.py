@@ -1,7 +1,7 @@
-"""One run of a storm: its character (swarm testing), random streams, targets and actions, until everything heals.
+"""One run of a storm: its options (swarm testing), random streams, targets and actions, until everything heals.
 
-What is done are ordinary actions, each with the exact place where it was done. So what comes of it is a playbook like
-any other, and nothing here has to be there to run it again.
+Its actions are ordinary steps, each with the exact position where it was taken. So the result is an ordinary playbook,
+and replaying it needs nothing from this module.
 """
 
 import hashlib
@@ -21,23 +21,23 @@ from playbooks.model.playbook import SECOND, SEED, Cell, Grid, Step, StormRanges
 from playbooks.parser.sections.expectations import STORM_OPERATIONS
 from playbooks.results.result import SessionResult
 
-# Seeds of runs, and random streams of the storm alone: the cluster's own draws stay as they are without one.
+# Seeds of runs, and random streams of the storm alone: those of the cluster are the same as without a storm.
 
 
 T = TypeVar("T")
 
 SEED_BITS: Final = 48
-"""So that a seed can be told over the phone."""
+"""Size of a seed, short enough to copy by hand."""
 
 
 def run_seed(campaign: int, run: int) -> int:
-    """The seed of run ``run`` (from 1) of a campaign: a stable hash, the same on every machine."""
+    """Return the seed of run ``run`` (from 1) of a campaign: a stable hash, the same on every machine."""
     digest = hashlib.blake2b(f"storm/{campaign}/{run}".encode(), digest_size=8).digest()
     return int.from_bytes(digest) >> (64 - SEED_BITS)
 
 
 class Dice:
-    """Draws of one kind, of one run."""
+    """Random stream of one purpose, of one run."""
 
     __slots__ = ("_stream",)
 
@@ -45,17 +45,17 @@ class Dice:
         self._stream = Stream(seed, f"storm:{name}")
 
     def below(self, bound: int) -> int:
-        """A whole number in ``[0, bound)``."""
+        """Return a whole number in ``[0, bound)``."""
         return self._stream.below(bound)
 
     def between(self, low: int, high: int) -> int:
-        """A whole number from ``low`` to ``high``, all alike."""
+        """Return a whole number from ``low`` to ``high``, uniformly."""
         return low + self._stream.below(high - low + 1)
 
     def spread(self, low: int, high: int) -> int:
-        """A whole number from ``low`` to ``high``, as likely among the small ones as among the large ones.
+        """Return a whole number from ``low`` to ``high``, small ones as likely as large ones (log-uniform).
 
-        A power of two is drawn first, then a number up to it: in integers, as logarithms differ between machines.
+        A power of two is generated first, then a number up to it: integers only, as logarithms differ between machines.
         """
         if low >= high:
             return low
@@ -64,37 +64,37 @@ class Dice:
         return min(high, max(low, (1 << (bits - 1)) + self._stream.below(1 << (bits - 1))))
 
     def chance(self, percent: int) -> bool:
-        """Whether something happens that does so many times in a hundred."""
+        """Return True with a probability in percent."""
         return self._stream.below(100) < percent
 
     def of(self, candidates: Sequence[T]) -> T:
-        """One of them."""
+        """Return one of the candidates."""
         return candidates[self._stream.below(len(candidates))]
 
     def some(self, candidates: Sequence[T], count: int) -> tuple[T, ...]:
-        """So many of them, in their order."""
+        """Return ``count`` of the candidates, in their order."""
         left = list(range(len(candidates)))
         drawn = {left.pop(self._stream.below(len(left))) for _turn in range(min(count, len(left)))}
         return tuple([each for index, each in enumerate(candidates) if index in drawn])
 
 
-# Targets: a fault drawn for a live cluster, near a place where something happens.
+# Targets: random faults for a live cluster, near a partition or group in an interesting state.
 
 
 _MOST_COUNT: Final = 5
 _STRONG: Final = 4
-"""A number may be so many times its default, or so many times less squared."""
+"""Largest factor by which a number may exceed its default, or, squared, undercut it."""
 
 
 class Aimer:
-    """Draws actions for one cluster."""
+    """Generator of random actions for one cluster."""
 
     def __init__(self, cluster: Cluster, dice: Dice) -> None:
         self._cluster = cluster
         self._dice = dice
 
     def action(self, name: str, where: str, for_us: int) -> Action:
-        """A fault or an operation; ``where`` is a partition, group or selector that it is to be near, or empty."""
+        """Return a fault or an operation; ``where`` is a partition, group or selector to be near, or empty."""
         partition = self._partition(where)
         if name in OPERATIONS:
             return self._operation(name, partition)
@@ -119,7 +119,7 @@ class Aimer:
         params = {key: value for key, value in action.params.items() if key != "unclean"}
         return Action("admin", name, "", params)
 
-    # -- whom ---------------------------------------------------------------------------------------------------------
+    # -- targets ------------------------------------------------------------------------------------------------------
 
     def _target(self, fault: Fault, where: str, partition: str) -> str:
         if fault.at_least > 1 or fault.accepts in ("controllers", "plane"):
@@ -137,7 +137,7 @@ class Aimer:
         return selector_of(-1, self._dice.of(every))
 
     def _broker(self, accepts: str, partition: str) -> str:
-        """Rather where the partition's fate is decided than anywhere; now and then several at once."""
+        """Return a broker, preferably one of the partition; now and then several at once."""
         dice, cluster = self._dice, self._cluster
         drawn = dice.below(100)
         if not partition or drawn >= 92:
@@ -158,7 +158,7 @@ class Aimer:
         return f"broker({dice.of(tuple(cluster.brokers))})"
 
     def _elsewhere(self, accepts: str) -> str:
-        """The control plane, a client or a coordinator, where such a fault can be done to it."""
+        """Return the control plane, a client or a coordinator, where the fault applies."""
         dice, cluster = self._dice, self._cluster
         choices = ["brokers"] if dice.chance(10) else [f"broker({broker})" for broker in cluster.brokers]
         if accepts in ("processes", "nodes"):
@@ -169,10 +169,10 @@ class Aimer:
         choices += [f"coordinator({group.name})" for group in cluster.spec.groups]
         return dice.of(choices)
 
-    # -- how hard -----------------------------------------------------------------------------------------------------
+    # -- parameters ---------------------------------------------------------------------------------------------------
 
     def _value(self, fault: Fault, param: Param, target: str, partition: str) -> Value | None:
-        """A value; None leaves it at its default. Every parameter draws, whatever comes of it."""
+        """Return a value; None keeps the default. Every parameter consumes random numbers, whatever the result."""
         dice = self._dice
         usual_one = dice.chance(50)
         if param.type == "target":
@@ -199,7 +199,7 @@ class Aimer:
         return self._dice.spread(low, min(param.high, default * _STRONG))
 
     def _other_side(self, fault: Fault, param: Param, target: str, partition: str, *, usual_one: bool) -> str | None:
-        """The other ends of links, or the member whose id is claimed."""
+        """Return the other ends of links, or the member whose id is claimed."""
         if fault.accepts == "consumers":
             return self._client("consumers")
         if usual_one or param.name == "bridge":
@@ -215,43 +215,43 @@ class Aimer:
         return dice.of([choice for choice in choices if choice != target])
 
 
-# The character of one run, drawn before it begins: swarm testing (Groce et al., 2012).
+# Options of one run, generated before it begins: swarm testing (Groce et al., 2012).
 #
-# Runs differ in what they leave out as much as in what they do: a run with three faults in play gets further with
-# each of them than a run that may draw any of fifty.
+# Runs differ in what they leave out as much as in what they do: a run with three kinds of faults gets further with each
+# of them than a run that may inject any of fifty.
 
 
 MOST_KINDS: Final = 8
-"""Kinds of faults in play in one run, at most; and kinds of states that it waits for."""
+"""Maximum number of kinds of faults in one run; the same for the states that it waits for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swarm:
-    """The options of one run. Times are virtual microseconds."""
+    """Options of one run. Times are virtual microseconds."""
 
     run: int
     seed: int
     cell: Cell
-    """The values of the playbook's ``vary``, an axis each."""
+    """Values of the playbook's ``vary``, one for each axis."""
     chaos_us: int
     fault_us: int
-    """The longest that a fault lasts in it; each draws its own time up to this."""
+    """Longest duration of a fault in the run; each fault gets its own up to this."""
     healthy_us: int
-    """The longest from one strike to the next."""
+    """Longest time from one fault to the next."""
     at_once: int
     steered: int
-    """Strikes in a hundred that wait for one of ``states``."""
+    """Percentage of faults that wait for one of ``states``."""
     faults: tuple[tuple[str, int], ...]
-    """What is in play, each with its weight."""
+    """Kinds of faults and operations of the run, each with its weight."""
     states: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As a line of the campaign has it."""
+        """Return the JSON object stored in a row of the campaign."""
         return {**asdict(self), "cell": dict(self.cell), "faults": dict(self.faults), "states": list(self.states)}
 
 
 def candidates_of(ranges: StormRanges, cluster: Cluster) -> tuple[str, ...]:
-    """Faults and operations that may come over a cluster."""
+    """Return the faults and operations that fit a cluster."""
     profile = cluster.profile
     clients = (bool(cluster.producers), bool(cluster.consumers))
     named = ranges.faults or (*CATALOGUE, *STORM_OPERATIONS)
@@ -269,18 +269,18 @@ def _possible(name: str, mode: str, kafka: Version, clients: tuple[bool, bool]) 
 
 
 def draw_cell(grid: Grid | None, dice: Dice) -> Cell:
-    """One cell of a grid, its axis of seeds left out."""
+    """Return a random cell of a grid, without its axis of seeds."""
     cells = list(grid.without(SEED).cells()) if grid is not None else []
     return tuple([pair for pair in dice.of(cells) if pair[0] != SEED]) if cells else ()
 
 
 def cell_of(campaign: int, run: int, grid: Grid | None) -> Cell:
-    """The settings that a run has."""
+    """Return the settings of a run."""
     return draw_cell(grid, Dice(run_seed(campaign, run), "settings"))
 
 
 def draw(campaign: int, run: int, cell: Cell, ranges: StormRanges, cluster: Cluster) -> Swarm:
-    """The options of a run; ``cluster`` is one of its kind, at its first instant."""
+    """Return the options of a run; ``cluster`` is a new cluster with the run's settings."""
     seed = run_seed(campaign, run)
     dice = Dice(seed, "swarm")
     in_reach = candidates_of(ranges, cluster)
@@ -301,29 +301,29 @@ def draw(campaign: int, run: int, cell: Cell, ranges: StormRanges, cluster: Clus
 
 
 TRIES: Final = 6
-"""Actions that are drawn for one strike before it is given up."""
+"""Number of actions generated for one fault before it is skipped."""
 PATIENCE_US: Final = 4 * SECOND
-"""The longest wait for a state, and no more than a quarter of the chaos."""
+"""Longest wait for a state; also at most a quarter of the chaos time."""
 LATELY_US: Final = 2 * SECOND
-"""For how long something is expected to come of a strike that is over already."""
+"""Time after the end of a fault during which effects are still expected."""
 LATER: Final = 25
-"""Strikes in a hundred that come a little after the state that they waited for."""
+"""Percentage of faults that come a little after the state that they waited for."""
 AFTER_US: Final = 20_000
-"""The longest from when a state is seen until it is struck, where that is not at once."""
+"""Longest delay between a state and its fault, if not injected at once."""
 WARM_UP_US: Final = 2 * SECOND
-"""The latest time of the first strike."""
+"""Latest time of the first fault."""
 DOWN: Final = 15
-"""Strikes in a hundred that come although most brokers are down."""
+"""Percentage of faults that are injected although most brokers are down."""
 LOOK_US: Final = SECOND // 10
-"""Between two looks at whether all is well again."""
+"""Interval between two checks whether the cluster has recovered."""
 NEVER: Final = -1
 COMPANY: Final = 25
-"""Strikes in a hundred that the next one follows on the heels of."""
+"""Percentage of faults that are closely followed by the next one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """An action that was done, the place where, and the states that held then."""
+    """An action that was taken, its position, and the states that held then."""
 
     trigger: Trigger
     action: Action
@@ -332,7 +332,7 @@ class Strike:
 
 @dataclass(frozen=True, slots=True)
 class StepExecution:
-    """A step of the playbook's own, and the place where it acted."""
+    """A step of the playbook itself, and the position where it acted."""
 
     trigger: Trigger
     step: Step
@@ -340,34 +340,34 @@ class StepExecution:
 
 @dataclass(slots=True)
 class Driven:
-    """All that was done in one storm, and what came of it."""
+    """Everything that was done in one storm, with its result."""
 
     result: SessionResult
     acts: list[Strike | StepExecution] = field(default_factory=list)
     settled_us: int = 0
-    """When everything healed."""
+    """Time when everything healed."""
     recovery_us: int = 0
-    """From then until every partition was led and whole and stayed so; :data:`NEVER` where one was not at the end."""
+    """Time from then until every partition had a leader and a full ISR for good; :data:`NEVER` if it did not."""
     refused: int = 0
-    """Actions that could not be done to whom they were meant for."""
+    """Number of actions that were refused by their target."""
     waited: int = 0
-    """Strikes that waited for a state ..."""
+    """Number of faults that waited for a state ..."""
     met: int = 0
-    """... which came."""
+    """... and of those whose state came."""
 
     @property
     def strikes(self) -> list[Strike]:
-        """What the storm did."""
+        """The actions of the storm."""
         return [each for each in self.acts if isinstance(each, Strike)]
 
 
 def drive(swarm: Swarm, session: Session) -> Driven:
-    """Run a storm through to its end; ``session`` stands at its first instant."""
+    """Run a storm to its end; ``session`` is new."""
     return _Driver(swarm, session).run()
 
 
 class _Driver:
-    """Where a storm stands."""
+    """State of a running storm."""
 
     def __init__(self, swarm: Swarm, session: Session) -> None:
         self._swarm = swarm
@@ -388,11 +388,11 @@ class _Driver:
         self._acts.append(StepExecution(self._here(exact=True), step))
 
     def _here(self, *, exact: bool) -> Trigger:
-        """The very place: within its instant after so many events, else when all that is due by now was handled."""
+        """Return the exact position: after so many events at this time, or after all events due by now."""
         return Trigger("at", self._cluster.now_us, executed=self._cluster.executed if exact else -1)
 
     def run(self) -> Driven:
-        """Strike until the chaos is over, then let it settle."""
+        """Inject faults until the chaos time is over, then settle."""
         end_us = self._swarm.chaos_us
         self._advance(min(end_us, self._when.between(0, WARM_UP_US)))
         while self._cluster.now_us < end_us and self._session.phase == "steps":
@@ -419,7 +419,7 @@ class _Driver:
             self._session.drain()
 
     def _recover(self, settled_us: int) -> int:
-        """Let it settle to its end; for how long not all was well."""
+        """Settle to the end; return the time until the cluster had recovered."""
         query = self._cluster.query
         self._session.settle()
         ill_us, more = settled_us, True
@@ -431,12 +431,12 @@ class _Driver:
         return NEVER if ill_us == self._cluster.now_us > settled_us else ill_us - settled_us
 
     def _until_fewer(self) -> int:
-        """When a fault ends by itself, or, where none does, after a while."""
+        """Return when a fault ends by itself, or, if none does, a time to wait."""
         ends = [fault.until_us for fault in self._session.board.active() if fault.until_us > self._cluster.now_us]
         return min(ends, default=self._cluster.now_us + self._swarm.healthy_us)
 
     def _strike(self, end_us: int) -> None:
-        """Wait for a state, if this is to be a strike that does, and strike."""
+        """Wait for a state, if this fault is to do so, and inject it."""
         where = ""
         if self._swarm.states and self._when.chance(self._swarm.steered) and self._stirs():
             where = self._wait(end_us)
@@ -452,19 +452,19 @@ class _Driver:
             self._refused += 1
 
     def _stands(self) -> bool:
-        """Whether at least half of the brokers serve: what is down already shows little when it is struck again."""
+        """Return whether at least half of the brokers serve: faults in a cluster that is down show little."""
         brokers = self._cluster.brokers
         serving = sum(each.control.registered and self._cluster.is_up(number) for number, each in brokers.items())
         return 2 * serving >= len(brokers)
 
     def _stirs(self) -> bool:
-        """Whether there is anything to wait for: in a cluster that is well, nothing comes of itself."""
+        """Return whether an active or recent fault can cause a state: a healthy cluster reaches none by itself."""
         cluster = self._cluster
         lately = bool(self._acts) and cluster.now_us - self._acts[-1].trigger.time_us < LATELY_US
         return lately or cluster.query.faults() > 0 or cluster.query.under_replicated() > 0
 
     def _wait(self, end_us: int) -> str:
-        """Until a drawn state holds, or patience ends; where it holds, empty where it does not."""
+        """Wait until a chosen state holds, up to the patience; return where it holds, empty if it does not."""
         sees = STATES[self._when.of(self._swarm.states)].where
         give_up_us = min(end_us, self._cluster.now_us + self._when.spread(SECOND // 100, self._patience_us))
         self._waited += 1
@@ -500,7 +500,7 @@ class _Driver:
         raise AssertionError("a weight beyond the last")
 
     def _done(self, action: Action, states: tuple[str, ...]) -> bool:
-        """Do it, unless it would be refused, which changes nothing."""
+        """Take an action, unless it is refused, which changes nothing."""
         due = self._cluster.next_event_us() == self._cluster.now_us
         trigger = self._here(exact=due)
         try:

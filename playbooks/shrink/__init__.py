@@ -1,10 +1,10 @@
-"""Delta debugging: a failing playbook made as small as it can be while it fails in the same way.
+"""Delta debugging: reduction of a failing playbook to a minimal one that fails in the same way.
 
 shrinker: fewer steps, fewer records and clients, shorter and earlier faults, until no pass finds more; and the shrunk
-playbook as a file with reasons.
-search: goes from candidate to candidate within a budget, several ahead of their turn.
+playbook as a file with comments.
+search: tests candidate after candidate within a budget, several in parallel.
 oracle: whether a candidate still fails in the same way; verdicts are kept in a journal.
-candidate: the playbook as plain data that can be edited, and the decisions made so far.
+candidate: the playbook as editable plain data, and its removable steps.
 
 Builds on `playbooks.engine`, `parser` and the failure keys of `results`.
 """

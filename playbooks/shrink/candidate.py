@@ -1,4 +1,4 @@
-"""A candidate of shrinking: a playbook as plain data that can be edited, and the decisions made so far."""
+"""Candidate of shrinking: a playbook as editable plain data, and its removable steps."""
 
 import hashlib
 import json
@@ -14,9 +14,9 @@ from playbooks.parser.document.yaml_source import Node, Scalar, compose
 from playbooks.parser.loader import loads
 from playbooks.parser.yaml_edit import rewritten
 
-# The text of a playbook as plain mappings, lists and words, which can be edited, and written again.
+# The text of a playbook as plain mappings, lists and words that can be edited and written again.
 #
-# A value keeps the characters that it was written with: nothing here knows what a key means.
+# A value keeps the characters that it was written with: this module does not know what a key means.
 
 
 WIDE: Final = 118
@@ -25,20 +25,20 @@ _SAFE: Final = re.compile(r"[A-Za-z0-9_./(-][A-Za-z0-9_./()+&=<>!%*@ -]*", re.AS
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A single value; ``plain`` if it stands without quotes, and may be meant as a number."""
+    """A single value; ``plain`` if it has no quotes, so that it may be a number."""
 
     text: str
     plain: bool = True
 
 
 Tree = Word | Mapping[str, "Tree"] | tuple["Tree", ...]
-"""A value of a playbook. It is never changed: an edit makes another one."""
+"""A value of a playbook. It is immutable: an edit makes a new one."""
 Path = tuple[str | int, ...]
-"""The way to a value: keys, and numbers of elements."""
+"""Path to a value: keys, and list indices."""
 
 
 def read(text: str) -> Mapping[str, Tree]:
-    """The mapping that a text is."""
+    """Parse a text to a mapping."""
     root, _problems = compose(text, "")
     found = _tree(root)
     if not isinstance(found, Mapping):
@@ -55,7 +55,7 @@ def _tree(node: Node) -> Tree:
 
 
 def at(tree: Tree, path: Path) -> Tree:
-    """The value at a path. Raises LookupError where there is none."""
+    """Return the value at a path. Raises LookupError if there is none."""
     for part in path:
         if isinstance(tree, Word):
             raise LookupError(part)
@@ -64,30 +64,30 @@ def at(tree: Tree, path: Path) -> Tree:
 
 
 def put(tree: Tree, path: Path, value: Tree) -> Tree:
-    """The tree with another value at a path; a key that is new comes last."""
+    """Return the tree with another value at a path; a new key comes last."""
     if not path:
         return value
     first, rest = path[0], path[1:]
     if isinstance(tree, Mapping):
         return {**tree, str(first): put(tree.get(str(first), {}), rest, value)}
     assert isinstance(tree, tuple)
-    place = int(first)
-    return (*tree[:place], put(tree[place], rest, value), *tree[place + 1 :])
+    index = int(first)
+    return (*tree[:index], put(tree[index], rest, value), *tree[index + 1 :])
 
 
 def without(tree: Tree, path: Path) -> Tree:
-    """The tree without the value at a path."""
+    """Return the tree without the value at a path."""
     if len(path) > 1:
         return put(tree, path[:1], without(at(tree, path[:1]), path[1:]))
     if isinstance(tree, Mapping):
         return {key: value for key, value in tree.items() if key != path[0]}
     assert isinstance(tree, tuple)
-    place = int(path[0])
-    return (*tree[:place], *tree[place + 1 :])
+    index = int(path[0])
+    return (*tree[:index], *tree[index + 1 :])
 
 
 def flow(tree: Tree) -> str:
-    """A value on one line."""
+    """Return a value on one line."""
     if isinstance(tree, Word):
         return word(tree)
     if isinstance(tree, Mapping):
@@ -96,7 +96,7 @@ def flow(tree: Tree) -> str:
 
 
 def word(value: Word) -> str:
-    """A single value so that it is read back as it was."""
+    """Return a single value as it was written."""
     if value.plain and not value.text:
         return "null"
     good = _SAFE.fullmatch(value.text) and not value.text.endswith((" ", "-"))
@@ -108,7 +108,7 @@ def _key(name: str) -> str:
 
 
 def entry(key: str, value: Tree, indent: int = 0) -> list[str]:
-    """A key with its value, on one line if that is short enough."""
+    """Return a key with its value, on one line if that is short enough."""
     head = f"{' ' * indent}{_key(key)}:"
     one = f"{head} {flow(value)}"
     if isinstance(value, Word) or not value or (len(one) <= WIDE and not (indent == 0 and isinstance(value, tuple))):
@@ -119,7 +119,7 @@ def entry(key: str, value: Tree, indent: int = 0) -> list[str]:
 
 
 def element(value: Tree, indent: int) -> list[str]:
-    """An element of a list, its dash at a column; on one line if that is short enough."""
+    """Return a list element, its dash at a column; on one line if that is short enough."""
     one = f"{' ' * indent}- {flow(value)}"
     if len(one) <= WIDE or not isinstance(value, Mapping) or not value:
         return [one]
@@ -128,43 +128,43 @@ def element(value: Tree, indent: int) -> list[str]:
 
 
 PATH: Final = "shrunk.yaml"
-"""What a draft is called in messages."""
+"""Name of a draft in messages."""
 _HEAD: Final = ("stepping", "cluster", "topics", "clients", "guards", "settle")
-"""What is kept of a playbook beside its steps, in the order in which it is written."""
+"""Keys of a playbook that are kept besides its steps, in the order in which they are written."""
 _TOLD: Final = ("note", "event", "then", "refused")
-"""What a step says and asserts, and does not do."""
+"""Keys of a step that describe or assert, without effect on the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemovableStep:
-    """One step: something that was decided, and may be left out."""
+    """One step that may be removed."""
 
     number: int
-    """The same through all edits: its place in what the shrinking began with, from 1."""
+    """Its number in the original list, from 1; the same through all edits."""
     keys: Mapping[str, Tree]
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A candidate: a playbook to be run as it is."""
+    """A candidate: a playbook that can be run."""
 
     name: str
     seed: int
     head: Mapping[str, Tree]
-    """All keys but the steps and what is expected."""
+    """All keys except the steps and the expectations."""
     steps: tuple[RemovableStep, ...]
     expect: tuple[Tree, ...] = ()
     manual: bool = field(default=False)
 
     def text(self) -> str:
-        """The playbook, a step or a key a line."""
+        """Return the playbook with one step or key per line."""
         lines = [*self.opening(), *(line for each in self.steps for line in element(each.keys, 2))]
         if not self.steps:
             lines[-1] = "steps: []"
         return "\n".join([*lines, *self.closing()]) + "\n"
 
     def opening(self) -> list[str]:
-        """All lines up to the first step."""
+        """Return all lines before the first step."""
         lines = ["floodmark: 1", f"name: {self.name}", f"seed: {self.seed}"]
         for key in _HEAD:
             if key in self.head:
@@ -172,36 +172,36 @@ class Draft:
         return [*lines, "steps:"]
 
     def closing(self) -> list[str]:
-        """All lines behind the last step."""
+        """Return all lines after the last step."""
         return entry("expect", self.expect) if self.expect else []
 
     def playbook(self) -> Playbook:
-        """To be run. Raises :class:`PlaybookError` where the edits do not go together."""
+        """Parse the draft. Raises :class:`PlaybookError` if the edits are inconsistent."""
         return loads(self.text(), PATH)
 
     def without(self, numbers: Sequence[int]) -> "Draft":
-        """The draft without these decisions."""
+        """Return the draft without these steps."""
         gone = set(numbers)
         return replace(self, steps=tuple([each for each in self.steps if each.number not in gone]))
 
     def with_step(self, number: int, keys: Mapping[str, Tree]) -> "Draft":
-        """The draft with a decision made otherwise."""
+        """Return the draft with another version of a step."""
         steps = [replace(each, keys=keys) if each.number == number else each for each in self.steps]
         return replace(self, steps=tuple(steps))
 
 
 def digest(text: str) -> str:
-    """A short name of a text, the same everywhere."""
+    """Return a short hash of a text, the same everywhere."""
     return hashlib.blake2b(text.encode(), digest_size=12).hexdigest()
 
 
 def drafted(
     playbook: Playbook, seed: int, times: Sequence[tuple[int, int]] | None, *, exact: bool, expect: bool
 ) -> Draft:
-    """The draft that a playbook is, each step at the time when it acted.
+    """Convert a playbook to a draft, each step at the time when it acted.
 
-    ``times`` are these with the kernel events that had been handled by then, None where time stands still; ``exact``
-    also tells these. ``expect``: keep what the playbook and its steps expect.
+    ``times`` has these times with the number of kernel events before; None for manual stepping. With ``exact`` the
+    event counts are written as well. ``expect``: keep the expectations of the playbook and its steps.
     """
     root = read(rewritten(playbook.source, playbook.path, playbook.fragments))
     head = {key: root[key] for key in _HEAD if key in root}

@@ -1,4 +1,4 @@
-"""The oracle of shrinking: whether a candidate still fails in the same way, with a journal of its verdicts."""
+"""Oracle of shrinking: whether a candidate still fails in the same way, with a journal of its verdicts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -32,38 +32,38 @@ from playbooks.shrink.candidate import PATH
 HELD: Final = "held"
 LOST: Final = "lost"
 INVALID: Final = "invalid"
-"""No playbook: edits that do not go together. Nothing was run."""
+"""Invalid candidate: the edits are inconsistent. Nothing was run."""
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateVerdict:
-    """What became of a candidate."""
+    """Result of testing a candidate."""
 
     state: str
     """:data:`HELD`, :data:`LOST` or :data:`INVALID`."""
     wrong: tuple[str, ...] = ()
-    """Keys of everything that was wrong; of a run that was cut as its keys had come, those."""
+    """Keys of all failures; for a run cut short when its keys had occurred, only those."""
     refused: tuple[int, ...] = ()
-    """Places of steps that were refused, or found nobody, from 1."""
+    """Positions of steps that were refused, or had no target, from 1."""
     acted: tuple[tuple[int, int], ...] = ()
-    """When each step acted, and after how many kernel events."""
+    """Time of each step, and the number of kernel events before it."""
     struck: tuple[str, ...] = ()
-    """Whom each step's fault struck, empty where it is no fault."""
+    """Target of each step's fault, empty for other steps."""
     virtual_us: int = 0
     sent: int = 0
-    """Records that producers were handed."""
+    """Number of records sent."""
     digest: str = ""
     came_us: int = -1
-    """When the last of the keys came, where it is known to the event; else -1."""
+    """Time of the last of the keys, if it is known to the event; else -1."""
 
     @property
     def held(self) -> bool:
-        """Whether all keys are there."""
+        """Whether all keys occurred."""
         return self.state == HELD
 
 
 class _Watch:
-    """What the events of a run tell: refusals, and keys that are decided while it runs."""
+    """Observer of a run: refusals, and keys that are decided while it runs."""
 
     def __init__(self, keys: Sequence[str]) -> None:
         self.refused: dict[int, None] = {}
@@ -77,17 +77,17 @@ class _Watch:
 
     @property
     def all_there(self) -> bool:
-        """Whether every key has come."""
+        """Whether every key has occurred."""
         return not self._waiting
 
     def on_step(self, name: str, now_us: int, executed: int) -> None:
-        """A step acted."""
+        """Note that a step acted."""
         self._places[name] = len(self.acted) + 1
         self.acted.append((now_us, executed))
         self.struck.append("")
 
     def take(self, events: Sequence[Event]) -> None:
-        """The next events of the run."""
+        """Process further events of the run."""
         for event in events:
             if isinstance(event, FaultSkipped):
                 self._skipped = True
@@ -117,8 +117,8 @@ class _Watch:
 def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> CandidateVerdict:
     """Run a candidate.
 
-    Without ``whole`` it ends as soon as nothing that is still to come can change the answer: what was violated stays
-    so, while what is lost shows at the end alone.
+    Without ``whole`` the run ends as soon as nothing later can change the answer: a violation stays, while a loss is
+    only known at the end.
     """
     try:
         return judged(loads(text, PATH), keys, whole=whole)[0]
@@ -129,7 +129,7 @@ def judge(text: str, keys: Sequence[str], *, whole: bool = False) -> CandidateVe
 def judged(
     playbook: Playbook, keys: Sequence[str], *, seed: int | None = None, whole: bool = True
 ) -> tuple[CandidateVerdict, SessionResult | None]:
-    """The same of a playbook, and the result of its session where that was not cut.
+    """Run a playbook; return the verdict, and the result of its session unless that was cut short.
 
     Raises:
         ModelError: the cluster cannot be built.
@@ -156,7 +156,7 @@ def judged(
 
 
 def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
-    """Run it to its end, or until all is decided; whether it was cut."""
+    """Run it to its end, or until everything is decided; return whether it was cut short."""
     if isinstance(session, ManualSession):
         while session.next_step is not None:
             step = session.next_step
@@ -176,7 +176,7 @@ def _run(session: Session | ManualSession, watch: _Watch, *, cut: bool) -> bool:
     return False
 
 
-# The failure that is kept, and how a playbook asserts it.
+# The failure that is preserved, and how a playbook asserts it.
 
 
 _WORST: tuple[tuple[str, str], ...] = (
@@ -186,19 +186,19 @@ _WORST: tuple[tuple[str, str], ...] = (
 
 
 class KeyUnknownError(ValueError):
-    """A key that the session does not have; the message says which it has."""
+    """A key that the session does not have; the message lists those that it has."""
 
 
 class NothingWrongError(Exception):
-    """There is nothing to keep."""
+    """The session has no failure to preserve."""
 
 
 def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
-    """What is to be kept: the wanted keys, else the worst surprise, else the worst at all.
+    """Return the failures to preserve: the wanted keys, else the worst unexpected one, else the worst of all.
 
     Raises:
         KeyUnknownError: the session does not have one of the keys.
-        NothingWrongError: it has none at all.
+        NothingWrongError: the session has no failure.
     """
     there = {each.key: each for each in wrongs_of(result)}
     if not there:
@@ -207,7 +207,7 @@ def chosen(result: SessionResult, wanted: Sequence[str]) -> tuple[Wrong, ...]:
         if key not in there:
             hint = nearest(key, list(there))
             raise KeyUnknownError(
-                f"--keep: found {shown(key)}, the session went wrong by {listed(list(there), 'and')}{hint}"
+                f"--keep: found {shown(key)}, the session failed with {listed(list(there), 'and')}{hint}"
             )
     if wanted:
         return tuple([there[key] for key in dict.fromkeys(wanted)])
@@ -222,7 +222,7 @@ def _rank(wrong: Wrong) -> int:
 
 
 def asserted(key: str) -> str:
-    """The condition that says so at the end of a session; empty where a playbook has it anyway."""
+    """Return the condition that asserts a failure at the end of a session; empty if a playbook checks it anyway."""
     kind, _, name = key.partition(":")
     if kind == FINDING:
         return f"findings({name.partition('/')[2]}) >= 1"
@@ -231,7 +231,7 @@ def asserted(key: str) -> str:
 
 
 def sentence(result: SessionResult, key: str) -> str:
-    """What was wrong, in one sentence of the session that had it."""
+    """Describe a failure in one sentence of the session that had it."""
     kind, _, name = key.partition(":")
     if kind == FINDING:
         return next((each.sentence for each in result.findings if f"{each.kind}/{each.cause}" == name), "")
@@ -252,19 +252,19 @@ def sentence(result: SessionResult, key: str) -> str:
 
 
 class JournalError(Exception):
-    """The file is of no use here; the message says why."""
+    """The journal file cannot be used; the message says why."""
 
 
 class Journal:
-    """Verdicts by the names of candidates. Without a path they are kept in memory alone; use it as a context."""
+    """Verdicts by the names of candidates. Without a path they are kept in memory only. Use it as a context manager."""
 
     def __init__(
         self, path: Path | None = None, about: Mapping[str, str] | None = None, *, resume: bool = False
     ) -> None:
-        """``about`` says what is shrunk: verdicts about anything else are not taken over.
+        """Open the journal; ``about`` identifies what is shrunk: verdicts about anything else are not used.
 
         Raises:
-            JournalError: the one to go on with is missing, damaged, or about something else.
+            JournalError: the journal to resume is missing, damaged, or about something else.
             OSError: it cannot be written.
         """
         self.path = path
@@ -283,29 +283,29 @@ class Journal:
 
     @property
     def known(self) -> int:
-        """How many verdicts there are."""
+        """Number of verdicts."""
         return len(self._verdicts)
 
     def __contains__(self, name: str) -> bool:
         return name in self._verdicts
 
     def get(self, name: str) -> CandidateVerdict | None:
-        """What became of a candidate, None if that is not known."""
+        """Return the verdict on a candidate, None if it is not known."""
         return self._verdicts.get(name)
 
     def put(self, name: str, verdict: CandidateVerdict) -> None:
-        """Keep what became of a candidate."""
+        """Store the verdict on a candidate."""
         self._verdicts[name] = verdict
         self._line(json.dumps({"of": name, **to_json(verdict)}))
 
     def close(self) -> None:
-        """Write no more."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
             self._file = None
 
     def remove(self) -> None:
-        """It is all done: nothing is left to go on with."""
+        """Delete the file after shrinking is complete."""
         self.close()
         if self.path is not None:
             self.path.unlink(missing_ok=True)
@@ -319,22 +319,22 @@ class Journal:
         try:
             first, *lines = path.read_text(encoding="utf-8", errors="replace").split("\n")
         except OSError as error:
-            raise JournalError(f"--resume: {path}: {error.strerror}; there is nothing to go on with") from None
+            raise JournalError(f"--resume: {path}: {error.strerror}; there is nothing to resume") from None
         try:
             found = json.loads(first)
         except ValueError:
-            raise JournalError(f"--resume: {path} is no journal of a shrinking") from None
+            raise JournalError(f"--resume: {path} is not a journal of shrink") from None
         if found != about:
             other = [key for key in about if not isinstance(found, dict) or found.get(key) != about[key]]
-            raise JournalError(f"--resume: {path} is about another {', another '.join(other) or 'thing'}")
+            raise JournalError(f"--resume: {path} is about another {', another '.join(other) or 'subject'}")
         for line in lines:
             self._take(line)
 
     def _take(self, line: str) -> None:
-        """One verdict; a line that was not written to its end is left out."""
+        """Parse one verdict; an incomplete line is ignored."""
         try:
-            told = json.loads(line)
-            self._verdicts[told["of"]] = of_json(told)
+            entry = json.loads(line)
+            self._verdicts[entry["of"]] = of_json(entry)
         except (ValueError, KeyError, TypeError):
             return
 
@@ -344,7 +344,7 @@ def _ends_whole(path: Path) -> bool:
 
 
 def to_json(verdict: CandidateVerdict) -> dict[str, Any]:
-    """A verdict as the file has it."""
+    """Return a verdict as an object of the journal."""
     return {
         "state": verdict.state,
         "wrong": list(verdict.wrong),
@@ -358,16 +358,16 @@ def to_json(verdict: CandidateVerdict) -> dict[str, Any]:
     }
 
 
-def of_json(told: Mapping[str, Any]) -> CandidateVerdict:
-    """Undo of :func:`to_json`."""
+def of_json(entry: Mapping[str, Any]) -> CandidateVerdict:
+    """Restore the verdict of :func:`to_json`."""
     return CandidateVerdict(
-        told["state"],
-        tuple(told["wrong"]),
-        tuple(told["refused"]),
-        tuple([(at_us, executed) for at_us, executed in told["acted"]]),
-        tuple(told["struck"]),
-        int(told["virtual_us"]),
-        int(told["sent"]),
-        told["digest"],
-        int(told["came_us"]),
+        entry["state"],
+        tuple(entry["wrong"]),
+        tuple(entry["refused"]),
+        tuple([(at_us, executed) for at_us, executed in entry["acted"]]),
+        tuple(entry["struck"]),
+        int(entry["virtual_us"]),
+        int(entry["sent"]),
+        entry["digest"],
+        int(entry["came_us"]),
     )

@@ -1,7 +1,7 @@
-"""The search of shrinking: from candidate to candidate that still fails in the same way, several ahead at a time.
+"""Search of shrinking: from candidate to candidate that still fails in the same way, several tested in parallel.
 
-An order of candidates is fixed, and the first of them that holds is taken, however many are tried at a time: so the
-outcome does not depend on how many processes there are.
+The order of candidates is fixed, and the first that still fails is taken, however many are tested in parallel: so the
+result does not depend on the number of processes.
 """
 
 import signal
@@ -17,11 +17,11 @@ from typing import NamedTuple
 from playbooks.shrink.candidate import Draft, digest
 from playbooks.shrink.oracle import INVALID, CandidateVerdict, Journal, judge
 
-# Runs candidates here or in processes of their own, a few of them ahead of their turn.
+# Runs candidates in this process or in worker processes, some of them speculatively.
 
 
 class Ticket:
-    """A candidate that was handed in."""
+    """A submitted candidate."""
 
     __slots__ = ("future", "name", "text", "whole")
 
@@ -33,7 +33,7 @@ class Ticket:
 
 
 class Bench:
-    """Judges candidates for one set of keys. What was judged once is known for good; use it as a context."""
+    """Executor of candidates for one set of keys. Verdicts are cached in the journal; use it as a context manager."""
 
     def __init__(self, keys: Sequence[str], journal: Journal, workers: int = 1) -> None:
         self._keys = tuple(keys)
@@ -41,7 +41,7 @@ class Bench:
         self._pool: ProcessPoolExecutor | None = None
         self.workers = workers
         self.runs = 0
-        """Sessions that had to be run for an answer."""
+        """Number of sessions run so far."""
 
     def __enter__(self) -> "Bench":
         return self
@@ -50,24 +50,24 @@ class Bench:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._pool is not None:
-            for process in list(self._pool._processes.values()):  # whatever they are at, nobody waits for it
+            for process in list(self._pool._processes.values()):  # their results are no longer needed
                 process.terminate()
             self._pool.shutdown(cancel_futures=True)
             self._pool = None
 
     @property
     def ahead(self) -> int:
-        """How many candidates are handed in before the first of them is answered."""
+        """Number of candidates submitted before the first of them is answered."""
         return self.workers + 1 if self.workers > 1 else 1
 
     def hand_in(self, name: str, text: str, *, whole: bool = False) -> Ticket:
-        """Have a candidate judged; ``name`` is what the journal calls it."""
+        """Submit a candidate; ``name`` is its name in the journal."""
         if name in self._journal or self.workers == 1:
             return Ticket(name, text, whole, None)
         return Ticket(name, text, whole, self._submit(text, whole))
 
     def answer(self, ticket: Ticket) -> CandidateVerdict:
-        """What became of it; waits for that."""
+        """Return the verdict on a candidate, waiting for it if needed."""
         known = self._journal.get(ticket.name)
         if known is not None:
             return known
@@ -81,7 +81,7 @@ class Bench:
 
     @staticmethod
     def drop(tickets: Sequence[Ticket]) -> None:
-        """Nobody asks for these any more."""
+        """Cancel submitted candidates."""
         for ticket in tickets:
             if ticket.future is not None:
                 ticket.future.cancel()
@@ -97,25 +97,25 @@ class Bench:
 
 
 def _deaf() -> None:
-    """A terminal sends Ctrl-C to everybody; whoever hands candidates in decides what it means."""
+    """Ignore Ctrl-C, which a terminal sends to all processes: the main process decides."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 REPAIRS = 4
-"""How often steps that came to be refused are taken out of a candidate that holds."""
+"""Maximum number of times that refused steps are removed from a failing candidate."""
 
 
 class Best(NamedTuple):
-    """The shortest so far, and what came of it."""
+    """The smallest failing draft so far, and its verdict."""
 
     draft: Draft
     verdict: CandidateVerdict
 
 
 class Site(NamedTuple):
-    """One thing that may be edited, and the drafts that are tried in its place, the boldest first.
+    """One possible edit, with the drafts to try for it, the boldest first.
 
-    Its name is the same after other things have been edited.
+    Its name stays the same after other edits.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Site(NamedTuple):
 
 
 Sweep = Callable[[Best], Iterator[Site]]
-"""All sites of the best draft, in order."""
+"""All edits of the best draft, in order."""
 
 
 class SpentError(Exception):
@@ -132,7 +132,7 @@ class SpentError(Exception):
 
 @dataclass(slots=True)
 class EditCount:
-    """What one kind of edits came to."""
+    """Statistics of one kind of edits."""
 
     name: str
     tried: int = 0
@@ -141,7 +141,7 @@ class EditCount:
 
 @dataclass(slots=True)
 class Budget:
-    """How much may be done: so many sessions, and until when by the wall; -1 for all it takes."""
+    """Limits of the search: number of sessions, and wall-clock end; -1 for none."""
 
     runs: int = -1
     until: float = -1.0
@@ -149,17 +149,17 @@ class Budget:
 
     @property
     def left_s(self) -> float:
-        """Seconds that are left; -1 where there is no end."""
+        """Seconds left; -1 without a limit."""
         return max(0.0, self.until - self.clock()) if self.until >= 0 else -1.0
 
     def check(self, runs: int) -> None:
-        """Raises :class:`SpentError`."""
+        """Raise :class:`SpentError` if the budget is used up."""
         if 0 <= self.runs <= runs or 0 <= self.until <= self.clock():
             raise SpentError
 
 
 class DraftSearch:
-    """Shrinks one draft."""
+    """Search that shrinks one draft."""
 
     def __init__(
         self,
@@ -175,13 +175,13 @@ class DraftSearch:
         self._tell = tell or (lambda search, name: None)
 
     def ask(self, draft: Draft, *, whole: bool = False) -> CandidateVerdict:
-        """What becomes of a draft, whatever the budget."""
+        """Return the verdict on a draft, whatever the budget."""
         text = draft.text()
         name = digest(text)
         return self.bench.answer(self.bench.hand_in(f"{name} whole" if whole else name, text, whole=whole))
 
     def sweep(self, tally: EditCount, sites: Sweep) -> bool:
-        """Go over all sites, and at each as long as something holds there; whether anything did.
+        """Try all edits, each repeatedly as long as it succeeds; return whether any did.
 
         Raises:
             SpentError: the budget is used up; the best so far stays.
@@ -195,7 +195,7 @@ class DraftSearch:
         return kept
 
     def _first(self, tally: EditCount, sites: Sweep, done: set[str]) -> bool:
-        """Adopt the first candidate that holds, and note the sites before it as done; whether there is one."""
+        """Adopt the first candidate that still fails, mark earlier edits as done, and return whether there is one."""
         upcoming = _upcoming(sites(self.best), done)
         window: deque[tuple[str, Draft | None, Ticket | None]] = deque()
         try:
@@ -213,7 +213,7 @@ class DraftSearch:
             self.bench.drop([ticket for _site, _draft, ticket in window if ticket is not None])
 
     def _handed_in(self, site: str, draft: Draft | None) -> tuple[str, Draft | None, Ticket | None]:
-        """A candidate on its way; what has been the best before is none, so that there is an end."""
+        """Submit a candidate; drafts that were the best before are skipped, so that the search ends."""
         if draft is None:
             return site, None, None
         text = draft.text()
@@ -221,7 +221,7 @@ class DraftSearch:
         return (site, draft, self.bench.hand_in(name, text)) if name not in self._been else (site, draft, None)
 
     def _holds(self, tally: EditCount, draft: Draft, ticket: Ticket) -> bool:
-        """Whether a candidate holds, with the steps that it makes impossible taken out; it is the best then."""
+        """Return whether a candidate still fails, without the steps that it makes impossible; it is the best then."""
         verdict = self._answer(tally, ticket)
         for _ in range(REPAIRS):
             if not verdict.held:
@@ -245,12 +245,12 @@ class DraftSearch:
 
 
 def refused(draft: Draft, verdict: CandidateVerdict) -> set[int]:
-    """Numbers of the decisions that were refused."""
+    """Return the numbers of the steps that were refused."""
     return {draft.steps[place - 1].number for place in verdict.refused if place <= len(draft.steps)}
 
 
 def _upcoming(sites: Iterator[Site], done: set[str]) -> Iterator[tuple[str, Draft | None]]:
-    """The drafts of every site that is not done, and after those of each a mark that all failed."""
+    """Yield the drafts of every edit that is not done, and after those of each edit a mark that all failed."""
     for site in sites:
         if site.name in done:
             continue

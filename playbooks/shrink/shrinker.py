@@ -1,4 +1,4 @@
-"""Shrinks a failing session: passes over steps, load, time and settings until none finds more, and the file of it."""
+"""Shrinker of a failing session: passes over steps, load, time and settings; writer of the shrunk playbook."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,14 +29,14 @@ from playbooks.shrink.search import Bench, Best, Budget, DraftSearch, EditCount,
 from playbooks.units import UnitError, duration_us
 from playbooks.version import VERSION
 
-# Fewer decisions: by halves, quarters and so on down to one by one, the latest first.
+# Fewer steps: by halves, quarters and so on down to single ones, the latest first.
 #
-# Zeller's ddmin tries the complements of ever smaller parts. Here the parts of one size are gone through once, and
-# the single ones again until none of them can go, which is what the end of ddmin comes to as well.
+# Zeller's ddmin tries the complements of ever smaller parts. Here the parts of one size are tried once, and the single
+# steps again until none can be removed, which is the end condition of ddmin as well.
 
 
 def parts(number: int, least: int = 1) -> list[int]:
-    """Sizes of the parts that so many decisions are left out in: all of them, then powers of two down to ``least``."""
+    """Return the sizes of the parts to remove of so many steps: all, then powers of two down to ``least``."""
     sizes = [number] if number > 1 else []
     size = 1
     while size * 2 < number:
@@ -48,7 +48,7 @@ def parts(number: int, least: int = 1) -> list[int]:
 
 
 def by_parts(number: int, least: int = 1) -> Sweep:
-    """Leave out decisions in parts; ``number`` is how many there are as it begins."""
+    """Return the sweep that removes steps in parts; ``number`` is their initial number."""
 
     def sites(best: Best) -> Iterator[Site]:
         for size in parts(number, least):
@@ -58,7 +58,7 @@ def by_parts(number: int, least: int = 1) -> Sweep:
 
 
 def _parts_of(best: Best, size: int) -> Iterator[Site]:
-    """The parts of one size. A site is called by how many decisions come behind it, which stays so as it goes."""
+    """Yield the parts of one size. An edit is named by the number of steps after it, which stays the same."""
     numbers = [each.number for each in best.draft.steps]
     left = len(numbers)
     while left > 0:
@@ -68,7 +68,7 @@ def _parts_of(best: Best, size: int) -> Iterator[Site]:
 
 
 def after_it_came(best: Best) -> Iterator[Site]:
-    """Leave out what was done after the finding had come, where it is known when that was."""
+    """Remove everything after the failure occurred, if the time of that is known."""
     came_us = best.verdict.came_us
     late = [
         step.number
@@ -80,13 +80,13 @@ def after_it_came(best: Best) -> Iterator[Site]:
 
 
 def refused_steps(best: Best) -> Iterator[Site]:
-    """Leave out at once what was refused, or found nobody: it did nothing."""
+    """Remove at once all steps that were refused or had no target: they had no effect."""
     if gone := refused(best.draft, best.verdict):
         yield Site("refused", [best.draft.without(sorted(gone))])
 
 
 def chained(*sweeps: Sweep) -> Sweep:
-    """One sweep after the other, as one."""
+    """Combine sweeps, one after the other."""
 
     def sites(best: Best) -> Iterator[Site]:
         for number, sweep in enumerate(sweeps):
@@ -96,7 +96,7 @@ def chained(*sweeps: Sweep) -> Sweep:
     return sites
 
 
-# Fewer records and clients: the load, down to what the finding needs.
+# Fewer records and clients: the minimal load for the failure.
 
 
 _COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -105,12 +105,12 @@ _PLAIN_RATE: Final = Word("10/s")
 _STAYS: Final = frozenset(
     {"kafka", "mode", "brokers", "replication", "rate", "name", "topic", "topics", "placement", "id"}
 )
-"""Keys that are never left out: without them there would be another story, or more of something."""
+"""Keys that are never removed: the session would be a different one without them, or have more load."""
 _LISTS: Final = (("clients", "groups"), ("clients", "producers"), ("topics",))
 
 
 def smaller(best: Best) -> Iterator[Site]:
-    """Clients and topics that nothing needs, then less of everything, then what is set for nothing."""
+    """Remove clients and topics, then reduce numbers, then remove settings."""
     draft = best.draft
     for path in _LISTS:
         yield from _whole(draft, path)
@@ -120,7 +120,7 @@ def smaller(best: Best) -> Iterator[Site]:
 
 
 def coarser(best: Best) -> Iterator[Site]:
-    """What makes a session cheaper to run at one stroke: no readers, one partition each, few records."""
+    """Reduce the cost of a session at once: no consumers, one partition per topic, few records."""
     draft = best.draft
     yield from _whole(draft, ("clients", "groups"))
     yield from _topics(draft)
@@ -135,7 +135,7 @@ def coarser(best: Best) -> Iterator[Site]:
 
 
 def _named(draft: Draft, path: Path) -> list[tuple[int, Mapping[str, Tree]]]:
-    """The elements of a list, the last first, each with its place."""
+    """Return the elements of a list, the last first, each with its index."""
     try:
         found = at(draft.head, path)
     except LookupError:
@@ -156,7 +156,7 @@ def _put(draft: Draft, path: Path, value: Tree) -> Draft:
 
 
 def _without(draft: Draft, path: Path) -> Draft:
-    """Without what stands there, and without what is empty then."""
+    """Remove a value, and containers that become empty."""
     head = without(draft.head, path)
     while len(path) > 1 and not at(head, path := path[:-1]):
         head = without(head, path)
@@ -165,7 +165,7 @@ def _without(draft: Draft, path: Path) -> Draft:
 
 
 def _whole(draft: Draft, path: Path) -> Iterator[Site]:
-    """All of a list at once, then one after the other."""
+    """Remove all of a list at once, then single elements."""
     items = _named(draft, path)
     if len(items) > 1 and path != ("topics",):
         yield Site(f"{path[-1]}", [_without(draft, path)])
@@ -176,7 +176,7 @@ def _whole(draft: Draft, path: Path) -> Iterator[Site]:
 
 
 def _topics(draft: Draft) -> Iterator[Site]:
-    """A topic with everybody who writes to it or reads it."""
+    """Remove a topic with all its producers and consumers."""
     topics = _named(draft, ("topics",))
     if len(topics) < 2:
         return
@@ -199,7 +199,7 @@ def _says(value: Tree | None, text: str) -> bool:
 
 
 def _smaller_values(draft: Draft) -> Iterator[Site]:
-    """Smaller numbers, and fewer elements."""
+    """Try smaller numbers, and fewer elements."""
     for path, value in _leaves(draft.head):
         if isinstance(value, Word):
             if "config" not in path and path[-1] not in ("id", "name"):
@@ -226,7 +226,7 @@ def _placement(draft: Draft, path: Path, value: Tree | None) -> Iterator[Site]:
 
 
 def fewer_of(value: Word) -> list[Word]:
-    """Smaller numbers in place of one, the smallest first; none for what is no number or rate."""
+    """Return smaller numbers to try for one, the smallest first; none for other values."""
     found = _RATE.fullmatch(value.text) or (_COUNT.fullmatch(value.text) if value.plain else None)
     if found is None:
         return []
@@ -237,7 +237,7 @@ def fewer_of(value: Word) -> list[Word]:
 
 
 def _leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
-    """Every word with its path, and every mapping that has a rate."""
+    """Yield every word with its path, and every mapping that has a rate."""
     if isinstance(tree, Word):
         yield path, tree
     elif isinstance(tree, Mapping):
@@ -251,7 +251,7 @@ def _leaves(tree: Tree, path: Path = ()) -> Iterator[tuple[Path, Tree]]:
 
 
 def _settings(draft: Draft) -> Iterator[Site]:
-    """Everything that need not be said, whole sections before what is in them."""
+    """Remove everything optional, whole sections before their contents."""
     if "guards" in draft.head:
         yield Site("guards", [_without(draft, ("guards",))])
     places: list[Path] = [("cluster",)]
@@ -273,7 +273,7 @@ def _optional(draft: Draft, path: Path, found: Mapping[str, Tree]) -> Iterator[S
 
 
 def _words(draft: Draft, path: Path) -> str:
-    """A path with names in place of numbers, which stays so as elements before it go."""
+    """Return a path with names instead of indices, which stays the same as elements before it go."""
     words = []
     for length, part in enumerate(path, 1):
         there = at(draft.head, path[:length])
@@ -284,7 +284,7 @@ def _words(draft: Draft, path: Path) -> str:
 
 SECOND: Final = 1_000_000
 LEAST_SETTLE_US: Final = 1 * SECOND
-"""What is lost is lost at the end, after a quiet time: that is never taken away altogether."""
+"""Minimum quiet time: losses are only final at the end, after a quiet time."""
 _UNITS: Final = (10 * SECOND, SECOND, 100_000, 10_000, 1_000)
 WEAKER: Final[Mapping[str, tuple[str, ...]]] = {
     "power_loss": ("gc_pause", "crash"),
@@ -300,14 +300,14 @@ WEAKER: Final[Mapping[str, tuple[str, ...]]] = {
     "isolate": ("partition",),
     "traffic_spike": ("rate_change",),
 }
-"""What is milder than a fault, the mildest first."""
+"""Milder faults, the mildest first."""
 _ONE: Final = re.compile(r"(leader|broker|controller|coordinator|transaction_coordinator|client|zookeeper|replica)\b.*")
 _BROKER: Final = re.compile(r"broker[ -]?([0-9]+)")
 _KEPT: Final = ("at", "executed", "target", "for")
 
 
 def sooner(best: Best) -> Iterator[Site]:
-    """All of it: the quiet time, when, for how long, how exactly, and what is said for nothing."""
+    """Shorten all times: the quiet time, and of each step its time, duration, exactness and parameters."""
     draft = best.draft
     if not draft.manual:
         yield from _exactness(draft)
@@ -324,7 +324,7 @@ def sooner(best: Best) -> Iterator[Site]:
 
 
 def at_once(best: Best) -> Iterator[Site]:
-    """What makes a session shorter at one stroke: no long quiet time, and no long wait before the first step."""
+    """Shorten a session at once: no long quiet time, and no long wait before the first step."""
     draft = best.draft
     if not draft.manual:
         yield from _settle(draft)
@@ -332,7 +332,7 @@ def at_once(best: Best) -> Iterator[Site]:
 
 
 def nice(value: int, least: int = 0) -> list[int]:
-    """Times from ``least`` to below ``value``, the earliest first; then some that are only rounder than ``value``."""
+    """Return times from ``least`` to below ``value``, the earliest first; then some that are only rounder."""
     span = value - least
     parts = (0, span // 10, span // 4, span // 2, span - span // 4)
     sooner = sorted({found for part in parts if least <= (found := _round(least + part, least)) < value})
@@ -347,7 +347,7 @@ def nice(value: int, least: int = 0) -> list[int]:
 
 
 def _round(value: int, least: int) -> int:
-    """The value in the coarsest unit in which it stays above ``least``."""
+    """Return the value in the coarsest unit in which it stays above ``least``."""
     return next((each for unit in _UNITS if (each := value // unit * unit) > least), least)
 
 
@@ -365,7 +365,7 @@ def _time(tree: Tree | None) -> int:
 
 
 def _exactness(draft: Draft) -> Iterator[Site]:
-    """The exact place of steps in their instants: of all, then of each."""
+    """Remove the event counts of exact positions: of all steps, then of each."""
     exact = [step for step in draft.steps if "executed" in step.keys]
     if not exact:
         return
@@ -393,13 +393,13 @@ def _settle(draft: Draft) -> Iterator[Site]:
 
 
 def _start(draft: Draft) -> Iterator[Site]:
-    """Everything earlier by the same time."""
+    """Move all steps earlier by the same time."""
     if draft.steps and (first := _time(draft.steps[0].keys.get("at"))) > 0:
         yield Site("start", [_shifted(draft, draft.steps, each - first) for each in nice(first) if each < first])
 
 
 def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
-    """Some steps earlier or later, the others where they are."""
+    """Move some steps, and keep the others in place."""
     numbers = {step.number for step in steps}
     moved = [
         replace(step, keys={**step.keys, "at": Word(instant(_time(step.keys["at"]) + by_us))})
@@ -411,7 +411,7 @@ def _shifted(draft: Draft, steps: Sequence[RemovableStep], by_us: int) -> Draft:
 
 
 def _earlier(draft: Draft, step: RemovableStep) -> Iterator[Site]:
-    """A step sooner after the one before it, those behind it with it; or it alone, at a rounder time."""
+    """Move a step closer to the one before it, together with later steps; or alone, to a rounder time."""
     place = draft.steps.index(step)
     at_us = _time(step.keys.get("at"))
     before = _time(draft.steps[place - 1].keys.get("at")) if place else 0
@@ -433,7 +433,7 @@ def _lasting(draft: Draft, step: RemovableStep) -> Iterator[Site]:
 
 
 def _milder(draft: Draft, step: RemovableStep) -> Iterator[Site]:
-    """Another fault that does less, without the parameters that it does not have."""
+    """Replace a fault by a milder one, without parameters that this does not have."""
     fault = step.keys.get("inject")
     if not isinstance(fault, Word) or fault.text not in WEAKER:
         return
@@ -446,7 +446,7 @@ def _milder(draft: Draft, step: RemovableStep) -> Iterator[Site]:
 
 
 def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Site]:
-    """A single broker in place of who is drawn, or of several."""
+    """Replace a random or multiple target by a single broker."""
     target = step.keys.get("target")
     if not isinstance(target, Word) or _ONE.fullmatch(target.text):
         return
@@ -457,7 +457,7 @@ def _aimed(draft: Draft, step: RemovableStep, struck: str) -> Iterator[Site]:
 
 
 def _said(draft: Draft, step: RemovableStep) -> Iterator[Site]:
-    """Parameters that are left at their defaults, or smaller."""
+    """Remove parameters, or make them smaller."""
     verb = next((key for key in step.keys if key not in _KEPT), "")
     for key, value in step.keys.items():
         if key in _KEPT:
@@ -469,7 +469,7 @@ def _said(draft: Draft, step: RemovableStep) -> Iterator[Site]:
 
 
 def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str, Tree]) -> Iterator[Site]:
-    """The same where they stand with the verb: in steps by hand."""
+    """Do the same with the parameters of manual steps, which follow the verb."""
     for name, value in given.items():
         tries = [{**step.keys, verb: _without_key(given, name)}]
         if isinstance(value, Word) and name == "records":
@@ -479,51 +479,50 @@ def _parameters(draft: Draft, step: RemovableStep, verb: str, given: Mapping[str
         yield Site(f"said {step.number} {name}", [draft.with_step(step.number, keys) for keys in tries])
 
 
-# Shrinks a failing session: all passes until none finds more, and the shrunk playbook as a file.
+# All passes until none finds more, and the shrunk playbook as a file.
 
 
 ROUNDS: Final = 12
-"""How often all passes are gone through at most: each round that finds something makes another one necessary."""
+"""Maximum number of rounds of all passes: a round that finds something requires another."""
 COARSE: Final = 8
-"""At first decisions are left out in no smaller parts than an eighth of them: what is gained by less is gained more
-cheaply once the sessions are short."""
+"""At first, steps are removed in parts of at least an eighth: smaller gains are cheaper once the sessions are short."""
 
 
 WHOLE: Final = "whole"
-"""Every pass was gone through to its end: no decision can be left out."""
+"""Every pass was completed: no step can be removed."""
 SPENT: Final = "spent"
-"""The budget was used up before."""
+"""The budget was used up first."""
 STOPPED: Final = "stopped"
-"""Somebody pressed Ctrl-C before."""
+"""The user pressed Ctrl-C first."""
 
 
 class ShrinkError(Exception):
-    """It cannot be shrunk; the message says why."""
+    """The session cannot be shrunk; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShrinkSource:
-    """What is shrunk."""
+    """The session to shrink."""
 
     playbook: Playbook
     seed: int
     words: str
-    """Where it comes from, as people call it."""
+    """Description of its origin, for people."""
 
 
 @dataclass(frozen=True, slots=True)
 class DraftSize:
-    """How much a draft is."""
+    """Size of a draft."""
 
     steps: int
     records: int
-    """Records that its producers were handed."""
+    """Number of records sent by its producers."""
     virtual_us: int
 
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """What one pass came to."""
+    """Result of one pass."""
 
     name: str
     tried: int
@@ -534,7 +533,7 @@ class PassResult:
 
 @dataclass(frozen=True, slots=True)
 class ShrinkTarget:
-    """What is to be kept, and the draft that all begins with."""
+    """The failures to preserve, and the initial draft."""
 
     origin: ShrinkSource
     wrongs: tuple[Wrong, ...]
@@ -543,13 +542,13 @@ class ShrinkTarget:
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """Names of what is kept."""
+        """Keys of the failures to preserve."""
         return tuple([each.key for each in self.wrongs])
 
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """What it came to."""
+    """Result of shrinking."""
 
     found: ShrinkTarget
     draft: Draft
@@ -557,19 +556,19 @@ class Shrunk:
     """:data:`WHOLE`, :data:`SPENT` or :data:`STOPPED`."""
     rows: tuple[PassResult, ...]
     needed: tuple[tuple[int, tuple[str, ...]], ...]
-    """Of each decision by its number, what is wrong without it; empty where it was not whole."""
+    """For each step by its number, the failures without it; empty if shrinking was not completed."""
     runs: int
     told: str
-    """The finding in one sentence, as the shortest session has it."""
+    """The failure in one sentence of the shortest session."""
 
 
 def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
-    """Run what is to be shrunk, and find what is to be kept.
+    """Run the session to shrink, and find the failures to preserve.
 
     Raises:
-        NothingWrongError: nothing is wrong with it.
-        KeyUnknownError: one of the ``wanted`` keys is not.
-        ShrinkError: it does not come to the same when each step acts at a fixed time.
+        NothingWrongError: it has no failure.
+        KeyUnknownError: it does not have one of the ``wanted`` keys.
+        ShrinkError: it fails differently if each step acts at a fixed time.
         ModelError: its cluster cannot be built.
     """
     verdict, result = judged(origin.playbook, (), seed=origin.seed)
@@ -583,7 +582,7 @@ def look(origin: ShrinkSource, wanted: Sequence[str]) -> ShrinkTarget:
         begun, _result = judged(draft.playbook(), keys)
         if begun.held:
             return ShrinkTarget(origin, wrongs, draft, begun)
-    raise ShrinkError(f"{origin.words} does not go wrong by {keys[0]} when its steps act at fixed times")
+    raise ShrinkError(f"{origin.words} does not fail with {keys[0]} if its steps act at fixed times")
 
 
 def shrink(
@@ -592,7 +591,7 @@ def shrink(
     budget: Budget | None = None,
     tell: Callable[[DraftSearch, str], None] | None = None,
 ) -> Shrunk:
-    """Go through the passes until none of them makes it any shorter, or the budget is used up, or Ctrl-C."""
+    """Run the passes until none makes the session any smaller, or the budget is used up, or Ctrl-C."""
     search = DraftSearch(Best(found.draft, found.verdict), bench, budget, tell)
     book = _Book(search)
     needed: tuple[tuple[int, tuple[str, ...]], ...] = ()
@@ -625,7 +624,7 @@ def _go(search: DraftSearch, book: "_Book") -> None:
 
 
 def _cheaper(search: DraftSearch, book: "_Book") -> bool:
-    """Fewer steps and less load, until neither makes it any shorter; whether anything did."""
+    """Reduce steps and load until neither makes it any smaller; return whether anything did."""
     kept = False
     for _ in range(ROUNDS):
         fewer = book.sweep("steps", chained(after_it_came, by_parts(len(search.best.draft.steps))))
@@ -637,7 +636,7 @@ def _cheaper(search: DraftSearch, book: "_Book") -> bool:
 
 
 def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
-    """What is wrong without each of the decisions that are left."""
+    """Return the failures without each of the remaining steps."""
     found = []
     for step in search.best.draft.steps:
         verdict = search.ask(search.best.draft.without([step.number]))
@@ -646,7 +645,7 @@ def _needed(search: DraftSearch) -> tuple[tuple[int, tuple[str, ...]], ...]:
 
 
 class _Book:
-    """The passes as they go, with what they make of it."""
+    """Passes that were run, with their results."""
 
     def __init__(self, search: DraftSearch) -> None:
         self._search = search
@@ -654,7 +653,7 @@ class _Book:
         self._before = self._size()
 
     def sweep(self, name: str, sites: Sweep) -> bool:
-        """One pass; whether it found anything."""
+        """Run one pass; return whether it found anything."""
         tally = EditCount(name)
         before = self._before
         try:
@@ -669,15 +668,15 @@ class _Book:
         return DraftSize(len(best.draft.steps), verdict.sent, verdict.virtual_us)
 
 
-# The shrunk playbook as a file: where it comes from, what it shows, and why each of its steps is there.
+# The shrunk playbook as a file: its origin, its failure, and why each of its steps is needed.
 
 
 _SHOWN: Final = 3
-"""How many other keys are named of what is wrong without a step."""
+"""Maximum number of other failures named for a step."""
 
 
 def written(shrunk: Shrunk, name: str) -> str:
-    """The text of the file."""
+    """Return the text of the file."""
     found, draft = shrunk.found, shrunk.draft
     conditions = [text for text in map(asserted, found.keys) if text]
     expect = (*draft.expect, *(Word(text) for text in conditions))
@@ -693,21 +692,21 @@ def written(shrunk: Shrunk, name: str) -> str:
 
 
 def without_it(wrong: tuple[str, ...], keys: tuple[str, ...]) -> str:
-    """What is seen when a step is left out."""
+    """Describe the result without a step."""
     others = [key for key in wrong if key not in keys]
     if all(key in wrong for key in keys):
-        return "steps behind it are refused"
+        return "later steps are refused"
     if not wrong:
-        return "nothing is wrong"
+        return "no failure"
     kept = [key for key in keys if key in wrong]
-    told = [*kept, *others]
-    more = f" and {len(told) - _SHOWN} more" if len(told) > _SHOWN else ""
-    return f"something else is wrong: {', '.join(told[:_SHOWN])}{more}"
+    named = [*kept, *others]
+    more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
+    return f"a different failure: {', '.join(named[:_SHOWN])}{more}"
 
 
 def _opening(draft: Draft, name: str, found: ShrinkTarget) -> list[str]:
     lines = draft.opening()
-    title = f"{found.origin.playbook.name}, shrunk to what it takes for {' and '.join(found.keys)}"
+    title = f"{found.origin.playbook.name}, shrunk to what is needed for {' and '.join(found.keys)}"
     return [lines[0], f"name: {name}", *entry("title", Word(title, plain=False)), *lines[2:]]
 
 
@@ -715,20 +714,20 @@ def _head(shrunk: Shrunk) -> list[str]:
     found = shrunk.found
     lines = remark(
         f"Made by floodmark {VERSION} from {found.origin.words}, seed {found.origin.seed}: "
-        f"{counted(len(found.draft.steps), 'step')} there, {counted(len(shrunk.draft.steps), 'step')} here.",
+        f"shrunk from {counted(len(found.draft.steps), 'step')} to {len(shrunk.draft.steps)}.",
         0,
     )
-    lines += remark(f"It keeps {' and '.join(found.keys)}.", 0)
+    lines += remark(f"It reproduces {' and '.join(found.keys)}.", 0)
     if shrunk.told:
         lines += remark(shrunk.told[:1].upper() + shrunk.told[1:], 0)
     if shrunk.ended == WHOLE:
-        return [*lines, *remark("Each step is needed: what is seen without it stands above it.", 0)]
-    why = "it was stopped" if shrunk.ended == STOPPED else "its budget was used up"
-    return [*lines, *remark(f"It may not be the shortest: {why} before every step had been tried.", 0)]
+        return [*lines, *remark("Each step is needed: the comment above it gives the result without it.", 0)]
+    why = "shrinking was stopped" if shrunk.ended == STOPPED else "the budget was used up"
+    return [*lines, *remark(f"It may not be minimal: {why} before every step had been tried.", 0)]
 
 
 def remark(text: str, indent: int) -> list[str]:
-    """A comment, on as many lines as it takes."""
+    """Return a comment, wrapped to as many lines as needed."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) + indent + 3 > WIDE:

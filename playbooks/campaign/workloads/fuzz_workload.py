@@ -41,7 +41,7 @@ from playbooks.version import VERSION
 
 
 def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ...]) -> RunRow:
-    """The row of a run that came to its end; ``listed`` are keys that the playbook expects."""
+    """Return the row of a completed run; ``listed`` are keys that the playbook expects."""
     coverage: Met = {}
     for strike in driven.strikes:
         met = coverage.setdefault(strike.action.name, {})
@@ -61,32 +61,32 @@ def row_of(swarm: Swarm, driven: Driven, cluster: Cluster, listed: tuple[str, ..
 
 
 CELLS: Final = 64
-"""Cells of a grid that a process keeps read."""
+"""Number of parsed cells of a grid that a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class FuzzPlan:
-    """Everything that decides what the runs of a campaign come to. Plain values, for other processes."""
+    """Everything that determines the results of a storm, as plain data for other processes."""
 
     text: str
-    """The playbook's, with the settings of the command line made."""
+    """Text of the playbook, with the settings of the command line."""
     path: str
     seed: int
     keep_steps: bool = False
     grid: Grid | None = None
-    """What each run draws a cell of."""
+    """Grid of which each run gets a random cell."""
     fragments: tuple[tuple[str, str], ...] = field(default=())
 
     def text_of(self, cell: Cell) -> str:
-        """The playbook's text in a cell of its grid."""
+        """Return the playbook's text in a cell of its grid."""
         return _text_of(self, cell)
 
     def playbook(self, cell: Cell) -> Playbook:
-        """The playbook that is run in a cell."""
+        """Return the playbook that is run in a cell."""
         return _playbook(self, cell)
 
     def begin(self, run: int) -> tuple[Playbook, Swarm, Session]:
-        """A run before its first event."""
+        """Start a run, before its first event."""
         cell = cell_of(self.seed, run, self.grid)
         playbook = self.playbook(cell)
         session = Session.start(playbook, seed=run_seed(self.seed, run), open_ended=True)
@@ -94,12 +94,12 @@ class FuzzPlan:
         return playbook, swarm, session
 
     def drive(self, run: int) -> tuple[Driven, Swarm, Session]:
-        """A run to its end."""
+        """Execute a run to its end."""
         _own, swarm, session = self.begin(run)
         return drive(swarm, session), swarm, session
 
     def row(self, run: int) -> RunRow:
-        """What a run comes to; an error inside is something that it comes to, too."""
+        """Return the row of a run; an internal error becomes a row, too."""
         try:
             driven, swarm, session = self.drive(run)
         except Exception as error:
@@ -107,12 +107,12 @@ class FuzzPlan:
         return row_of(swarm, driven, session.cluster, ranges_of(session.playbook).expected)
 
     def frame(self) -> Frame:
-        """The faults that may come, and the states that there are: the rows and columns of the coverage."""
+        """Return the faults and states that are the rows and columns of the coverage."""
         playbook, _swarm, session = self.begin(1)
         return frame_of(playbook, session)
 
     def head(self) -> dict[str, Any]:
-        """What tells the storm from others."""
+        """Return what identifies the storm."""
         grid = "\n".join(self.grid.lines()) if self.grid is not None else ""
         return {
             "kind": STORM,
@@ -123,7 +123,7 @@ class FuzzPlan:
         }
 
     def document(self) -> dict[str, Any]:
-        """As ``plan.json`` has it."""
+        """Return the plan as stored in ``plan.json``."""
         return {
             "kind": STORM,
             "text": self.text,
@@ -136,7 +136,10 @@ class FuzzPlan:
 
     @classmethod
     def of_document(cls, found: Mapping[str, Any]) -> "FuzzPlan":
-        """The other way round. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+        """Restore the plan of :meth:`document`.
+
+        Raises ValueError, KeyError, TypeError or AttributeError for other documents.
+        """
         grid = grid_of(found["grid"]) if found["grid"] is not None else None
         fragments = tuple(found["fragments"].items())
         return cls(found["text"], found["path"], found["seed"], found["keep_steps"], grid, fragments)
@@ -147,17 +150,17 @@ class FuzzPlan:
 
 
 def frame_of(playbook: Playbook, session: Session) -> Frame:
-    """The faults and states of a run that has begun already."""
+    """Return the faults and states of a run that has begun."""
     return candidates_of(ranges_of(playbook), session.cluster), possible(session.cluster)
 
 
 def ranges_of(playbook: Playbook) -> StormRanges:
-    """What the playbook allows its storms."""
+    """Return the ranges that the playbook gives its storms."""
     return playbook.storm or StormRanges()
 
 
 def plan_of(playbook: Playbook, seed: int, *, keep_steps: bool = False, vary: bool = True) -> FuzzPlan:
-    """The plan of a campaign over a playbook as it was read."""
+    """Return the plan of a campaign over a parsed playbook."""
     fragments = tuple(playbook.fragments.items())
     grid = playbook.grid if vary else None
     return FuzzPlan(playbook.source, playbook.path, seed, keep_steps, grid, fragments)
@@ -178,28 +181,28 @@ def _playbook(plan: FuzzPlan, cell: Cell) -> Playbook:
     return playbook if plan.keep_steps else replace(playbook, steps=())
 
 
-# Work as a file of its campaign's directory: all that another process or machine needs to do the runs.
+# The workload as a file in its campaign's directory, for other processes and machines.
 
 
 PLAN: Final = "plan.json"
 
 
 class FuzzPlanError(Exception):
-    """A file that holds no plan; the message names it."""
+    """A file that is not a plan; the message names it."""
 
 
 def write_plan(folder: Path, work: CampaignWorkload) -> None:
-    """Write it into a campaign's directory. Raises CampaignError where that cannot be."""
+    """Write the plan into a campaign's directory. Raises CampaignError if that is impossible."""
     try:
         put_in_place(folder / PLAN, json.dumps(work.document(), indent=1, ensure_ascii=False) + "\n")
     except OSError as error:
         raise CampaignError(
-            f"{folder}: a campaign cannot be kept there: {error.strerror or error}", code="cannot_be_kept"
+            f"{folder}: a campaign cannot be stored there: {error.strerror or error}", code="cannot_be_kept"
         ) from None
 
 
 def read_plan(folder: SessionPath) -> CampaignWorkload:
-    """The work of a campaign's directory. Raises FuzzPlanError where there is none."""
+    """Read the plan in a campaign's directory. Raises FuzzPlanError if there is none."""
     path = folder / PLAN
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
@@ -207,24 +210,24 @@ def read_plan(folder: SessionPath) -> CampaignWorkload:
     except OSError as error:
         raise FuzzPlanError(f"{path}: cannot be read: {error.strerror}") from None
     except (ValueError, KeyError, TypeError, AttributeError):
-        raise FuzzPlanError(f"{path}: found a file that holds no plan of a campaign") from None
+        raise FuzzPlanError(f"{path}: found a file that is not a campaign plan") from None
 
 
-# A run as a playbook that does at the same places what the storm did.
+# A run as a playbook that takes the actions of the storm at the same positions.
 
 
 _INDENT: Final = 2
 
 
 class PlaybookWriteError(Exception):
-    """A run that no playbook comes to the same as; the message says which."""
+    """A run without an equivalent playbook; the message says which."""
 
 
 def keep_run(plan: FuzzPlan, run: int, campaign: CampaignStore) -> SavedRun:
-    """Run it again, write its playbook, and record that playbook's session, unless that was done before.
+    """Repeat a run, write its playbook, and record that playbook's session, unless that was done before.
 
     Raises:
-        PlaybookWriteError: the playbook does not come to the same.
+        PlaybookWriteError: the playbook has another digest.
         RecordingError, OSError: something cannot be written.
     """
     before = campaign.kept.get(run)
@@ -238,14 +241,14 @@ def keep_run(plan: FuzzPlan, run: int, campaign: CampaignStore) -> SavedRun:
     digest = recorded.finish().digest
     if digest != driven.result.digest:
         raise PlaybookWriteError(
-            f"{path}: the playbook of run {run} comes to the digest {digest}, not {driven.result.digest}"
+            f"{path}: the playbook of run {run} has digest {digest}, expected {driven.result.digest}"
         )
     kept = campaign.kept[run] = SavedRun(run, path, recorder.path)
     return kept
 
 
 def playbook_text(plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
-    """The whole file."""
+    """Return the text of the whole file."""
     text = written_out(plan.text_of(swarm.cell), plan.path, dict(plan.fragments))
     try:
         return _edited(text, plan, swarm, driven, name)
@@ -256,13 +259,13 @@ def playbook_text(plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> st
 def _edited(text: str, plan: FuzzPlan, swarm: Swarm, driven: Driven, name: str) -> str:
     head = (
         f"# Run {swarm.run} of a storm over {name} with the seed {plan.seed}, by floodmark {VERSION}.\n"
-        "# Beside each step: the states of the cluster that it met.\n"
+        "# The comment of each step names the states of the cluster at its time.\n"
     )
     text = put(text, "name", scalar(f"{name[:80]}-storm-{swarm.run}"))
     text = put(text, "title", scalar(f"Run {swarm.run} of a storm over {name}"))
     text = put(text, "seed", str(swarm.seed))
     for key in ("vary", "profiles", "storm"):
-        text = without(text, key, "Of the playbook that the storm was over:")
+        text = without(text, key, "From the playbook of the storm:")
     return head + replaced(text, "steps", ["steps:", *_steps(driven)])
 
 

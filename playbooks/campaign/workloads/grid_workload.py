@@ -1,4 +1,4 @@
-"""The workload of a grid: each cell of a playbook's grid is a run, in a campaign or in one process pool."""
+"""Workload of a grid: each cell of a playbook's grid is a run, in a campaign or in one process pool."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, make_dataclass, replace
@@ -26,29 +26,32 @@ from playbooks.session_format.filesystem import Fsync
 from playbooks.text import command_of
 from playbooks.units import duration_text
 
-# A result as text that is read back to the same result; the published document leaves out what a rerun shows.
+# Serialised results, restored without loss; the published document has less.
 
 
 _REFUSED: Final = "refused"
-"""The field whose events are of two kinds: each stands beside the name of its own."""
+"""The field whose events are of two kinds: each is stored with the name of its kind."""
 _KINDS: Final[dict[str, type[StepTaken] | type[AdminAnswered]]] = {
     each.kind: each for each in (StepTaken, AdminAnswered)
 }
 
 
 def text_of(result: SessionResult) -> str:
-    """The text."""
+    """Serialise a result."""
     values = {each.name: getattr(result, each.name) for each in fields(SessionResult) if each.name != _REFUSED}
     refused = [(each.kind, each) for each in result.refused]
     return msgspec.json.encode([values, refused]).decode()
 
 
 def result_of(text: str) -> SessionResult:
-    """The other way round. Raises ``msgspec.DecodeError`` or ``msgspec.ValidationError`` for what is none."""
+    """Restore the result of :func:`text_of`.
+
+    Raises ``msgspec.DecodeError`` or ``msgspec.ValidationError`` for other texts.
+    """
     rest, refused = _decoder().decode(text)
     values = {each.name: getattr(rest, each.name) for each in fields(rest)}
-    told = tuple([msgspec.json.decode(raw, type=_KINDS[kind]) for kind, raw in refused])
-    return SessionResult(**values, refused=told)
+    refusals = tuple([msgspec.json.decode(raw, type=_KINDS[kind]) for kind, raw in refused])
+    return SessionResult(**values, refused=refusals)
 
 
 @cache
@@ -60,44 +63,44 @@ def _decoder() -> "msgspec.json.Decoder[Any]":
 
 
 SETTINGS: Final = 64
-"""Cells, apart from their seeds, that a process keeps read."""
+"""Number of parsed cells, apart from their seeds, that a process caches."""
 
 
 @dataclass(frozen=True, slots=True)
 class GridPlan:
-    """Everything that decides what the cells come to. Plain values, for other processes."""
+    """Everything that determines the results of a grid, as plain data for other processes."""
 
     text: str
-    """The playbook's, with the settings of the command line made."""
+    """Text of the playbook, with the settings of the command line."""
     path: str
     seed: int
-    """Of every cell, where seeds are not varied."""
+    """Seed of every cell, if seeds are not varied."""
     grid: Grid
     settings: Cell = ()
-    """Those of the command line, for the recordings."""
+    """Settings of the command line, for the recordings."""
     until_us: int = -1
-    """Virtual time at which each is cut off; -1 never."""
+    """Virtual time at which each session is cut off; -1 never."""
     fragments: tuple[tuple[str, str], ...] = field(default=())
 
     @property
     def until(self) -> str:
-        """The same as one writes it; empty for never."""
+        """The same time as text; empty for never."""
         return duration_text(self.until_us) if self.until_us >= 0 else ""
 
     def cell(self, run: int) -> Cell:
-        """The settings of a run, from 1."""
+        """Return the settings of a run, from 1."""
         return _cells(self.grid)[run - 1]
 
     def seed_of(self, run: int) -> int:
-        """The seed of a run."""
+        """Return the seed of a run."""
         own = seed_of(self.cell(run))
         return self.seed if own is None else own
 
     def job(self, run: int, out: Path | None = None, fsync: Fsync = Fsync.INTERVAL) -> PlaybookJob:
-        """A run as a session of its own, recorded below ``out``.
+        """Return the job of a run as a session of its own, recorded below ``out``.
 
         Raises:
-            AxisError, SettingError: an axis that leads nowhere in this playbook.
+            AxisError, SettingError: an axis without a target in this playbook.
         """
         text, made = _made(self, _apart_from_seed(self.cell(run)))
         settings = {**dict(self.settings), **dict(made)}
@@ -106,13 +109,13 @@ class GridPlan:
         )
 
     def again(self, run: int, word: str) -> str:
-        """The command that does a run by itself; ``word`` is what the playbook was asked for as."""
+        """Return the command that repeats a run; ``word`` is the playbook as given on the command line."""
         job = self.job(run)
         made = [f"{path}={value}" for path, value in job.settings.items()]
         return f"{command_of(word, self.seed_of(run), made, self.until)} --no-vary"
 
     def row(self, run: int) -> RunRow:
-        """What a cell comes to; an error is something that it comes to, too."""
+        """Return the row of a cell; an error becomes a row, too."""
         seed, cell = self.seed_of(run), dict(self.cell(run))
         try:
             playbook = _playbook(self, _apart_from_seed(self.cell(run)))
@@ -130,7 +133,7 @@ class GridPlan:
         return RunRow(run, seed, {"cell": cell}, result.digest, found, {}, counts_of(result), code=code, result=whole)
 
     def outcome(self, row: RunRow, session: str = "") -> JobOutcome:
-        """How a cell ended, as its job would have told; ``session`` is where it is recorded.
+        """Return the outcome of a cell as its job would; ``session`` is where it is recorded.
 
         Raises:
             CampaignError: the row is damaged.
@@ -143,16 +146,16 @@ class GridPlan:
             result = replace(result_of(row.result), session=session)
         except msgspec.MsgspecError:
             raise CampaignError(
-                f"{self.path}: found a row of run {row.run} that holds no result", code="no_result"
+                f"{self.path}: found a row of run {row.run} without a result", code="no_result"
             ) from None
         return JobOutcome(job, result, "", row.code, session)
 
     def frame(self) -> Frame:
-        """Nothing is drawn, so there is nothing to cover."""
+        """Return empty axes of coverage, as nothing is random."""
         return (), ()
 
     def head(self) -> dict[str, Any]:
-        """What tells the grid from others."""
+        """Return what identifies the grid."""
         return {
             "kind": GRID,
             "text": text_hash(self.text, self.fragments),
@@ -162,7 +165,7 @@ class GridPlan:
         }
 
     def document(self) -> dict[str, Any]:
-        """As ``plan.json`` has it."""
+        """Return the plan as stored in ``plan.json``."""
         return {
             "kind": GRID,
             "text": self.text,
@@ -176,7 +179,10 @@ class GridPlan:
 
     @classmethod
     def of_document(cls, found: Mapping[str, Any]) -> "GridPlan":
-        """The other way round. Raises ValueError, KeyError, TypeError or AttributeError for what is none."""
+        """Restore the plan of :meth:`document`.
+
+        Raises ValueError, KeyError, TypeError or AttributeError for other documents.
+        """
         pairs = [tuple(found[name].items()) for name in ("settings", "fragments")]
         head = (found["text"], found["path"], found["seed"], grid_of(found["grid"]))
         return cls(*head, pairs[0], found["until_us"], pairs[1])
@@ -200,7 +206,7 @@ class GridPlan:
 
 
 def _grid_words(grid: Grid) -> str:
-    """``acks: 1, all; seed: 7..26``."""
+    """Return a grid as text: ``acks: 1, all; seed: 7..26``."""
     seeds = next((axis.values for axis in grid.axes if axis.name == SEED), ())
     in_a_row = list(seeds) == [str(int(seeds[0]) + turn) for turn in range(len(seeds))] if len(seeds) > 2 else False
     if not in_a_row:
@@ -219,7 +225,7 @@ def _cells(grid: Grid) -> tuple[Cell, ...]:
 
 @lru_cache(4)
 def _root(plan: GridPlan) -> tuple[YamlMapping, Sequence[str]]:
-    """The playbook's tree, and the variables that it has and brings."""
+    """Return the playbook's tree, and the variables that it declares or includes."""
     root, _problems = compose(plan.text, plan.path)
     whole = loads(plan.text, plan.path, dict(plan.fragments))
     assert isinstance(root, YamlMapping)
@@ -228,7 +234,7 @@ def _root(plan: GridPlan) -> tuple[YamlMapping, Sequence[str]]:
 
 @lru_cache(SETTINGS)
 def _made(plan: GridPlan, cell: Cell) -> tuple[str, Cell]:
-    """The text of a cell, and what was set in it."""
+    """Return the text of a cell, and the settings that were made in it."""
     root, variables = _root(plan)
     settings = settings_of(cell, root, variables)
     return cell_text(plan.text, settings, dict(plan.fragments), variables), tuple(settings.items())
@@ -239,36 +245,36 @@ def _playbook(plan: GridPlan, cell: Cell) -> Playbook:
     return loads(_made(plan, cell)[0], plan.path, dict(plan.fragments))
 
 
-# Runs a playbook over its grid: the same seed and faults in every cell, each session of its own, many at a time.
+# Running a playbook over its grid: the same seed and faults in every cell, many sessions in parallel.
 
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """How to run a grid."""
+    """Options of running a grid."""
 
     playbook: Playbook
-    """With the settings of the command line made."""
+    """The playbook with the settings of the command line."""
     grid: Grid
     seed: int
     settings: Mapping[str, str]
-    """Those of the command line, for the recordings."""
+    """Settings of the command line, for the recordings."""
     out: Path | None = None
     until_us: int = -1
     fsync: Fsync = Fsync.INTERVAL
 
 
 def plan_of(varying: Varying) -> GridPlan:
-    """The grid as plain values, which decide what its cells come to."""
+    """Return the grid as plain data that determines the results of its cells."""
     playbook = varying.playbook
     rest = (tuple(varying.settings.items()), varying.until_us, tuple(playbook.fragments.items()))
     return GridPlan(playbook.source, playbook.path, varying.seed, varying.grid, *rest)
 
 
 def jobs_of(varying: Varying) -> list[tuple[Cell, PlaybookJob]]:
-    """Each cell with its job.
+    """Return each cell with its job.
 
     Raises:
-        AxisError, SettingError: an axis that leads nowhere in this playbook.
+        AxisError, SettingError: an axis without a target in this playbook.
     """
     plan = plan_of(varying)
     runs = range(1, varying.grid.size + 1)
@@ -278,13 +284,13 @@ def jobs_of(varying: Varying) -> list[tuple[Cell, PlaybookJob]]:
 def run_jobs(
     varying: Varying, run: Callable[[Sequence[PlaybookJob]], list[JobOutcome]]
 ) -> tuple[SweepMatrix, list[JobOutcome]]:
-    """Have ``run`` run every cell: the matrix, and how each cell's job ended."""
+    """Run every cell with ``run``; return the matrix, and the outcome of each job."""
     outcomes = run([job for _cell, job in jobs_of(varying)])
     return matrix_of(varying, outcomes), outcomes
 
 
 def matrix_of(varying: Varying, outcomes: Sequence[JobOutcome]) -> SweepMatrix:
-    """What the cells came to, by how each of them ended."""
+    """Return the matrix of the outcomes."""
     cells = list(varying.grid.cells())
     rows = tuple([_row(cell, outcome) for cell, outcome in zip(cells, outcomes, strict=True)])
     return SweepMatrix(varying.playbook.name, axes_of(cells), rows, varying.seed)
