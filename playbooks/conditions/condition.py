@@ -35,7 +35,7 @@ Argument = Literal["partition", "broker", "group", "producer", "invariant", "pro
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A question to the cluster. All but the first ``required`` arguments may be left out."""
+    """A function of conditions that reads the cluster. All but the first ``required`` arguments are optional."""
 
     name: str
     arguments: tuple[Argument, ...]
@@ -45,9 +45,9 @@ class Function:
 
     @property
     def signature(self) -> str:
-        """How it is called: ``leo(partition, [broker])``."""
-        words = [word if i < self.required else f"[{word}]" for i, word in enumerate(self.arguments)]
-        return f"{self.name}({', '.join(words)})"
+        """Signature for messages: ``leo(partition, [broker])``."""
+        arguments = [word if i < self.required else f"[{word}]" for i, word in enumerate(self.arguments)]
+        return f"{self.name}({', '.join(arguments)})"
 
 
 def _partition(name: str, result: Type, doc: str) -> Function:
@@ -67,127 +67,127 @@ def _ledger(name: str, doc: str) -> Function:
 
 
 def _acked_within(name: str, doc: str) -> Function:
-    what = "from send to acknowledgement, of the producer's, into the partition, or of all"
+    what = "from send to acknowledgement, of the producer, into the partition, or of all"
     return Function(name, ("producer", "partition"), 0, TIME, f"{doc}, {what}.")
 
 
 def _read_within(name: str, doc: str) -> Function:
-    what = "from append to hand-out (end to end), of those that the group was handed, of the partition or of all"
+    what = "from append to return by poll (end to end), in the group, of the partition or of all"
     return Function(name, ("group", "partition"), 1, TIME, f"{doc}, {what}.")
 
 
 FUNCTIONS: Final[dict[str, Function]] = {
     function.name: function
     for function in (
-        _partition("leader", NUMBER, "Id of the leader by the controller's state; -1 when nobody leads."),
-        _partition("isr", list_of(NUMBER), "In-sync replicas by the controller's state, in ascending order."),
+        _partition("leader", NUMBER, "Id of the leader in the controller's state; -1 without a leader."),
+        _partition("isr", list_of(NUMBER), "In-sync replicas in the controller's state, in ascending order."),
         _partition("replicas", list_of(NUMBER), "Assigned replicas, the preferred leader first."),
-        _replica("leo", "Log end offset (the next to be written) of the true leader, or of the broker's replica."),
-        _replica("hw", "High watermark (exclusive): the partition's true one, or what the broker's replica knows."),
-        _replica("lso", "Last stable offset (exclusive): below it every transaction has ended, as that replica knows."),
-        _replica("epoch", "Leader epoch by the controller's state, or the one the broker acts in."),
-        _replica("log_start", "First offset still held, of the true leader or of the broker's replica."),
-        _partition("diverged", NUMBER, "Offsets at which the logs of live replicas hold different records."),
+        _replica("leo", "Log end offset (the next to be written) of the elected leader, or of the broker's replica."),
+        _replica("hw", "High watermark (exclusive) of the partition, or as known to the broker's replica."),
+        _replica("lso", "Last stable offset (exclusive) of the leader or the broker's replica: earlier transactions have ended."),
+        _replica("epoch", "Leader epoch in the controller's state, or the broker's current one."),
+        _replica("log_start", "Log start offset of the elected leader, or of the broker's replica."),
+        _partition("diverged", NUMBER, "Offsets at which the logs of live replicas have different records."),
         Function("log", ("partition", "broker"), 2, list_of(list_of(ANYTHING)),
                  "The replica's records as [epoch, record]; a record is its name where a step gave it one."),
         Function("up", ("broker",), 1, Type("boolean"), "Whether the broker's process runs (a paused one does)."),
         Function("lag", ("group", "partition"), 1, NUMBER,
-                 "LAG as kafka-consumer-groups prints it: the HW less the committed offset, which may be negative; "
-                 "a partition for which nothing is committed adds nothing."),
+                 "LAG as kafka-consumer-groups prints it: the HW minus the committed offset, which may be negative; "
+                 "a partition without a committed offset adds nothing."),
         Function("position_lag", ("group", "partition"), 1, NUMBER,
-                 "Records between where the group's consumers read and the HW, committed or not."),
+                 "Records between the positions of the group's consumers and the HW, committed or not."),
         Function("members", ("group",), 1, NUMBER, "Members of the group, by its coordinator if it has one."),
         Function("committed", ("group", "partition"), 2, NUMBER,
-                 "Offset that the group has committed for the partition, the next to be read; -1 for none."),
+                 "Offset committed by the group for the partition (the next to be read); -1 for none."),
         Function("group_state", ("group",), 1, TEXT,
-                 'The group\'s state by its coordinator: "Stable", "Empty" ..., "Dead" where it is not known; '
+                 'State of the group by its coordinator: "Stable", "Empty" ..., "Dead" if it is unknown; '
                  "also state(group)."),
         Function("generation", ("group",), 1, NUMBER,
-                 "Generation of the group by its coordinator; -1 while nobody knows."),
-        Function("owned", ("group",), 1, NUMBER, "Partitions that one of the group's consumers takes for its own."),
-        Function("read", ("group",), 1, NUMBER, "Records handed to the group's applications, each time counted."),
-        Function("reread", ("group",), 1, NUMBER, "Records handed to one of them a second time: those very records."),
+                 "Generation of the group by its coordinator; -1 if unknown."),
+        Function("owned", ("group",), 1, NUMBER, "Partitions that a consumer of the group owns by its own state."),
+        Function("read", ("group",), 1, NUMBER, "Records returned to the group's applications, repeats included."),
+        Function("reread", ("group",), 1, NUMBER, "Records returned to the group's applications a second time."),
         Function("passed_over", ("group",), 1, NUMBER,
-                 "Records that the group was never handed, and behind which it reads; also skipped(group)."),
+                 "Records below the group's position that it never received; also skipped(group)."),
         Function("abandoned", ("group",), 1, NUMBER,
-                 "Records an application of the group had in hand when it ended, and nobody was handed since."),
-        Function("rebalances", ("group",), 1, NUMBER, "Assignments of the group that came into force."),
+                 "Records fetched but unprocessed when an application ended, and received by no other since."),
+        Function("rebalances", ("group",), 1, NUMBER, "Assignments of the group that took effect."),
         Function("resets", ("group",), 1, NUMBER,
-                 "Times that auto.offset.reset moved one of the group that had a position, or a committed offset."),
+                 "Resets by auto.offset.reset of members that had a position or a committed offset."),
         _read_within("read_p50", "Median latency of records"),
-        _read_within("read_p95", "Latency that 95 % of records did not exceed"),
-        _read_within("read_p99", "Latency that 99 % of records did not exceed"),
-        _read_within("read_max", "Longest latency of a record"),
-        _ledger("sent", "Records handed to the producer, or to all producers."),
-        _ledger("acked", "Records whose success callback came."),
+        _read_within("read_p95", "95th percentile latency of records"),
+        _read_within("read_p99", "99th percentile latency of records"),
+        _read_within("read_max", "Maximum latency of a record"),
+        _ledger("sent", "Records sent by the producer, or by all producers."),
+        _ledger("acked", "Records acknowledged to their producer."),
         Function("longest_stall", ("producer", "partition"), 0, TIME,
-                 "Longest time that the producer, or any, was out of service (docs/reference/run-result.md): "
-                 "records waited in vain."),
+                 "Longest outage of the producer, or any (docs/reference/run-result.md):  "
+                 "records waited without an acknowledgement."),
         Function("longest_read_stall", ("group", "partition"), 1, TIME,
-                 "Longest time that the group was handed nothing of a partition that had records for it."),
+                 "Longest time that the group received nothing from a partition with records for it."),
         _acked_within("ack_p50", "Median latency of records"),
-        _acked_within("ack_p95", "Latency that 95 % of records did not exceed"),
-        _acked_within("ack_p99", "Latency that 99 % of records did not exceed"),
-        _acked_within("ack_max", "Longest latency of a record"),
-        _ledger("failed", "Records that an error proves were not written."),
+        _acked_within("ack_p95", "95th percentile latency of records"),
+        _acked_within("ack_p99", "99th percentile latency of records"),
+        _acked_within("ack_max", "Maximum latency of a record"),
+        _ledger("failed", "Records failed with an error that proves they were not written."),
         _ledger("unknown", "Records that may or may not be in the log: a timeout, a lost connection."),
-        _ledger("unknown_written", "Unknown records that the leader's log holds after all."),
-        _ledger("aborted", "Records that went with an aborted transaction: neither acked nor lost."),
-        _ledger("undone", "Acked records whose transaction stands aborted in the leader's log."),
-        _ledger("leaked", "Aborted records whose transaction stands committed in the leader's log."),
-        _ledger("missing", "Acked records that the current leader's log does not hold right now."),
-        _ledger("acked_lost", "Acked records that no replica's log holds; at the end of a run, all missing ones."),
-        _ledger("committed_lost", "The same among records below the HW: a consumer could have read them."),
-        _ledger("duplicates", "Records that stand in a log more than once."),
-        _ledger("reordered", "Records that stand in a log before one that was sent earlier."),
+        _ledger("unknown_written", "Records of unknown outcome that are in the leader's log."),
+        _ledger("aborted", "Records of aborted transactions: neither acked nor lost."),
+        _ledger("undone", "Acked records whose transaction is aborted in the leader's log."),
+        _ledger("leaked", "Aborted records whose transaction is committed in the leader's log."),
+        _ledger("missing", "Acked records currently missing in the leader's log."),
+        _ledger("acked_lost", "Acked records in no replica's log; at the end of a run, all missing ones."),
+        _ledger("committed_lost", "Lost records that were below the HW: a consumer could have read them."),
+        _ledger("duplicates", "Records that are in a log more than once."),
+        _ledger("reordered", "Records that precede an earlier sent record in a log."),
         _count("offline_partitions", "Partitions without a leader."),
         _count("under_replicated", "Partitions with fewer in-sync replicas than assigned ones."),
         _count("under_min_isr", "Partitions with fewer in-sync replicas than min.insync.replicas."),
-        _count("at_min_isr", "Partitions with just as many in-sync replicas as min.insync.replicas."),
+        _count("at_min_isr", "Partitions with exactly as many in-sync replicas as min.insync.replicas."),
         _partition("leaders", list_of(NUMBER),
-                   "Every running broker that takes itself to lead, in ascending order: two at once are a split view."),
+                   "Running brokers that believe to be leader, in ascending order: two at once are a split brain."),
         _partition("elr", list_of(NUMBER), "Eligible leader replicas (KIP-966), in ascending order."),
         _partition("partition_epoch", NUMBER,
-                   "Partition epoch by the controller's state; in ZooKeeper mode the version of the state node."),
+                   "Partition epoch in the controller's state; in ZooKeeper mode the version of the state znode."),
         Function("believed_leader", ("partition", "broker"), 2, NUMBER,
-                 "Whom the broker's metadata names as leader; -1 for nobody, and while the broker is down."),
+                 "Leader in the broker's metadata; -1 for none, and while the broker is down."),
         Function("stale", ("broker",), 1, NUMBER,
-                 "Partitions of which the broker's metadata is older than what is decided; 0 while it is down."),
+                 "Partitions with stale metadata on the broker; 0 while it is down."),
         Function("fenced", ("broker",), 0, NUMBER,
-                 "Brokers that the controller does not count on; of one broker 1 if it is so, else 0."),
+                 "Fenced brokers; for one broker 1 if it is fenced, else 0."),
         _count("controller", "Id of the active controller's node; -1 while there is none."),
         _count("controller_epoch", "Epoch of the newest controller."),
         _count("controllers",
-               "Running nodes that are or may become the controller: of the KRaft quorum, in ZooKeeper mode brokers."),
-        _count("operations", "Operations of the administrator that have not come to their end."),
+               "Running nodes that are or can become controller: KRaft voters, or brokers in ZooKeeper mode."),
+        _count("operations", "Administrator operations still running."),
         Function("faults", ("fault",), 0, NUMBER,
-                 "Faults that are active, all or of one name; a bounce is until the process has been started again."),
-        Function("violations", ("invariant",), 0, NUMBER, "Broken properties of the protocol, all or of one name."),
+                 "Active faults, all or of one name; a bounce is active until the process has been restarted."),
+        Function("violations", ("invariant",), 0, NUMBER, "Violations of protocol invariants, all or of one name."),
         Function("unexpected_violations", ("invariant",), 0, NUMBER,
-                 "The same without those that the version is known for: what must not happen under it."),
+                 "Violations that are not known of the version."),
         Function("anomalies", ("anomaly",), 0, NUMBER,
-                 "What clients could see and must not have, by their settings; of one name all, legal or not."),
+                 "Illegal anomalies observed by clients, by their settings; of one name all, legal or not."),
         Function("overdue", ("property",), 0, NUMBER,
-                 "Promises of liveness found overdue, all or of one name (docs/reference/liveness.md)."),
+                 "Liveness checks that missed their deadline, all or of one name (docs/reference/liveness.md)."),
         Function("unexpected_overdue", ("property",), 0, NUMBER,
-                 "The same without those that the version is known not to keep."),
+                 "Missed liveness checks that are not known of the version."),
         Function("findings", ("cause",), 0, NUMBER,
-                 "What went wrong with records, once for each cause, all or of one cause: findings(unclean-election)."),
+                 "Findings about records, one per cause, all or of one cause: findings(unclean-election)."),
         Function("now", (), 0, TIME, "Virtual time since the start."),
     )
 }  # fmt: skip
 """Name → function, in the order of the documentation. Each is a method of the model's query object."""
 
-LEN: Final = Function("len", (), 1, NUMBER, "How many elements a list has: len(isr(orders-0)) >= 2.")
-"""The one function that asks the cluster nothing; its argument is any list."""
+LEN: Final = Function("len", (), 1, NUMBER, "Number of elements of a list: len(isr(orders-0)) >= 2.")
+"""The one function that does not read the cluster; its argument is any list."""
 
 ALL: Final[dict[str, Function]] = FUNCTIONS | {LEN.name: LEN}
 
 ALSO: Final = {"state": "group_state", "skipped": "passed_over"}
-"""Other name of a function → its own."""
+"""Alias of a function → its name."""
 
 Run = Callable[[Any], Any]
-"""A compiled expression: takes the cluster's query object, gives a value."""
+"""A compiled expression: a function of the cluster's query object."""
 
 MAX_DEPTH: Final = 50
 
@@ -206,18 +206,18 @@ _MEMBER: Final[dict[str, Callable[[Any, Any], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A name that a condition speaks of, and its column from 1 in the condition's text."""
+    """A name used in a condition, and its column from 1 in the condition's text."""
 
     kind: Argument
     name: str
     column: int
     function: str = ""
-    """The function that is asked of it."""
+    """The function that has it as an argument."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedExpression:
-    """An expression with its type. ``constant`` is its value when no cluster is needed for it, else None."""
+    """An expression with its type. ``constant`` is its value if it needs no cluster, else None."""
 
     type: Type
     run: Run
@@ -226,7 +226,7 @@ class TypedExpression:
 
 
 class Compiler:
-    """Compiles one tree; afterwards ``uses`` lists the partitions, groups, producers and brokers it names."""
+    """Compiler of one tree; afterwards ``uses`` lists the partitions, groups, producers and brokers it names."""
 
     def __init__(self) -> None:
         self.uses: list[Use] = []
@@ -249,12 +249,10 @@ class Compiler:
         }
 
     def part(self, node: Tree[Token] | Token, depth: int = 0) -> TypedExpression:
-        """The compiled ``node``; raises :class:`ConditionError` for wrong types, names and numbers of arguments."""
-        assert isinstance(node, Tree)  # single tokens are handled by the rule they stand in
+        """Compile ``node``; raise :class:`ConditionError` for wrong types, names and numbers of arguments."""
+        assert isinstance(node, Tree)  # single tokens are handled by the rule around them
         if depth > MAX_DEPTH:
-            raise ConditionError(
-                f"found more than {MAX_DEPTH} operations within each other, the most allowed", _column(node)
-            )
+            raise ConditionError(f"found more than {MAX_DEPTH} nested operations, the most allowed", _column(node))
         return self._rules[str(node.data)](node, depth + 1)
 
     def _parts(self, node: Tree[Token], depth: int) -> list[TypedExpression]:
@@ -264,7 +262,7 @@ class Compiler:
         runs = [_needed(part, BOOLEAN, "or").run for part in self._parts(node, depth)]
 
         def either(query: Any) -> bool:
-            for run in runs:  # noqa: SIM110 - asked after every event: a generator takes twice as long
+            for run in runs:  # noqa: SIM110 - evaluated after every event: a generator takes twice as long
                 if run(query):
                     return True
             return False
@@ -305,7 +303,7 @@ class Compiler:
         return TypedExpression(BOOLEAN, chained, _column(node))
 
     def _chain(self, node: Tree[Token], depth: int) -> TypedExpression:
-        """Operations of one rank, from the left; each makes the closure one call deeper."""
+        """Compile operations of equal precedence, from the left; each makes the closure one call deeper."""
         operands = node.children[::2]
         deep = depth + len(operands)
         total = self.part(operands[0], deep)
@@ -346,7 +344,7 @@ class Compiler:
         name, column = str(node.children[0]), _column(node)
         function = ALL.get(ALSO.get(name, name))
         if function is None:
-            hint = nearest(name, (*ALL, *ALSO)) or f"; known are {', '.join(ALL)}"
+            hint = nearest(name, (*ALL, *ALSO)) or f"; allowed are {', '.join(ALL)}"
             raise ConditionError(f"found the function {shown(name)}, which does not exist{hint}", column)
         parts = self._parts(node, depth)
         if function is LEN:
@@ -358,9 +356,9 @@ class Compiler:
     def _argument(self, function: Function, index: int, part: TypedExpression) -> TypedExpression:
         kind = function.arguments[index]
         wanted = NUMBER if kind == "broker" else TEXT
-        word = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
+        allowed = "a broker's id" if kind == "broker" else f"the name of {'an' if kind == 'invariant' else 'a'} {kind}"
         if part.type != wanted:
-            raise ConditionError(f"found {part.type} in {function.name}(), allowed is {word}", part.column)
+            raise ConditionError(f"found {part.type} in {function.name}(), allowed is {allowed}", part.column)
         if part.constant is not None:
             self.uses.append(Use(kind, str(part.constant), part.column, function.name))
         return part
@@ -411,7 +409,7 @@ def _length(parts: list[TypedExpression], column: int) -> TypedExpression:
 
 
 def _test(sign: str, left: TypedExpression, right: TypedExpression) -> Callable[[Any, Any], bool]:
-    """The comparison, after making sure that it can ever be true."""
+    """Compile a comparison, after checking that it can ever be true."""
     if sign in _ORDER:
         for part in (left, right):
             if part.type not in {NUMBER, TIME}:
@@ -420,7 +418,7 @@ def _test(sign: str, left: TypedExpression, right: TypedExpression) -> Callable[
         if right.type.name != "list":
             raise ConditionError(f"found {right.type} after '{sign}', allowed is a list", right.column)
         if right.type.element is not None and not comparable(left.type, right.type.element):
-            raise ConditionError(f"found {left.type} looked for in {right.type}", left.column)
+            raise ConditionError(f"found {left.type} in {right.type}, allowed is an element of its type", left.column)
         return _MEMBER[sign]
     if not comparable(left.type, right.type):
         hint = "; write a time with its unit, as 5s" if {left.type, right.type} == {NUMBER, TIME} else ""
@@ -429,7 +427,7 @@ def _test(sign: str, left: TypedExpression, right: TypedExpression) -> Callable[
 
 
 def _operation(sign: str, left: TypedExpression, right: TypedExpression) -> TypedExpression:
-    """Whole numbers only; a quotient is rounded down, and a remainder has the divisor's sign."""
+    """Compile arithmetic on whole numbers; a quotient is rounded down, and a remainder has the divisor's sign."""
     for part in (left, right):
         if part.type not in {NUMBER, TIME}:
             hint = "; a dash inside a name belongs to the name" if part.type == TEXT else ""
@@ -446,12 +444,12 @@ def _operation(sign: str, left: TypedExpression, right: TypedExpression) -> Type
     if sign == "*":
         return TypedExpression(result, lambda query: one(query) * other(query), column)
     divide = operator.floordiv if sign == "/" else operator.mod
-    place = right.column
+    position = right.column
 
     def divided(query: Any) -> Any:
         divisor = other(query)
         if divisor == 0:
-            raise EvaluationError(f"division by zero: the value after {sign} was 0", place)
+            raise EvaluationError(f"division by zero: the value after {sign} was 0", position)
         return divide(one(query), divisor)
 
     return TypedExpression(result, divided, column)
@@ -464,7 +462,7 @@ _RESULTS: Final[dict[str, dict[tuple[bool, bool], Type]]] = {
     "/": {(False, False): NUMBER, (True, False): TIME, (True, True): NUMBER},
     "%": {(False, False): NUMBER, (True, True): TIME},
 }
-"""Sign → (left is a time, right is a time) → what comes out."""
+"""Sign → (left is a time, right is a time) → result type."""
 
 _ALLOWED: Final = {
     sign: listed(f"{Type('time' if a else 'number')} {sign} {Type('time' if b else 'number')}" for a, b in results)
@@ -472,7 +470,7 @@ _ALLOWED: Final = {
 }
 
 
-# Conditions: small questions about a cluster, such as ``isr(orders-0) == [1] and acked_lost() == 0``.
+# Conditions: expressions about a cluster, such as ``isr(orders-0) == [1] and acked_lost() == 0``.
 #
 # They have numbers, times (``5s``), booleans, texts and lists; comparisons, also chained; arithmetic; ``and or not
 # in``; and the functions of :data:`FUNCTIONS`. A condition has no side effects and always ends; nothing is ever
@@ -481,40 +479,40 @@ _ALLOWED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A checked condition, ready to be asked of a cluster's query object."""
+    """A checked condition, ready to be evaluated with a cluster's query object."""
 
     text: str
     type: str
     """``boolean``, ``number``, ``time``, ``text``, ``list`` or ``anything``; a step needs a boolean."""
     line: int
     column: int
-    """Where it stands in its file; 1 and 1 when it stands alone."""
+    """Position in its file; 1 and 1 for a text alone."""
     uses: tuple[Use, ...]
-    """Every name it speaks of."""
+    """All names in the condition."""
     _run: Callable[[Any], Any] = field(repr=False, compare=False)
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """Names of the partitions it asks about."""
+        """Names of the partitions in the condition."""
         return self._named("partition")
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """Names of the groups it asks about."""
+        """Names of the groups in the condition."""
         return self._named("group")
 
     @property
     def producers(self) -> tuple[str, ...]:
-        """Names of the producers it asks about."""
+        """Names of the producers in the condition."""
         return self._named("producer")
 
     @property
     def brokers(self) -> tuple[int, ...]:
-        """Ids of the brokers it names as a number (not those it finds by asking, as in ``leo(p-0, leader(p-0))``)."""
+        """Ids of brokers written as numbers (not computed ones, as in ``leo(p-0, leader(p-0))``)."""
         return tuple(int(name) for name in self._named("broker"))
 
     def value(self, query: object) -> Any:
-        """What it amounts to now: a number, boolean, text or list. Raises :class:`EvaluationError`."""
+        """Return its current value: a number, boolean, text or list. Raises :class:`EvaluationError`."""
         try:
             return self._run(query)
         except ModelError as error:
@@ -523,9 +521,9 @@ class Condition:
             raise EvaluationError(error.message, self.column + error.column - 1) from None
 
     def holds(self, query: object) -> bool:
-        """Whether it is true now. Raises :class:`EvaluationError`, also when it is no boolean."""
+        """Return whether it is true now. Raises :class:`EvaluationError`, also if it is not a boolean."""
         if self.type != "boolean":
-            raise EvaluationError(f"{self.text} is a {self.type}, not a condition that holds or does not", self.column)
+            raise EvaluationError(f"{self.text} is a {self.type}, allowed is a true or false condition", self.column)
         return bool(self.value(query))
 
     def _named(self, kind: str) -> tuple[str, ...]:
@@ -536,10 +534,10 @@ class Condition:
 
 
 def parse(text: str, line: int = 1, column: int = 1) -> Condition:
-    """The condition in ``text``, which stands at a place of a file.
+    """Parse a condition at a position of a file.
 
     Raises:
-        ConditionError: with the column of the mistake, counted from ``column``.
+        ConditionError: with the column of the error, counted from ``column``.
     """
     compiler = Compiler()
     try:

@@ -1,6 +1,6 @@
 """The grammar of conditions, the types of the language, and its errors.
 
-``python -m playbooks.conditions.grammar`` writes the parser's tables anew.
+``python -m playbooks.conditions.grammar`` writes the parser's tables.
 """
 
 import pickle
@@ -19,11 +19,11 @@ from playbooks.errors import shown
 
 
 Value = int | bool | str | list["Value"]
-"""What a condition works with. Times are microseconds."""
+"""Values of conditions. Times are microseconds."""
 
 
 class ConditionError(Exception):
-    """Text that is no condition. ``column`` is where in the file, or in the text when it stands alone; from 1."""
+    """Text that is not a condition. ``column`` is where in the file, or in the text when it stands alone; from 1."""
 
     def __init__(self, message: str, column: int = 1) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class ConditionError(Exception):
 
 
 class EvaluationError(ConditionError):
-    """A condition that has no value at this instant: a division by zero, or a name the cluster does not know."""
+    """A condition without a value at this time: a division by zero, or a name the cluster does not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,12 +58,12 @@ _PLURAL: Final = {"number": "numbers", "time": "times", "boolean": "booleans", "
 
 
 def list_of(element: Type) -> Type:
-    """The type of a list."""
+    """Return the type of a list."""
     return Type("list", element)
 
 
 def joined(types: list[Type]) -> Type:
-    """The one type that all of ``types`` have, or ``anything``."""
+    """Return the common type of all ``types``, or ``anything``."""
     known = [kind for kind in types if kind != ANYTHING]
     if not known:
         return ANYTHING
@@ -74,7 +74,7 @@ def joined(types: list[Type]) -> Type:
 
 
 def comparable(one: Type, other: Type) -> bool:
-    """Whether values of the two types can be equal at all."""
+    """Return whether values of the two types can be equal at all."""
     if ANYTHING in (one, other):
         return True
     if one.name == other.name == "list":
@@ -85,9 +85,9 @@ def comparable(one: Type, other: Type) -> bool:
 TABLES: Final = Path(__file__).with_name("conditions.tables")
 
 MAX_LENGTH: Final = 2_000
-"""Characters of one condition."""
+"""Maximum number of characters of a condition."""
 
-# A dash inside a word belongs to the word, since partitions and topics are written bare and the language has no
+# A dash inside a word belongs to the word, since partitions and topics have no quotes and the language has no
 # variables that could be subtracted: orders-0 is a partition, sent()-1 and 5s-1s are subtractions.
 GRAMMAR: Final = r"""
 ?start: or_test
@@ -141,30 +141,30 @@ _HINTS: Final = {
     "|": "write or",
     "!": "write not, or != to compare",
     "{": "write a list in [ ]",
-    '"': "a text ends on the line it begins in",
-    "'": "a text ends on the line it begins in",
+    '"': "a text must end on the line it begins in",
+    "'": "a text must end on the line it begins in",
 }
 
 
 @cache
 def _parser() -> Lark:
-    # In a zip file, as executors of Spark have it, there is no file to open.
+    # Spark executors import from a zip file, which has no file to open.
     return (read_parser(TABLES) if TABLES.is_file() else None) or build_parser()
 
 
 def build_parser() -> Lark:
-    """The parser, made out of the grammar: a tenth of a session's start."""
+    """Build the parser from the grammar; it takes a tenth of a session's start."""
     return Lark(GRAMMAR, parser="lalr", lexer="basic", maybe_placeholders=False, propagate_positions=True)
 
 
 def read_parser(tables: Path) -> Lark | None:
-    """The parser that :func:`write_parser` wrote; None if that was of another grammar or of another Lark."""
+    """Read the parser of :func:`write_parser`; None if that was for another grammar or another version of Lark."""
     with tables.open("rb") as file:
         return Lark.load(file) if pickle.load(file) == _made_of() else None
 
 
 def write_parser(tables: Path) -> None:
-    """Keep the parser in a file, behind what it was made of."""
+    """Write the parser to a file, after what it was built from."""
     with tables.open("wb") as file:
         pickle.dump(_made_of(), file)
         build_parser().save(file)
@@ -175,9 +175,9 @@ def _made_of() -> tuple[str, str]:
 
 
 def parse_tree(text: str) -> Tree[Token] | Token:
-    """The tree of a condition; raises :class:`ConditionError` with a column from 1 in ``text``."""
+    """Parse a condition; raise :class:`ConditionError` with a column from 1 in ``text``."""
     if len(text) > MAX_LENGTH:
-        raise ConditionError(f"found {len(text)} characters, allowed at most {MAX_LENGTH}")
+        raise ConditionError(f"found {len(text)} characters, allowed are at most {MAX_LENGTH}")
     if not text.strip():
         raise ConditionError("found nothing, allowed is a condition such as acked_lost() == 0")
     try:
@@ -207,8 +207,8 @@ def _unexpected_character(text: str, position: int) -> ConditionError:
 def _unexpected_token(token: Token) -> ConditionError:
     column = (token.start_pos or 0) + 1
     if str(token) in KEYWORDS:
-        return ConditionError(f"found {shown(token)}, a word of the language; as a name it needs quotes", column)
-    return ConditionError(f"found {shown(token)}, which cannot stand here", column)
+        return ConditionError(f"found {shown(token)}, a keyword; as a name it needs quotes", column)
+    return ConditionError(f"found {shown(token)}, which is not allowed here", column)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,9 @@
 
 bundled   names and paths of playbooks, fragments and presets
 suffixes  the file name suffixes of playbooks
-index     the list of playbooks: name, title, theme and tags, read from the head of each file
+index     index of the playbooks: name, title, theme and tags, from the head of each file
 
-Nothing is checked here; `playbooks.parser.loader` does that. `bundled` loads no YAML library, as pytest and
+Playbooks are validated by `playbooks.parser.loader`, not here. `bundled` loads no YAML library, as pytest and
 shell completion import it at once.
 """
 

@@ -12,38 +12,38 @@ FRAGMENTS: Final = LIBRARY / "fragments"
 
 @cache
 def names() -> tuple[str, ...]:
-    """Names of all bundled playbooks, in alphabetical order."""
+    """Return the names of all bundled playbooks, in alphabetical order."""
     return tuple(sorted(path.stem for path in LIBRARY.glob("*.yaml")))
 
 
 @cache
 def fragment_names() -> tuple[str, ...]:
-    """Names of all bundled fragments, in alphabetical order."""
+    """Return the names of all bundled fragments, in alphabetical order."""
     return tuple(sorted(path.stem for path in FRAGMENTS.glob("*.yaml")))
 
 
 def path_of(name: str) -> Path:
-    """The file of a bundled playbook.
+    """Return the file of a bundled playbook.
 
     Raises:
-        KeyError: there is none of that name; the message names the nearest.
+        KeyError: there is no playbook of that name; the message names the nearest.
     """
     if name not in names():
         raise KeyError(f"no bundled playbook {shown(name)}{nearest(name, names())}")
     return LIBRARY / f"{name}.yaml"
 
 
-# Presets: bundled playbooks for storms, with a cluster, its load, and the ranges to draw from.
+# Presets: bundled playbooks for storms, with a cluster, its load, and the ranges of random options.
 
 
 FOLDER: Final = Path(__file__).parent / "presets"
 
 
 def presets() -> tuple[str, ...]:
-    """Their names."""
+    """Return the names of the presets."""
     return tuple(sorted(path.stem for path in FOLDER.glob("*.yaml")))
 
 
 def found(source: str) -> str:
-    """Where a source is to be read: the file of a preset of that name, unless there is a file; else as it is."""
+    """Return the path of a source: itself if there is such a file, else the preset of that name, else itself."""
     return str(FOLDER / f"{source}.yaml") if source in presets() and not Path(source).exists() else source

@@ -1,6 +1,6 @@
-"""The list of bundled playbooks with name, title, theme and tags, and the themes and tags that exist.
+"""Index of the bundled playbooks with name, title, theme and tags, and the themes and tags that exist.
 
-Every bundled playbook has exactly one theme among its tags, and no tag that is not here.
+Every bundled playbook has exactly one theme among its tags, and only tags of this module.
 """
 
 from collections.abc import Iterable
@@ -15,15 +15,15 @@ from playbooks.library.bundled import names, path_of
 from playbooks.text import fits
 
 THEMES: Final[dict[str, str]] = {
-    "durability": "Which acknowledged records survive, and what decides it.",
-    "partitions": "Networks that part, processes that stand still, failures that are half a failure.",
-    "controller": "Who decides is gone, late, or not agreed upon.",
-    "operations": "What people do to a cluster on purpose, and what comes of it.",
-    "producers": "What is written twice, late, out of order, or in a transaction.",
-    "consumers": "What groups read, read again, or never see.",
-    "traces": "Classic schedules, one protocol action a step, each with a table of what every broker believes.",
+    "durability": "Which acknowledged records survive crashes, elections and truncations.",
+    "partitions": "Network partitions, paused processes, and partial failures.",
+    "controller": "Controllers that are down, slow, or without a majority.",
+    "operations": "Restarts, reassignments and other operations, and their effects.",
+    "producers": "Duplicates, late and reordered records, and transactions.",
+    "consumers": "Records that groups read, read again, or skip.",
+    "traces": "Textbook traces, one protocol action per step, each with a table of every broker's state.",
 }
-"""Theme → what its playbooks tell, in the order in which they are listed."""
+"""Theme → description of its playbooks, in listing order."""
 
 TITLES: Final[dict[str, str]] = {
     "partitions": "Partitions and pauses",
@@ -32,106 +32,106 @@ TITLES: Final[dict[str, str]] = {
 """Headings of the themes whose heading is not just their name."""
 
 TAGS: Final[dict[str, str]] = {
-    # What breaks.
+    # Faults.
     "crash": "a process is killed",
-    "power-loss": "a machine goes dark, with what its disk had not",
-    "partition": "some nodes do not hear others",
-    "pause": "a process stands still and goes on later",
-    "shutdown": "a process is stopped in order",
+    "power-loss": "a machine loses power, with all unflushed data",
+    "partition": "some nodes cannot reach others",
+    "pause": "a process pauses and resumes later",
+    "shutdown": "a clean shutdown",
     "disk": "a disk is full, or slow",
     "slow-network": "links are slow",
     "clock": "a clock is wrong",
     "session": "ZooKeeper ends a session",
-    "no-fault": "nothing breaks but the load, or a mistake in a configuration",
-    # What decides.
-    "acks-0": "a producer that wants no acknowledgement",
-    "acks-1": "a producer that wants the leader's",
-    "acks-all": "a producer that wants that of all in sync",
+    "no-fault": "no fault: only the load, or a wrong configuration",
+    # Mechanisms.
+    "acks-0": "a producer without acknowledgements",
+    "acks-1": "a producer acknowledged by the leader alone",
+    "acks-all": "a producer acknowledged by all in-sync replicas",
     "min-isr": "min.insync.replicas",
-    "isr": "who is in sync, and who says so",
+    "isr": "which replicas are in sync, and changes of the ISR",
     "unclean-election": "a leader from outside the ISR",
     "elr": "eligible leader replicas (KIP-966)",
-    "flush": "what is on the disk, and not only in the page cache",
-    "high-watermark": "what counts as committed, and who knows it",
-    "truncation": "what a replica cuts off its log, and by which rule",
-    "fencing": "how the old is told from the new",
-    "zombie": "somebody who does not know that it has been replaced",
+    "flush": "data on disk, not only in the page cache",
+    "high-watermark": "which records count as committed, and when brokers learn of it",
+    "truncation": "where a replica truncates its log, and by which rule",
+    "fencing": "rejecting outdated leaders, producers and members",
+    "zombie": "a leader, producer or member that has been replaced without knowing",
     "quorum": "a majority of controllers, or of the ensemble",
-    "kraft": "the controllers are a KRaft quorum, and it matters",
-    "zookeeper": "the controller is a broker, and it matters",
-    "placement": "which broker has which replica",
-    "reassignment": "replicas move",
-    "throttle": "replication held below a rate",
-    "rolling-restart": "one broker after the other",
-    "decommission": "brokers that go for good",
-    "guards": "limits on the chaos itself",
-    "idempotence": "producers whose records a leader knows again",
-    "transactions": "records that count together or not at all",
-    "rebalance": "members join, leave, and hand partitions over",
+    "kraft": "specific to a KRaft quorum",
+    "zookeeper": "specific to ZooKeeper mode",
+    "placement": "assignment of replicas to brokers",
+    "reassignment": "moving replicas between brokers",
+    "throttle": "replication quotas",
+    "rolling-restart": "restarting one broker after another",
+    "decommission": "removing brokers permanently",
+    "guards": "limits on fault injection",
+    "idempotence": "idempotent producers, and leaders that detect duplicates",
+    "transactions": "records committed or aborted together",
+    "rebalance": "members join, leave, and exchange partitions",
     "static-members": "members with a group.instance.id",
     "auto-commit": "offsets committed in the background",
-    "offsets": "what a group has committed, and where it is kept",
-    "reset": "a position that is gone, and auto.offset.reset",
-    "retention": "records deleted by their age",
+    "offsets": "committed offsets, and where they are stored",
+    "reset": "an invalid position, and auto.offset.reset",
+    "retention": "records deleted by age",
     "lag": "consumers that are behind",
-    "keys": "which key goes to which partition",
-    # What comes of it.
-    "safe": "nothing that was promised is lost",
+    "keys": "partitioning by key",
+    # Results.
+    "safe": "no guaranteed record is lost",
     "loss": "acknowledged records are lost",
-    "silent": "nobody is told",
-    "unavailable": "for a while somebody cannot write, or read",
-    "divergence": "logs that differ at one offset",
-    "duplicates": "records written, or handled, twice",
-    "reordering": "records written behind later ones",
-    "exactly-once": "each record counts once",
-    "at-least-once": "records may be handled again",
-    "at-most-once": "records may never be handled",
-    # How it is run.
+    "silent": "without any error",
+    "unavailable": "clients temporarily cannot write or read",
+    "divergence": "logs with different records at one offset",
+    "duplicates": "records written or processed twice",
+    "reordering": "records written after later ones",
+    "exactly-once": "each record takes effect once",
+    "at-least-once": "records may be processed again",
+    "at-most-once": "records may never be processed",
+    # Kinds of playbooks.
     "matrix": "run over a grid of settings or versions",
 }
-"""Tag → what it stands for. Themes are tags, too."""
+"""Tag → description. Themes are tags, too."""
 
 
 def theme_of(tags: Iterable[str]) -> str:
-    """The theme among these tags, the first if there are several; empty if there is none."""
+    """Return the theme among these tags, the first if there are several; empty if there is none."""
     return next((tag for tag in tags if tag in THEMES), "")
 
 
 def heading(theme: str) -> str:
-    """How a theme is called where it is a heading."""
+    """Return the heading of a theme."""
     return TITLES.get(theme, theme.capitalize())
 
 
-# The bundled playbooks as a list shows them: name, title, theme and tags, read off the head of each file.
+# The index of bundled playbooks: name, title, theme and tags, read from the head of each file.
 #
-# Reading all of them in full takes seconds, so nothing is checked here; :mod:`playbooks.parser.loader` does that.
+# Reading all of them in full takes seconds, so nothing is validated here; :mod:`playbooks.parser.loader` does that.
 
 
 _HEAD: Final = ("title:", "tags:", "stepping:")
-"""The keys that are read: each on one line of its own."""
+"""Keys that are read, each on one line of its own."""
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""The quicker of the two: of lines as plain as these both make the same."""
+"""The faster of the two loaders: for lines as simple as these the results are the same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shelved:
-    """What a list says of one playbook."""
+    """Entry of the index for one playbook."""
 
     name: str
     title: str
     theme: str
     tags: tuple[str, ...]
     manual: bool
-    """Whether it is stepped by hand: time stands still in it."""
+    """Whether it uses manual stepping."""
 
     def fits(self, words: str) -> bool:
-        """Whether these words of a filter fit what is said of it."""
+        """Return whether the words of a search filter fit this entry."""
         return fits(words, " ".join((self.name, self.title, heading(self.theme), *self.tags)))
 
 
 @cache
 def shelf() -> tuple[Shelved, ...]:
-    """All bundled playbooks, by theme in the order of the themes, then by name."""
+    """Return all bundled playbooks, by theme in the order of the themes, then by name."""
     order = list(THEMES)
     return tuple(sorted(map(_shelved, names()), key=lambda each: (order.index(each.theme), each.name)))
 

@@ -1,8 +1,7 @@
 """A playbook as checked, immutable values, and what follows from these values alone.
 
-playbook         `Playbook`, its steps, expectations, guardrails, its grid of settings, and its ranges
-                 for fuzzing
-record_contents  what a record holds: field providers and templates; a record as the inspector shows it
+playbook         `Playbook`, its steps, expectations, guards, its grid of settings, and its ranges for storms
+record_contents  contents of records: field providers and templates; a record as the inspector shows it
 step_text        steps, faults, their expected impact and triggers as text, and as YAML of a playbook
 
 The parser makes these values and the engine runs them. Builds on `conditions` and `faults`; it knows no YAML.

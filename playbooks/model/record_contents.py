@@ -1,8 +1,8 @@
 """The contents of records: providers of fields, templates, and a record of a session as an inspector shows it.
 
-A field is written as a provider's name, with arguments where it takes some: ``uuid4``, ``pyint(1, 500)``,
-``random_element('new', 'paid')``. Names are Faker's, but for a few that tell of the record itself. Whatever depends on
-today's date is left out: a session has its own time, and must come out the same next year.
+A field is written as a provider's name, with arguments if it takes any: ``uuid4``, ``pyint(1, 500)``,
+``random_element('new', 'paid')``. Names are Faker's, except for some about the record itself. Providers that depend on
+today's date are left out: a session has its own clock, and its result must not change.
 """
 
 import hashlib
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 Argument = int | str
 MOST: Final = 10**12
 LONGEST: Final = 1_000
-"""Characters of an argument, and of what one may ask for."""
+"""Maximum number of characters of an argument, or of a requested text."""
 
 
 class RecordFieldError(ValueError):
-    """A field that is written wrongly; the message says what was found and what is allowed."""
+    """A field with an error; the message says what was found and what is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ class Parameter:
     high: int = MOST
     text: bool = False
     many: bool = False
-    """Takes all arguments there are, at least one."""
+    """Whether it takes all remaining arguments, at least one."""
 
     def wrong(self, value: Argument) -> str:
-        """What it takes instead; empty when it is right."""
+        """Return what is allowed instead; empty if the value is valid."""
         if self.text != isinstance(value, str):
-            return "a text in quotes" if self.text else "a whole number"
+            return "a string in quotes" if self.text else "a whole number"
         size = len(value) if isinstance(value, str) else value
         if self.low <= size <= self.high:
             return ""
@@ -59,23 +59,23 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """A way to make a value."""
+    """A generator of values, with its parameters."""
 
     doc: str
     parameters: tuple[Parameter, ...] = ()
     ordered: bool = False
-    """Its first argument must not be above its second."""
+    """Whether its first argument must not exceed its second."""
     needed: int = 0
-    """How many arguments it does not do without."""
+    """Number of required arguments."""
 
     def signature(self, name: str) -> str:
-        """As it is written, with the names of what it takes."""
+        """Return the call with the names of its parameters."""
         words = [f"{each.name}, ..." if each.many else each.name for each in self.parameters]
         return f"{name}({', '.join(words)})" if words else name
 
 
 class ProviderCall(NamedTuple):
-    """A provider with its arguments, by name; those that take many have them by number."""
+    """A provider with its arguments by name; those of a provider with many by number."""
 
     provider: str
     arguments: tuple[tuple[str, Argument], ...]
@@ -85,82 +85,80 @@ _RANGE: Final = (Parameter("min_value"), Parameter("max_value"))
 _PATTERN: Final = (Parameter("text", 1, 100, text=True),)
 
 OWN: Final[Mapping[str, Provider]] = {
-    "sequence": Provider("the record's number among its producer's in the partition"),
+    "sequence": Provider("the record's sequence number in its producer and partition"),
     "timestamp": Provider("the record's time, in milliseconds since the session began"),
     "partition": Provider("the partition it was sent to"),
-    "producer": Provider("its producer's name"),
-    "key": Provider("its key, null without one"),
+    "producer": Provider("the producer's name"),
+    "key": Provider("the record's key, null without one"),
 }
-"""Of the record itself."""
+"""Providers of properties of the record itself."""
 
 FAKED: Final[Mapping[str, Provider]] = {
     "address": Provider("a postal address"),
-    "ascii_email": Provider("an address for mail"),
+    "ascii_email": Provider("an e-mail address"),
     "bban": Provider("an account number"),
     "boolean": Provider("true or false", (Parameter("chance_of_getting_true", 0, 100),)),
-    "bothify": Provider("a text with a digit for each # and a letter for each ?", _PATTERN),
-    "bs": Provider("a few words of business"),
+    "bothify": Provider("a string with a digit for each # and a letter for each ?", _PATTERN),
+    "bs": Provider("a business phrase"),
     "catch_phrase": Provider("a slogan"),
     "city": Provider("a city"),
     "color_name": Provider("a colour"),
     "company": Provider("a company"),
     "country": Provider("a country"),
-    "country_code": Provider("two letters of a country"),
-    "credit_card_number": Provider("the number of a credit card"),
-    "credit_card_provider": Provider("who issues credit cards"),
-    "currency_code": Provider("three letters of a currency"),
-    "domain_name": Provider("a domain"),
-    "ean13": Provider("a product's bar code"),
-    "email": Provider("an address for mail"),
-    "file_path": Provider("a file"),
+    "country_code": Provider("a two-letter country code"),
+    "credit_card_number": Provider("a credit card number"),
+    "credit_card_provider": Provider("a credit card issuer"),
+    "currency_code": Provider("a three-letter currency code"),
+    "domain_name": Provider("a domain name"),
+    "ean13": Provider("a product bar code"),
+    "email": Provider("an e-mail address"),
+    "file_path": Provider("a file path"),
     "first_name": Provider("a first name"),
-    "hexify": Provider("a text with a hexadecimal digit for each ^", _PATTERN),
-    "hostname": Provider("a host"),
-    "http_method": Provider("GET, POST and so on"),
-    "http_status_code": Provider("a status of HTTP"),
-    "iban": Provider("an international account number"),
-    "ipv4": Provider("an address of the internet"),
-    "ipv6": Provider("a longer one"),
-    "isbn13": Provider("a book's number"),
+    "hexify": Provider("a string with a hexadecimal digit for each ^", _PATTERN),
+    "hostname": Provider("a host name"),
+    "http_method": Provider("an HTTP method such as GET"),
+    "http_status_code": Provider("an HTTP status code"),
+    "iban": Provider("an international bank account number"),
+    "ipv4": Provider("an IPv4 address"),
+    "ipv6": Provider("an IPv6 address"),
+    "isbn13": Provider("an ISBN-13"),
     "job": Provider("a profession"),
-    "language_code": Provider("a language"),
+    "language_code": Provider("a language code"),
     "last_name": Provider("a last name"),
-    "latitude": Provider("degrees north"),
-    "lexify": Provider("a text with a letter for each ?", _PATTERN),
-    "license_plate": Provider("a car's plate"),
-    "locale": Provider("a language and a country"),
-    "longitude": Provider("degrees east"),
-    "mac_address": Provider("a network card's address"),
+    "latitude": Provider("a latitude in degrees"),
+    "lexify": Provider("a string with a letter for each ?", _PATTERN),
+    "license_plate": Provider("a licence plate"),
+    "locale": Provider("a language and country code"),
+    "longitude": Provider("a longitude in degrees"),
+    "mac_address": Provider("a MAC address"),
     "md5": Provider("32 hexadecimal digits"),
-    "mime_type": Provider("a kind of document"),
-    "name": Provider("somebody's name"),
-    "numerify": Provider("a text with a digit for each #", _PATTERN),
-    "phone_number": Provider("a telephone number"),
-    "port_number": Provider("a port"),
+    "mime_type": Provider("a MIME type"),
+    "name": Provider("a person's name"),
+    "numerify": Provider("a string with a digit for each #", _PATTERN),
+    "phone_number": Provider("a phone number"),
+    "port_number": Provider("a port number"),
     "postcode": Provider("a postal code"),
     "pyfloat": Provider(
-        "a number with so many digits behind the point (2 unless given)",
+        "a number with that many decimals (default 2)",
         (*_RANGE, Parameter("right_digits", 0, 9)),
         ordered=True,
         needed=2,
     ),
-    "pyint": Provider("a whole number (0 to 9999 unless given)", _RANGE, ordered=True),
+    "pyint": Provider("a whole number (default range 0 to 9999)", _RANGE, ordered=True),
     "random_element": Provider(
-        "one of several texts", (Parameter("elements", 0, 200, text=True, many=True),), needed=1
+        "one of several strings", (Parameter("elements", 0, 200, text=True, many=True),), needed=1
     ),
-    "sentence": Provider("about so many words (6 unless given)", (Parameter("nb_words", 1, 200),)),
+    "sentence": Provider("a sentence of about that many words (default 6)", (Parameter("nb_words", 1, 200),)),
     "sha256": Provider("64 hexadecimal digits"),
-    "street_address": Provider("a street and a number"),
-    "text": Provider(
-        "a text of at most so many characters (200 unless given)", (Parameter("max_nb_chars", 5, LONGEST),)
-    ),
-    "uri_path": Provider("the path of a page"),
-    "url": Provider("a page"),
-    "user_name": Provider("somebody's account"),
-    "uuid4": Provider("a random identifier"),
+    "street_address": Provider("a street with house number"),
+    "text": Provider("a text of at most that many characters (default 200)", (Parameter("max_nb_chars", 5, LONGEST),)),
+    "uri_path": Provider("a URL path"),
+    "url": Provider("a URL"),
+    "user_name": Provider("a user name"),
+    "uuid4": Provider("a random UUID"),
     "word": Provider("a word"),
 }
-"""Faker's, by its names."""
+"""Providers of Faker, under its names."""
 
 PROVIDERS: Final[Mapping[str, Provider]] = {**OWN, **FAKED}
 
@@ -172,10 +170,10 @@ _ARGUMENT: Final = re.compile(
 
 
 def parse(text: str) -> ProviderCall:
-    """A field as it is written.
+    """Parse a field.
 
     Raises:
-        RecordFieldError: it is no field, or asks for what there is not.
+        RecordFieldError: it is not a field, or its arguments are invalid.
     """
     found = _CALL.fullmatch(text.strip())
     if found is None:
@@ -189,13 +187,13 @@ def parse(text: str) -> ProviderCall:
 
 
 def _arguments(text: str) -> list[tuple[str, Argument]]:
-    """(name or nothing, value) of each argument."""
+    """Return (name or empty, value) of each argument."""
     found: list[tuple[str, Argument]] = []
     at = 0
     while text[at:].strip() or (found and at and text[at - 1] == ","):
         match = _ARGUMENT.match(text, at)
         if match is None:
-            raise RecordFieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a text in quotes")
+            raise RecordFieldError(f"found {shown(text[at:].strip())}, allowed is a whole number, or a quoted string")
         name, number, single, double, _comma = match.groups()
         value: Argument = int(number) if number is not None else single if single is not None else double
         found.append((name or "", value))
@@ -204,7 +202,7 @@ def _arguments(text: str) -> list[tuple[str, Argument]]:
 
 
 def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> tuple[tuple[str, Argument], ...]:
-    """Arguments by the names of the parameters, checked."""
+    """Return the arguments by the names of the parameters, checked."""
     parameters = provider.parameters
     many = bool(parameters) and parameters[0].many
     bound: dict[str, Argument] = {}
@@ -217,8 +215,8 @@ def _bound(name: str, provider: Provider, given: list[tuple[str, Argument]]) -> 
             raise RecordFieldError(f"found {parameter.name} twice, allowed is {provider.signature(name)}")
         wrong = parameter.wrong(value)
         if wrong:
-            told = shown(value) if isinstance(value, str) else value
-            raise RecordFieldError(f"found {told} as {parameter.name} of {name}, allowed is {wrong}")
+            found_value = shown(value) if isinstance(value, str) else value
+            raise RecordFieldError(f"found {found_value} as {parameter.name} of {name}, allowed is {wrong}")
         bound[key] = value
     if len(bound) < provider.needed:
         raise RecordFieldError(
@@ -312,9 +310,8 @@ TEMPLATES: Final[dict[str, dict[str, str]]] = {
 
 # The contents of a record, generated on demand from the session's seed and the record's own name and number.
 #
-# Logs keep no contents, so that a record costs nothing while nobody asks. The same record of the same session has the
-# same contents whoever asks and however often: (seed, producer, partition, number) is all that they depend on,
-# besides its time and its key.
+# Logs store no contents, so that a record costs nothing until it is inspected. The same record of the same session
+# always has the same contents: they depend on (seed, producer, partition, number), its time and its key only.
 
 
 FAKER: Final = "faker:"
@@ -322,7 +319,7 @@ FAKER: Final = "faker:"
 
 @dataclass(frozen=True, slots=True)
 class RecordName:
-    """Which record: ``number`` counts its producer's in the partition, from 0."""
+    """Identity of a record: ``number`` counts its producer's records in the partition, from 0."""
 
     producer: str
     partition: str
@@ -332,14 +329,14 @@ class RecordName:
 
 
 def fields_of(spec: "ProducerSpec") -> dict[str, str]:
-    """The fields of a producer's records with what each is made of; none where the playbook does not say."""
+    """Return the fields of a producer's records with their providers; empty if the playbook has none."""
     if spec.fields:
         return dict(spec.fields)
     return TEMPLATES.get(spec.records.removeprefix(FAKER), {})
 
 
 def contents(fields: Mapping[str, str], seed: int, record: RecordName) -> dict[str, Any]:
-    """A record's fields with their values, of which JSON can be made; ``seed`` is the session's."""
+    """Return a record's fields with their values, which can be converted to JSON; ``seed`` is the session's."""
     faker = _faker()
     name = f"{seed}/contents/{record.producer}/{record.partition}/{record.number}"
     faker.seed_instance(int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "big"))
@@ -347,14 +344,14 @@ def contents(fields: Mapping[str, str], seed: int, record: RecordName) -> dict[s
 
 
 def written(value: Mapping[str, Any]) -> str:
-    """As the producer's serializer would write it."""
+    """Return the value as the producer's serializer would write it."""
     return json.dumps(value, ensure_ascii=False)
 
 
 @lru_cache(maxsize=1)
 def _faker() -> "Faker":
-    """Made at the first look: it takes a fifth of a second."""
-    from faker import Faker  # noqa: PLC0415 - nobody else needs it
+    """Return the Faker instance, made on first use: it takes a fifth of a second."""
+    from faker import Faker  # noqa: PLC0415 - not needed elsewhere
 
     return Faker("en_US")
 
@@ -381,7 +378,7 @@ def _own(name: str, record: RecordName) -> Argument | None:
 
 
 def _float(faker: "Faker", arguments: dict[str, Argument]) -> float:
-    """Drawn as a whole number, so that every value with those digits is alike often."""
+    """Return a random number, generated as a whole number so that all values with those digits are equally likely."""
     low, high = int(arguments["min_value"]), int(arguments["max_value"])
     scale: int = 10 ** int(arguments.get("right_digits", 2))
     return int(faker.random.randint(low * scale, high * scale)) / scale
@@ -402,7 +399,7 @@ _SPECIAL: Final[dict[str, Callable[["Faker", dict[str, Argument]], Any]]] = {
 }
 
 
-# A record of a session as an inspector shows it: key, contents, producer, and which brokers still hold it.
+# A record of a session as an inspector shows it: key, contents, producer, and the brokers that still have it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -411,41 +408,41 @@ class Peeked:
 
     record: WrittenRecord
     value: str | None
-    """None for a tombstone, and where the playbook does not say what its producer's records hold."""
+    """None for a tombstone, and if the playbook does not define the contents of its producer's records."""
     record_bytes: int
-    """Of the record alone, as serialized; -1 where only its batch is known."""
+    """Size of the record alone, as serialized; -1 if only its batch is known."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values, for a document."""
+        """Return plain values for a document."""
         found = asdict(self.record)
         return {**found, "holders": list(self.record.holders), "value": self.value, "record_bytes": self.record_bytes}
 
 
 class Peekable(Protocol):
-    """A cluster, timed or stepped by hand, as far as looking needs it."""
+    """The part of a cluster, timed or manual, that the inspection of records needs."""
 
     @property
     def spec(self) -> ClusterSpec:
-        """What it was built from."""
+        """Specification of the cluster."""
 
     @property
     def seed(self) -> int:
-        """The session's."""
+        """Seed of the session."""
 
     @property
     def world(self) -> World:
-        """Everything there is."""
+        """Read access to the whole cluster state."""
 
     @property
     def checker(self) -> Checker:
-        """Who keeps the books."""
+        """Checker with the ledger of records."""
 
 
 def peek(cluster: Peekable, partition: str, offset: int) -> tuple[Peeked, ...]:
-    """Everything that was written at an offset so far, oldest first.
+    """Return all records written at an offset so far, oldest first.
 
     Raises:
-        ModelError: no such partition.
+        ModelError: there is no such partition.
     """
     producers = {spec.name: spec for spec in cluster.spec.producers}
     records = written_at(cluster.world, cluster.checker, partition, offset)

@@ -1,4 +1,4 @@
-"""Steps, faults and triggers as text: for messages and screens, and as YAML of a playbook."""
+"""Text for steps, faults and triggers: for messages and the TUI, and as YAML of a playbook."""
 
 import json
 import re
@@ -15,7 +15,7 @@ from faults.declarations import SECOND as SECOND_US
 from playbooks.model.playbook import Playbook, Step, Trigger
 from playbooks.units import duration_text, size_text, throughput_text
 
-# Parameters and targets of a declaration as text of a playbook: values with their units, examples.
+# Parameters and targets of a declaration as text of a playbook: values with their units, and examples.
 
 
 _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
@@ -24,10 +24,10 @@ _TEXTS: Final[Mapping[str, Callable[[int], str]]] = {
     "size": size_text,
     "throughput": throughput_text,
 }
-"""How the model's whole numbers are written."""
+"""Type → formatter of the model's whole numbers."""
 
 _WITHOUT_END: Final = 1 << 40
-"""A limit from here on is there for safety, not to be read."""
+"""Limits from here on are technical, and are not shown."""
 
 _TARGETS: Final[Mapping[str, str]] = {
     "brokers": "leader(orders-0)",
@@ -40,7 +40,7 @@ _TARGETS: Final[Mapping[str, str]] = {
     "plane": "controllers",
     "hosts": "leader(orders-0)",
 }
-"""A target that makes sense in documentation, by whom a fault is for."""
+"""An example target for documentation, by the kind of nodes that a fault accepts."""
 
 _VALUES: Final[Mapping[str, Value]] = {
     "duration": 5 * SECOND_US,
@@ -54,18 +54,18 @@ _VALUES: Final[Mapping[str, Value]] = {
     "topic": "orders",
     "group": "billing",
 }
-"""A value that makes sense in documentation, for a parameter that must be given."""
+"""An example value for documentation, for a required parameter."""
 
 
 def value_text(type_: str, value: Any) -> str:
-    """A value in model units as a playbook has it: ``200ms``, ``5%``, ``64KiB``, ``3Mbit/s``, ``true``."""
+    """Return a value in model units as in a playbook: ``200ms``, ``5%``, ``64KiB``, ``3Mbit/s``, ``true``."""
     if type_ in _TEXTS and isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return _TEXTS[type_](value) if value or type_ != "duration" else "0s"
     return written(value)
 
 
 def default_text(param: Param) -> str:
-    """Its default, empty where it must be given or nothing stands for nothing."""
+    """Return the default as text; empty if the parameter is required or its default means none."""
     value = param.default
     if value is None or value in ("", ()) or (value == -1 and param.low >= 0):
         return ""
@@ -73,7 +73,7 @@ def default_text(param: Param) -> str:
 
 
 def allowed_text(param: Param) -> str:
-    """What it may be: its choices, or its range with units; empty where the type says it all."""
+    """Return the allowed values: choices, or a range with units; empty if the type says enough."""
     if param.choices:
         return ", ".join(param.choices)
     if param.type not in NUMERIC:
@@ -83,20 +83,20 @@ def allowed_text(param: Param) -> str:
 
 
 def described(param: Param) -> str:
-    """What it means, its range and its default on one line, for an editor to show."""
+    """Return description, range and default on one line, for an editor."""
     default, allowed = default_text(param), allowed_text(param)
     more = [f"{allowed[0].upper()}{allowed[1:]}."] if allowed and param.type in NUMERIC else []
-    more += [f"{default} unless given."] if default else []
+    more += [f"Default {default}."] if default else []
     return " ".join([param.doc, *more])
 
 
 def example_target(fault: Fault) -> str:
-    """Whom its example strikes."""
+    """Return an example target."""
     return fault.example or fault.target or _TARGETS[fault.accepts]
 
 
 def example_value(param: Param) -> str:
-    """A value for an example: the default where there is one that says something."""
+    """Return an example value: the default if it is meaningful."""
     if param.default not in (None, "", -1, 0, False, ()):
         return value_text(param.type, param.default)
     if param.choices:
@@ -108,32 +108,32 @@ def example_value(param: Param) -> str:
 
 
 def example_step(fault: Fault) -> str:
-    """A step of a playbook that injects it, in YAML: what must be given, and what its defaults say with their units."""
+    """Return an example step in YAML that injects a fault, with the required parameters and meaningful defaults."""
     lines = ["at: 10s", f"inject: {fault.name}"]
     if fault.example or not fault.target:
         lines.append(f"target: {example_target(fault)}")
     if fault.lasting:
         lines.append(f"for: {duration_text(fault.usual_for_us if fault.usual_for_us > 0 else 30 * SECOND_US)}")
-    lines += [f"{param.name}: {example_value(param)}" for param in fault.params if _is_told(param)]
+    lines += [f"{param.name}: {example_value(param)}" for param in fault.params if _is_shown(param)]
     return "- " + "\n  ".join(lines) + "\n"
 
 
-def _is_told(param: Param) -> bool:
+def _is_shown(param: Param) -> bool:
     return param.default is None or (param.type in NUMERIC and param.default not in (0, -1))
 
 
-# Steps and actions in words: for the trace, the screen and messages.
+# Steps and actions as text: for the trace, the TUI and messages.
 
 
 def action_of(step: Step) -> Action:
-    """The action that a timed step asks for."""
+    """Return the action of a timed step."""
     if step.verb in ("manual", "settle", "stop", "reseed", "round"):
-        raise ValueError(f"{step.verb} {step.name} is no action")
+        raise ValueError(f"{step.verb} {step.name} is not an action")
     return Action(cast("Verb", step.verb), step.name, step.target, dict(step.params), step.for_us, step.if_any)
 
 
 def words(action: Action) -> str:
-    """An action as one short line: ``inject gc_pause on leader(orders-0) for 15s``."""
+    """Return an action as one short line: ``inject gc_pause on leader(orders-0) for 15s``."""
     parts = [action.verb, action.name]
     if action.target:
         parts += ["on", action.target]
@@ -147,7 +147,7 @@ def words(action: Action) -> str:
 
 
 def step_words(step: Step) -> str:
-    """A step as one short line, without its trigger and its note."""
+    """Return a step as one short line, without its trigger and its note."""
     if step.verb == "manual":
         return " ".join([step.name, _parameters(step.params, {})]).strip()
     if step.verb in ("settle", "stop", "reseed", "round"):
@@ -156,12 +156,12 @@ def step_words(step: Step) -> str:
 
 
 def step_name(step: Step) -> str:
-    """How people count steps: ``step 1`` is the first, ``step 3.1 round 2`` the first of a group, the second time."""
+    """Name a step: ``step 1`` is the first, ``step 3.1 round 2`` the first of a group in its second round."""
     return f"step {step.label or step.index + 1}"
 
 
 def step_of(step: Step, steps: tuple[Step, ...]) -> str:
-    """Which of all ``steps`` it is: ``step 2 of 5``, or ``step 3.1 round 2 (8 of 12)`` where numbers do not tell."""
+    """Return the position of a step: ``step 2 of 5``, or ``step 3.1 round 2 (8 of 12)`` if there are groups."""
     if not any(each.label for each in steps) and steps[-1].index == len(steps) - 1:
         return f"{step_name(step)} of {len(steps)}"
     return f"{step_name(step)} ({steps.index(step) + 1} of {len(steps)})"
@@ -180,7 +180,7 @@ def _parameters(params: dict[str, Any], known: dict[str, Param]) -> str:
 
 
 Line = tuple[str, str]
-"""A key and its value, as they stand in the file."""
+"""A key and its value as text of the file."""
 
 _PLAIN: Final = re.compile(r'[A-Za-z0-9_./(][]A-Za-z0-9_./()+&=<>!%*"@, [-]*', re.ASCII)
 _WITHIN: Final = re.compile(r"[A-Za-z0-9_./(][A-Za-z0-9_./()+&=<>!%*@ -]*", re.ASCII)
@@ -190,7 +190,7 @@ SECOND: Final = 1_000_000
 
 
 def instant(us: int) -> str:
-    """A virtual time exactly, as people read it: ``12.345678s``, ``2m``, ``250ms``."""
+    """Return an exact virtual time for people: ``12.345678s``, ``2m``, ``250ms``."""
     if us < SECOND or us % SECOND == 0:
         return duration_text(us) if us else "0s"
     whole, rest = divmod(us, SECOND)
@@ -198,7 +198,7 @@ def instant(us: int) -> str:
 
 
 def scalar(text: str, *, inside: bool = False) -> str:
-    """A text so that YAML reads it back; in quotes where it must. ``inside``: it stands in brackets."""
+    """Return a YAML scalar that parses back to the text, in quotes if needed. ``inside``: it is in brackets."""
     plain = _WITHIN if inside else _PLAIN
     text = text.replace("${", "$${")
     good = plain.fullmatch(text) and not text.endswith(" ") and text.lower() not in _NOTHING
@@ -206,7 +206,7 @@ def scalar(text: str, *, inside: bool = False) -> str:
 
 
 def flow(value: Any) -> str:
-    """A value on one line: lists and mappings in brackets."""
+    """Return a value on one line: lists and mappings in brackets."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -219,7 +219,7 @@ def flow(value: Any) -> str:
 
 
 def trigger_lines(trigger: Trigger) -> list[Line]:
-    """When a step acts; nothing for one that acts right after the step before it."""
+    """Return the trigger of a step; empty for one that acts right after the step before it."""
     if trigger.kind == "at":
         exact = [("executed", str(trigger.executed))] if trigger.executed >= 0 else []
         return [("at", instant(trigger.time_us)), *exact]
@@ -231,7 +231,7 @@ def trigger_lines(trigger: Trigger) -> list[Line]:
 
 
 def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
-    """What an action does, its verb first; without ``whole``, parameters at their defaults are left out."""
+    """Return the keys of an action, its verb first; without ``whole``, parameters at their defaults are left out."""
     lines: list[Line] = [(action.verb, action.name)]
     if action.target and action.verb == "inject":
         lines.append(("target", scalar(action.target)))
@@ -249,7 +249,7 @@ def action_lines(action: Action, *, whole: bool = False) -> list[Line]:
 
 
 def step_lines(step: Step, trigger: Trigger | None = None) -> list[Line]:
-    """A whole step; with ``trigger`` it acts by that one instead of its own."""
+    """Return all keys of a step; ``trigger`` replaces its own trigger."""
     if step.verb == "manual":
         return _by_hand(step)
     lines = trigger_lines(step.trigger if trigger is None else trigger)
@@ -263,7 +263,7 @@ def step_lines(step: Step, trigger: Trigger | None = None) -> list[Line]:
 
 
 def block(lines: list[Line], indent: int, remark: str = "") -> list[str]:
-    """Lines as an element of a list whose dash stands at a column; ``remark`` is a comment on its first line."""
+    """Format lines as a list element whose dash is at a column; ``remark`` is a comment on its first line."""
     dash, rest = " " * indent + "- ", " " * (indent + 2)
     written = [f"{rest if number else dash}{key}: {value}".rstrip() for number, (key, value) in enumerate(lines)]
     if remark:
@@ -290,11 +290,11 @@ def _by_hand(step: Step) -> list[Line]:
     return lines + ([("note", scalar(step.note))] if step.note else [])
 
 
-# A playbook in words: its steps, each with when it acts.
+# The timeline of a playbook: its steps, each with its trigger.
 
 
 def when_words(trigger: Trigger) -> str:
-    """When a step acts: ``at 60s``, ``10s later``, ``then``, ``when isr(orders-0) == [1], within 20s``."""
+    """Return a trigger as text: ``at 60s``, ``10s later``, ``then``, ``when isr(orders-0) == [1], within 20s``."""
     if trigger.kind == "at":
         of_round = " of the round" if trigger.since_round else ""
         return f"at {duration_text(trigger.time_us)}{of_round}"
@@ -305,10 +305,10 @@ def when_words(trigger: Trigger) -> str:
 
 
 def timeline(playbook: Playbook) -> list[tuple[str, str]]:
-    """Every step as (when, what), in order, and what comes after the last one.
+    """Return every step as (when, what), in order, and what follows the last one.
 
-    Where time stands still ``when`` is the step's number. A note follows its step with nothing for ``when``; the event
-    of a trace goes before it.
+    With manual stepping ``when`` is the step's number. A note follows its step with an empty ``when``; the event of a
+    trace precedes it.
     """
     manual = playbook.spec.manual
     lines: list[tuple[str, str]] = []
@@ -319,44 +319,44 @@ def timeline(playbook: Playbook) -> list[tuple[str, str]]:
         if step.note:
             lines.append(("", step.note))
     if not manual and playbook.settle_us:
-        lines.append((f"{duration_text(playbook.settle_us)} of quiet", _settling(playbook)))
+        lines.append((f"{duration_text(playbook.settle_us)} of quiet time", _settling(playbook)))
     return lines
 
 
 def _what(step: Step) -> str:
-    """A step with the answer that it asserts."""
+    """Return a step with the response that it expects."""
     words = step_words(step)
     if not step.refused:
         return words
-    answers = {"never": "which is not refused", "any": "which is refused"}
-    return f"{words}, {answers.get(step.refused, f'which is refused: {step.refused}')}"
+    answers = {"never": "expected to succeed", "any": "expected to fail"}
+    return f"{words}, {answers.get(step.refused, f'expected error {step.refused}')}"
 
 
 def _settling(playbook: Playbook) -> str:
     if playbook.load_alone:
-        return "producers write for as long first; then they stop, and the verdict"
-    return "producers stop, faults are healed, and then the verdict"
+        return "first the producers write for this time; then they stop, and the expectations are evaluated"
+    return "producers stop, faults heal, then the expectations are evaluated"
 
 
-# What is expected of a fault, a line for each kind of thing that it would hit.
+# Expected impact of a fault, a line for each kind of node that it affects.
 
 
 DOWN: Final = "brokers down"
-"""What the line of brokers that are lost is about."""
+"""Label of the line with the brokers that go down."""
 
 MOST: Final = 6
-"""Names told one by one; the rest is counted."""
+"""Maximum number of names that are listed; the others are counted."""
 
 
 def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str, str]]:
-    """What is hit and its names, such as ``another leader`` and ``orders-0, orders-3``; nothing for what is not."""
+    """Return label and names, such as ``new leader`` and ``orders-0, orders-3``; unaffected kinds are left out."""
     lines = [
         (DOWN, _named([f"broker {each}" for each in expected.down], most)),
-        ("another leader", _partitions(expected.leaders_moved, most)),
+        ("new leader", _partitions(expected.leaders_moved, most)),
         ("no leader", _partitions(expected.offline, most)),
-        ("smaller ISR", _partitions(expected.shrunk, most)),
+        ("ISR shrinks", _partitions(expected.shrunk, most)),
         ("under min ISR", _partitions(expected.under_min_isr, most)),
-        ("clients hit", _named(expected.clients, most)),
+        ("clients affected", _named(expected.clients, most)),
         ("coordinators", _named([*[f"of {group}" for group in expected.groups], *_of(expected.transactional)], most)),
         ("control plane", _control(expected)),
     ]
@@ -364,7 +364,7 @@ def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str
 
 
 def expected_json(expected: ExpectedImpact) -> dict[str, Any]:
-    """All of it as plain values."""
+    """Return the impact as plain values."""
     return {
         "sentence": expected.sentence,
         "brokers_down": list(expected.down),
@@ -386,12 +386,12 @@ def _of(transactional: Sequence[str]) -> list[str]:
 
 def _control(expected: ExpectedImpact) -> str:
     if expected.quorum_lost:
-        return "no majority: nothing can be decided"
-    return "another controller" if expected.controller_moves else ""
+        return "no majority: no controller decisions"
+    return "new controller" if expected.controller_moves else ""
 
 
 def _partitions(names: Sequence[str], most: int) -> str:
-    """Kafka's own by their topic and number, for they are many and nobody knows them by heart."""
+    """Return partitions by name; internal ones, which are many, counted by topic."""
     own = [name for name in names if name.rpartition("-")[0] not in INTERNAL]
     internal = Counter(name.rpartition("-")[0] for name in names if name.rpartition("-")[0] in INTERNAL)
     return _named(
