@@ -84,7 +84,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _partition("replicas", list_of(NUMBER), "Assigned replicas, the preferred leader first."),
         _replica("leo", "Log end offset (the next to be written) of the elected leader, or of the broker's replica."),
         _replica("hw", "High watermark (exclusive) of the partition, or as known to the broker's replica."),
-        _replica("lso", "Last stable offset (exclusive) of the leader or the broker's replica: earlier transactions have ended."),
+        _replica("lso", "Last stable offset (exclusive) of the leader or the broker: earlier transactions have ended."),
         _replica("epoch", "Leader epoch in the controller's state, or the broker's current one."),
         _replica("log_start", "Log start offset of the elected leader, or of the broker's replica."),
         _partition("diverged", NUMBER, "Offsets at which the logs of live replicas have different records."),

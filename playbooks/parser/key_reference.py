@@ -1,4 +1,4 @@
-"""Reference of a playbook's keys, for people and as JSON Schema, made from the tables that the loader reads."""
+"""Reference of a playbook's keys, as text and as JSON Schema, generated from the loader's tables."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -39,24 +39,24 @@ from playbooks.parser.steps.step_groups import GROUP
 from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, timed_record
 
 BY_HAND: Final = "manual"
-"""Where the steps of a playbook stepped by hand are told of."""
+"""Path of the steps of manual playbooks in the reference."""
 FEW: Final = 8
-"""Words of a choice that are all listed; of more the first."""
+"""Maximum number of choices that are all listed; of longer lists only the first."""
 
 
 @dataclass(frozen=True, slots=True)
 class MappingReference:
-    """A mapping of a playbook: its place, as ``clients.producers``, and its keys."""
+    """Reference of one mapping of a playbook: its path, such as ``clients.producers``, and its keys."""
 
     path: str
     heading: str
     keys: Mapping[str, FieldSpec]
     bare: bool = False
-    """Whether the keys are values of another one, so that nothing is to be said of what they take."""
+    """Whether the keys are values of another key, so that their types are not shown."""
 
 
 def told() -> dict[str, MappingReference]:
-    """Every mapping of a playbook by its path; that of the whole file is the empty one."""
+    """Return every mapping of a playbook by its path; that of the whole file is the empty one."""
     pages = {page.path: page for page in _walked("", PLAYBOOK, "A playbook")}
     for page in (*_grids(), *_steps(), *_expectations()):
         pages[page.path] = page
@@ -64,7 +64,7 @@ def told() -> dict[str, MappingReference]:
 
 
 def taken(kind: FieldType) -> str:
-    """What a value may be: ``a duration such as 5s``, ``a list``, ``timed or manual``."""
+    """Describe the values of a key: ``a duration such as 5s``, ``a list``, ``timed or manual``."""
     if isinstance(kind, ListOf):
         return "a list of mappings" if isinstance(kind.kind, Record) else f"a list; each: {taken(kind.kind)}"
     if isinstance(kind, Record):
@@ -83,13 +83,13 @@ def taken(kind: FieldType) -> str:
 
 
 def _cut(text: str) -> str:
-    """Of a long list only the first words."""
+    """Shorten a long list of choices to the first ones."""
     words = text.replace(" or ", ", ").split(", ")
     return text if len(words) <= 2 * FEW else f"{', '.join(words[:FEW])} and {len(words) - FEW} more"
 
 
-ANYTHING: Final = "a text, a list or a mapping"
-"""What a value may be of which nothing else is known."""
+ANYTHING: Final = "a string, a list or a mapping"
+"""Description of a value of unknown type."""
 
 _PLAIN: Final[Mapping[type[FieldType], str]] = {
     BooleanType: "true or false",
@@ -105,22 +105,22 @@ _PLAIN: Final[Mapping[type[FieldType], str]] = {
 
 
 def known(path: str) -> str:
-    """The place that a person means: ``producers`` is ``clients.producers``; else the text as it is."""
+    """Expand an abbreviated path: ``producers`` is ``clients.producers``; other paths are unchanged."""
     pages = told()
     return next((page for page in pages if path in (page, page.rpartition(".")[2])), path)
 
 
 def _by_schema(kind: FieldType) -> str:
-    """What the JSON Schema says of a kind without words of its own."""
+    """Describe a type without its own description by its JSON Schema."""
     schema = kind.schema()
     if "enum" in schema:
         return listed(map(str, schema["enum"]))
-    names = {"array": "a list", "object": "a mapping", "string": "a text", "number": "a number"}
+    names = {"array": "a list", "object": "a mapping", "string": "a string", "number": "a number"}
     return names.get(str(schema.get("type")), ANYTHING)
 
 
 def inner(kind: FieldType) -> Iterator[Record]:
-    """The mappings that a value is, or holds as the elements of a list."""
+    """Yield the mappings that a value is, or has as list elements."""
     if isinstance(kind, Record):
         yield kind
     elif isinstance(kind, ListOf):
@@ -132,7 +132,7 @@ def inner(kind: FieldType) -> Iterator[Record]:
 
 
 def _walked(path: str, record: Record, heading: str) -> Iterator[MappingReference]:
-    """The mapping and those inside it; where several forms share a key, all of their keys stand together."""
+    """Yield the mapping and those inside it; keys of several forms of a mapping are merged."""
     yield MappingReference(path, heading, record.keys)
     for name, key in record.keys.items():
         below = f"{path}.{name}" if path else name
@@ -147,21 +147,21 @@ def _steps() -> Iterator[MappingReference]:
     common = {**TRIGGERS, **verbs, "kafka": KAFKA, "given": GIVEN, "note": NOTE}
     yield MappingReference("steps", "A step: at most one of at, after and when, and one verb", common)
     yield MappingReference(
-        "steps.inject", "A fault: its parameters are told by 'floodmark faults NAME'", _verbs(CATALOGUE), bare=True
+        "steps.inject", "A fault: 'floodmark faults NAME' shows its parameters", _verbs(CATALOGUE), bare=True
     )
     yield MappingReference(
-        "steps.admin", "An operation: its parameters are told by 'floodmark faults NAME'", _verbs(OPERATIONS), bare=True
+        "steps.admin", "An operation: 'floodmark faults NAME' shows its parameters", _verbs(OPERATIONS), bare=True
     )
     yield MappingReference(
         "steps.repeat",
-        "A group of steps, with repeat or each: they are gone through round after round",
+        "A group of steps, with repeat or each: the steps of each round in order",
         GROUP[False].keys,
     )
     yield MappingReference("steps.include", "A fragment of steps, in the place of a step", STEP_INCLUDE.keys)
-    yield MappingReference("fragment", "A fragment, which is a part of playbooks and none by itself", FRAGMENT.keys)
+    yield MappingReference("fragment", "A fragment: a part of playbooks, not a playbook by itself", FRAGMENT.keys)
     beside = {name: key for name, key in manual_record("show").keys.items() if name not in MANUAL_VERBS}
     by_hand = {name: FieldSpec(manual_record(name).keys[name].kind, verb.doc) for name, verb in MANUAL_VERBS.items()}
-    yield MappingReference(BY_HAND, "A step by hand, with 'stepping: manual': one verb", {**by_hand, **beside})
+    yield MappingReference(BY_HAND, "A manual step, with 'stepping: manual': one verb", {**by_hand, **beside})
     for name, verb in MANUAL_VERBS.items():
         keys = {each: key for form in inner(by_hand[name].kind) for each, key in form.keys.items()}
         if keys:
@@ -178,14 +178,14 @@ def _grids() -> Iterator[MappingReference]:
         "vary",
         told_of,
         {
-            "AXIS": FieldSpec(axis, "One by one, with all the values of the other axes."),
-            CASES: FieldSpec(combined, "Combinations that are written out, beside the axes."),
+            "AXIS": FieldSpec(axis, "Values, each combined with all values of the other axes."),
+            CASES: FieldSpec(combined, "Explicit combinations, besides the axes."),
         },
     )
     yield MappingReference(
         "given",
-        "A part of the playbook that counts only where settings have these values, as in some cells of vary",
-        {"AXIS": FieldSpec(TextType(allowed="a value, or a list of values"), "An axis as in vary, but no seed.")},
+        "Condition on settings for a part of the playbook, as in some cells of vary",
+        {"AXIS": FieldSpec(TextType(allowed="a value, or a list of values"), "An axis as in vary, except seed.")},
     )
 
 
@@ -203,17 +203,17 @@ def _expectations() -> Iterator[MappingReference]:
     )
 
 
-# JSON Schema of playbooks, for editors; made from the tables that the loader reads by.
+# JSON Schema of playbooks, for editors; generated from the loader's tables.
 #
-# ``python -m playbooks.parser.key_reference`` prints it. It describes form: that a broker exists, or that a condition
-# makes sense, only the loader can tell.
+# ``python -m playbooks.parser.key_reference`` prints it. It describes the form only: whether a broker exists, or a
+# condition makes sense, is checked by the loader.
 
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 def schema() -> Schema:
-    """The whole schema."""
+    """Return the whole schema."""
     whole = PLAYBOOK.schema()
     whole["properties"]["steps"] |= {"items": {"$ref": "#/$defs/step"}, "maxItems": MAX_STEPS}
     whole["properties"]["expect"] |= expectations.schema()
@@ -232,7 +232,7 @@ def schema() -> Schema:
 
 
 def text() -> str:
-    """The schema as the published file holds it."""
+    """Return the schema as in the published file."""
     return json.dumps(schema(), indent=2) + "\n"
 
 
@@ -253,7 +253,7 @@ def _timed_steps() -> list[Schema]:
 
 
 def _step(record: Schema, verb: str, name: str, summary: str) -> Schema:
-    """A step's schema where the verb's value says which step it is; other names of the same keys stand with it."""
+    """Return the schema of a step whose verb has this value; aliases of the value are included."""
     declared = CATALOGUE.get(name) or OPERATIONS.get(name)
     names = [name, *(alias.name for alias in declared.aliases if not alias.accepts)] if declared else [name]
     which = {"enum": names} if len(names) > 1 else {"const": name}
@@ -270,7 +270,7 @@ def _manual_steps() -> list[Schema]:
 
 
 def _referring(record: Schema, name: str) -> Schema:
-    """The same with a reference for a part that stands in every step."""
+    """Return the schema with a reference for a part that occurs in every step."""
     reference = {"$ref": f"#/$defs/{name}", "description": record["properties"][name]["description"]}
     return {**record, "properties": {**record["properties"], name: reference}}
 

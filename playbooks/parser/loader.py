@@ -1,7 +1,7 @@
-"""Loads a file to a :class:`~playbooks.model.playbook.Playbook`, or to every mistake in it at once, by tables of keys.
+"""Loader of playbooks: a file to a :class:`~playbooks.model.playbook.Playbook`, or to all its errors at once.
 
-Order matters inside: cluster, topics and clients are read first, so that steps and expectations can be checked against
-the brokers, partitions and groups that there will be. What could not be read is never the ground for a second mistake.
+The order matters: cluster, topics and clients are parsed first, so that steps and expectations can be checked against
+their brokers, partitions and groups. A part with errors never causes a second error elsewhere.
 """
 
 import re
@@ -44,11 +44,11 @@ from playbooks.parser.steps.timed_steps import TIMED_VERBS
 from playbooks.session_format import session_files
 from playbooks.units import duration_us
 
-# The keys of a playbook and of a fragment: as tables, as text for people, and as JSON Schema.
+# The keys of a playbook and of a fragment, as tables.
 
 
 class Later(FieldType):
-    """A value that is read after everything it refers to; here it passes as it is."""
+    """A value that is parsed after everything it refers to; here it is passed through."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Node:
         del key, notes
@@ -61,7 +61,7 @@ class Later(FieldType):
 LATER: Final = Later()
 
 
-ONE_OR_MORE: Final = ByShape("a text or a list of texts", scalar=TextType(), sequence=ListOf(TextType(), 1, 20))
+ONE_OR_MORE: Final = ByShape("a string or a list of strings", scalar=TextType(), sequence=ListOf(TextType(), 1, 20))
 
 
 PLAYBOOK: Final = Record(
@@ -71,38 +71,32 @@ PLAYBOOK: Final = Record(
             "Version of the playbook format.",
             required=True,
         ),
-        "name": FieldSpec(NAME, "Short name; the file's unless given."),
-        "title": FieldSpec(TextType(), "One line that says what happens; the name unless given."),
-        "story": FieldSpec(TextType(), "What this shows and why it matters, in a few sentences."),
-        "source": FieldSpec(
-            ONE_OR_MORE, "Where the story comes from: an improvement proposal, a report, a test; one or a list."
-        ),
-        "profiles": FieldSpec(
-            Profiles(), "Kafka versions under which it is expected to pass; its cluster's unless given."
-        ),
-        "tags": FieldSpec(ListOf(NAME, 0, 50), "Words to find it by."),
+        "name": FieldSpec(NAME, "Short name; default: the file name."),
+        "title": FieldSpec(TextType(), "One line with fault, condition and outcome; default: the name."),
+        "story": FieldSpec(TextType(), "What the playbook shows and why it matters, in a few sentences."),
+        "source": FieldSpec(ONE_OR_MORE, "Source of the story: a KIP, an incident report, a test; one or a list."),
+        "profiles": FieldSpec(Profiles(), "Kafka versions under which it should pass; default: that of its cluster."),
+        "tags": FieldSpec(ListOf(NAME, 0, 50), "Tags for searching."),
         "vars": VARS,
         "include": INCLUDE,
-        "seed": FieldSpec(Integer(0, 2**63 - 1), "Seed of every random stream; 0 unless given."),
+        "seed": FieldSpec(Integer(0, 2**63 - 1), "Seed of every random stream; default 0."),
         "stepping": FieldSpec(
-            ChoiceType(("timed", "manual")), "Manual turns off every timer and delivery: only steps act."
+            ChoiceType(("timed", "manual")), "manual disables timers and message delivery: only steps act."
         ),
-        "cluster": FieldSpec(CLUSTER, "What to build; three brokers of the newest Kafka unless given."),
+        "cluster": FieldSpec(CLUSTER, "The cluster; default: three brokers of the newest Kafka."),
         "topics": FieldSpec(TOPICS, "The topics that exist from the start.", required=True),
-        "clients": FieldSpec(CLIENTS, "Who writes and who reads."),
-        "guards": FieldSpec(GUARDS, "Limits that refuse a fault, or heal what is active once they are crossed."),
-        "steps": FieldSpec(LATER, "What happens, in order."),
-        "vary": FieldSpec(
-            VARY, "Settings to run it over: axes with the values of each, or cases that are written out."
-        ),
-        "storm": FieldSpec(STORM, "What random storms over it draw from, see: floodmark storm."),
+        "clients": FieldSpec(CLIENTS, "Producers and consumer groups."),
+        "guards": FieldSpec(GUARDS, "Limits that refuse a fault, or heal all faults when exceeded."),
+        "steps": FieldSpec(LATER, "Faults, operations and other steps, in order."),
+        "vary": FieldSpec(VARY, "Grid of settings: axes with their values, or explicit cases."),
+        "storm": FieldSpec(STORM, "Options of random storms, see: floodmark storm."),
         "settle": FieldSpec(
-            DURATION, "Quiet time after the last step, faults healed, before the verdict; 30s unless given."
+            DURATION, "Quiet time after the last step, with all faults healed, before the verdict; default 30s."
         ),
-        "expect": FieldSpec(LATER, "What must hold for the playbook to pass."),
+        "expect": FieldSpec(LATER, "Conditions for the playbook to pass."),
     }
 )
-"""Every key of a playbook."""
+"""All keys of a playbook."""
 
 
 FRAGMENT: Final = Record(
@@ -110,26 +104,26 @@ FRAGMENT: Final = Record(
     | {name: PLAYBOOK.keys[name] for name in ("title", "story", "vars", "include")}
     | {name: replace(PLAYBOOK.keys[name], required=False) for name in BROUGHT}
 )
-"""Every key of a fragment."""
+"""All keys of a fragment."""
 
 
-# Loads a file to a :class:`~playbooks.model.playbook.Playbook`, or to every mistake in it at once.
+# Loading of files and texts.
 
 
 DEFAULT_SETTLE_US: Final = duration_us("30s")
 
 
 def load(path: str | Path) -> Playbook:
-    """The playbook in a file. That of a session has its fragments in the session.
+    """Load the playbook in a file; that of a session has its fragments in the session.
 
     Raises:
-        PlaybookError: with every mistake in it; also when the file cannot be read.
+        PlaybookError: with all errors; also if the file cannot be read.
     """
     return loads(read_text(path), str(path), _kept_beside(Path(path)))
 
 
 def read_text(path: str | Path) -> str:
-    """The text of a file. Raises :class:`PlaybookError` when it cannot be read, is too large, or is not UTF-8."""
+    """Return the text of a file. Raises :class:`PlaybookError` if it cannot be read, is too large, or is not UTF-8."""
     shown_path = str(path)
     try:
         with Path(path).open("rb") as file:
@@ -141,7 +135,7 @@ def read_text(path: str | Path) -> str:
 
 
 def _kept_beside(path: Path) -> dict[str, str] | None:
-    """The fragments of a session, where the file is its playbook."""
+    """Return the fragments of a session, if the file is its playbook."""
     if path.name != session_files.PLAYBOOK or not (path.parent / session_files.START).is_file():
         return None
     try:
@@ -152,20 +146,19 @@ def _kept_beside(path: Path) -> dict[str, str] | None:
 
 @keeping_text
 def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> Playbook:
-    """The playbook in ``text``; ``path`` stands in messages and gives the name where the text has none.
+    """Parse the playbook in ``text``; ``path`` is used in messages, and as name if the text has none.
 
-    Fragments are read from beside ``path``. With ``fragments`` (``Playbook.fragments`` of what was read before, as for
-    a session or a changed text) they are read from there and never from the disk, and a variable that nothing uses any
-    more is no mistake.
+    Fragments are read relative to ``path``. With ``fragments`` (``Playbook.fragments`` of an earlier load, as for a
+    session or a changed text) they are taken from there and never from disk, and unused variables are no errors.
 
     Raises:
-        PlaybookError: with every mistake in it.
+        PlaybookError: with all errors.
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
     if isinstance(root, YamlMapping) and "fragment" in root.entries:
         where = root.entries["fragment"][0]
-        notes.problem(where, "fragment", "found a fragment, which is no playbook by itself: one that includes it is")
+        notes.problem(where, "fragment", "found a fragment, which is not a playbook; run one that includes it")
         raise PlaybookError(notes.told)
     source = OnDisk(path) if fragments is None else FragmentStore(path, fragments)
     includer = Includer(notes, source, PLAYBOOK, FRAGMENT)
@@ -173,7 +166,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
     notes.root, notes.variables = whole if isinstance(whole, YamlMapping) else None, includer.variables
     notes.values = includer.values
     playbook = _read(whole, text, notes)
-    notes.root = root if isinstance(root, YamlMapping) else None  # axes are settings, which are made in this file
+    notes.root = root if isinstance(root, YamlMapping) else None  # axes refer to settings of this file
     varied = _vary(text, notes, includer.texts)
     if notes.told or playbook is None:
         raise PlaybookError(notes.told, {source.shown(key): kept for key, kept in includer.texts.items()})
@@ -181,7 +174,7 @@ def loads(text: str, path: str, fragments: Mapping[str, str] | None = None) -> P
 
 
 def _vary(text: str, notes: Notes, fragments: Mapping[str, str]) -> Grid | None:
-    """The grid, with all its cells checked if nothing else is wrong."""
+    """Parse the grid; its cells are checked if the rest has no errors."""
     node = notes.root.get("vary") if notes.root is not None else None
     varied = read_grid(node, notes.root, notes) if node is not None and notes.root is not None else None
     if varied is None:
@@ -252,37 +245,37 @@ def _read(root: Node, text: str, notes: Notes) -> Playbook | None:
 
 
 def _texts(value: str | list[str]) -> tuple[str, ...]:
-    """One text or several, each on one line."""
+    """Return one string or several, each on one line."""
     return tuple(" ".join(text.split()) for text in ([value] if isinstance(value, str) else value))
 
 
 def _name_of(fields: Fields, notes: Notes) -> str:
-    """The name by the file's own, where the playbook gives none."""
+    """Return the default name: the file name."""
     stem = Path(notes.path).stem
     if not fields.given("name") and not re.fullmatch(NAME_PATTERN, stem, re.ASCII):
-        notes.problem(fields.node, "", "found no key 'name', which is needed as the file's name would not do for one")
+        notes.problem(fields.node, "", "found no key 'name', required as the file name is not a valid one")
     return stem
 
 
 def _refuse_in_manual(fields: Fields, notes: Notes) -> None:
     why = {
-        "clients": "found clients, allowed are none in 'stepping: manual': 'append' and 'fetch' are the clients there",
-        "settle": "found a time, allowed is none in 'stepping: manual', where time stands still",
+        "clients": "found clients, not allowed with 'stepping: manual': use the steps 'append' and 'fetch'",
+        "settle": "found a time, not allowed with 'stepping: manual', which has no time",
     }
     for name, message in why.items():
         if fields.given(name):
             notes.problem(fields.at(name), name, message)
 
 
-# A playbook with some of its values changed, as ``--set`` does it.
+# A playbook with changed values, as with ``--set``.
 
 
 def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
-    """The playbook with every setting made; its fragments are those it was read with.
+    """Return the playbook with all settings applied; its fragments are unchanged.
 
     Raises:
-        SettingError: a path that leads nowhere, or a value that is not YAML.
-        PlaybookError: mistakes that the settings brought; each says so.
+        SettingError: a path without a target, or a value that is not YAML.
+        PlaybookError: errors caused by the settings; each message says so.
     """
     if not settings:
         return playbook
@@ -296,39 +289,38 @@ def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
         ) from None
 
 
-# A fragment read alone, as far as possible: what it refers to may be in another file.
+# A fragment parsed alone, as far as possible: it may refer to parts of other files.
 #
-# Its form is checked as it would be in a playbook about which nothing is known: keys, units, ranges, faults and
-# conditions are; whether there is such a broker, topic or rack cannot be. Variables count with their defaults, and
-# what depends on one that must be given is taken as right.
+# Its form is checked: keys, units, ranges, faults and conditions; whether a broker, topic or rack exists cannot be.
+# Variables have their defaults, and values that depend on a required variable are assumed to be valid.
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """What a fragment says of itself."""
+    """Contents of a fragment."""
 
     path: str
     name: str
     title: str
     story: str
     variables: Mapping[str, str]
-    """Its variables with their defaults as they are written; empty: must be given."""
+    """Its variables with their defaults as text; empty: required."""
     steps: int
     source: str
 
 
 def read_fragment(path: str | Path) -> Fragment:
-    """The fragment in a file.
+    """Load the fragment in a file.
 
     Raises:
-        PlaybookError: with every mistake that can be told without the playbook that includes it.
+        PlaybookError: with all errors that can be found without the including playbook.
     """
     return fragment_of(read_text(path), str(path))
 
 
 @keeping_text
 def fragment_of(text: str, path: str) -> Fragment:
-    """The fragment in ``text``; raises :class:`PlaybookError` as :func:`read_fragment` does."""
+    """Parse the fragment in ``text``; raises :class:`PlaybookError` as :func:`read_fragment` does."""
     root, problems = compose(text, path)
     notes = Notes(path, problems)
     fields = FRAGMENT.open(root, "", notes)
@@ -352,7 +344,7 @@ def fragment_of(text: str, path: str) -> Fragment:
 
 
 def _by_hand(node: Node | None) -> bool:
-    """Whether the first step that has a verb at all has one of those by hand."""
+    """Return whether the first step with a verb is a manual step."""
     for item in node.items if isinstance(node, Sequence) else ():
         verbs = item.entries if isinstance(item, YamlMapping) else {item.text: item} if isinstance(item, Scalar) else {}
         if any(verb in TIMED_VERBS for verb in verbs):

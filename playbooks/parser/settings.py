@@ -1,13 +1,13 @@
-"""Changes single values of a playbook's text (``--set cluster.kafka=0.10.2``), also for each cell of a grid.
+"""Changes of single values of a playbook's text (``--set cluster.kafka=0.10.2``), also for each cell of a grid.
 
-The text is edited in place rather than written anew, so that comments, order and line numbers stay as their author
-left them, and the changed text can be kept with the session and run again.
+The text is edited in place, so that comments, order and line numbers stay as their author left them, and the changed
+text can be stored with the session and run again.
 
-A path is made of keys joined by dots. Elements of lists go by their ``name`` (or ``id``), or by their number from 1;
-whatever follows ``config`` is one key, since Kafka's own names have dots in them. ``producers`` and ``groups`` may be
-written without ``clients`` in front, and variables (``pause``) without ``vars``. A value in quotes is the text in them.
+A path consists of keys joined by dots. List elements are selected by ``name`` (or ``id``), or by number from 1;
+everything after ``config`` is one key, since Kafka's names have dots. ``producers`` and ``groups`` may be
+written without ``clients`` in front, and variables (``pause``) without ``vars``. A value in quotes is a string.
 
-What a fragment brings is not reached: the fragment is another file, and may be included by others. It is changed by a
+Values in a fragment cannot be changed: the fragment is another file, and may be included by others. Use a
 variable of the fragment.
 """
 
@@ -31,19 +31,19 @@ from playbooks.parser.document.yaml_source import Node, syntax_tree
 
 _CLIENTS: Final = ("producers", "groups")
 _PLACES: Final = {"broker": "cluster", "topic": "topics.NAME", "producer": "producers.NAME", "consumer": "groups.NAME"}
-"""Scope of a configuration → where it stands."""
+"""Scope of a configuration → its path."""
 
 _WORD: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./%+-]*|-[0-9]+", re.ASCII)
 _LIST: Final = re.compile(r"\[[A-Za-z0-9_./%+,\[\] -]*\]", re.ASCII)
-"""What means the same plain in a file as where it was typed."""
+"""A list that needs no quotes in a file."""
 
 
 class SettingError(Exception):
-    """A setting that cannot be made; the message repeats it and says what is possible."""
+    """A setting that cannot be applied; the message repeats it and says what is allowed."""
 
 
 def parse_setting(text: str) -> tuple[str, str]:
-    """Path and value of ``path=value``. Raises :class:`SettingError`."""
+    """Parse ``path=value``. Raises :class:`SettingError`."""
     path, equals, value = text.partition("=")
     if not equals or not path.strip(".") or not all(path.split(".")):
         raise SettingError(f"--set takes key=value such as cluster.kafka=0.10.2, found {shown(text)}")
@@ -56,12 +56,12 @@ def apply_settings(
     fragments: Mapping[str, str] = MappingProxyType({}),
     variables: Sequence[str] = (),
 ) -> str:
-    """The playbook's text with every setting made, in order. ``text`` must be YAML already found to be sound.
+    """Return the playbook's text with all settings applied, in order. ``text`` must be valid YAML.
 
-    ``fragments`` and ``variables`` are those of the playbook: of fragments at its head, too.
+    ``fragments`` and ``variables`` are those of the playbook, including fragments at its head.
 
     Raises:
-        SettingError: a path that leads nowhere, or a value that is not YAML.
+        SettingError: a path without a target, or a value that is not YAML.
     """
     for path, value in settings.items():
         text = _apply(text, path, value, fragments, variables)
@@ -74,7 +74,7 @@ def _apply(text: str, path: str, value: str, fragments: Mapping[str, str], varia
         parts.insert(0, "clients")
     root = syntax_tree(text)
     if not isinstance(root, yaml.MappingNode):
-        raise SettingError(f"--set {path}: the playbook is no mapping")
+        raise SettingError(f"--set {path}: the playbook is not a mapping")
     setting = _Setting(path, value)
     _refuse_bare_configuration(path, root, setting)
     parts = _of_variable(parts, root, variables, setting)
@@ -83,21 +83,21 @@ def _apply(text: str, path: str, value: str, fragments: Mapping[str, str], varia
 
 
 def _refuse_bare_configuration(path: str, root: yaml.MappingNode, setting: "_Setting") -> None:
-    """Refuse one of Kafka's configurations without the place where it is to be set."""
+    """Reject a Kafka configuration without the path where it belongs."""
     places = [f"{_PLACES[scope]}.config.{path}" for scope, keys in SCOPES.items() if path in keys]
     if places and path not in _names_in(_child_of(root, "vars")):
         raise setting.error(
-            f"it is set where it belongs, as in {listed(places)}; everywhere at once with --vary {path}={setting.value}"
+            f"set it where it belongs, as in {listed(places)}; or everywhere with --vary {path}={setting.value}"
         )
 
 
 def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[str], setting: "_Setting") -> list[str]:
-    """The path of a variable, where one is meant; any other path as it is."""
+    """Return the path of a variable, if one is meant; other paths are unchanged."""
     from playbooks.parser.loader import PLAYBOOK  # noqa: PLC0415 - the loader checks grids, whose cells are settings
 
     known = list(dict.fromkeys([*variables, *_names_in(_child_of(root, "vars"))]))
     if parts[0] == "include":
-        raise setting.error("which fragments there are cannot be set; a variable can say what one does")
+        raise setting.error("includes cannot be set; use a variable of the fragment")
     if parts[0] == "vars":
         if len(parts) != 2 or parts[1] not in known:
             have = f"the playbook has {listed(known, 'and')}" if known else "the playbook has none"
@@ -113,7 +113,7 @@ def _of_variable(parts: list[str], root: yaml.MappingNode, variables: Sequence[s
 
 
 def _check_reach(parts: list[str], root: yaml.Node, fragments: Mapping[str, str], setting: "_Setting") -> None:
-    """Refuse what only a fragment has: topics, clients and expectations by name, steps by number."""
+    """Reject paths into a fragment: topics, clients and expectations by name, steps by number."""
     length = 2 if parts[0] == "clients" else 1
     if ".".join(parts[:length]) not in JOINED or len(parts) <= length or not fragments:
         return
@@ -145,22 +145,22 @@ def _names_in(node: yaml.Node | None) -> list[str]:
 
 
 class _Setting:
-    """A value on its way to its place."""
+    """One setting that is being applied."""
 
     def __init__(self, path: str, value: str) -> None:
         self.path = path
         self.verbatim = False
-        """Whether the value goes into the file as it was typed: a variable may be anything."""
+        """Whether the value is inserted as typed, as for variables, which have no type."""
         try:
             self.parsed = yaml.safe_load(value) if value else ""
         except yaml.YAMLError:
             raise SettingError(f"--set {path}: {shown(value)} is not a YAML value") from None
         self.is_text = isinstance(self.parsed, str) and value.lstrip().startswith(('"', "'"))
-        """Whether it was typed in quotes: a text, whatever it would be without them."""
+        """Whether it was typed in quotes, so that it is a string."""
         self.value = self.parsed if self.is_text else value
 
     def written(self, *, quoted: bool) -> str:
-        """The value as it goes into the text: texts in quotes, so that they mean the same wherever they stand."""
+        """Return the value as inserted into the text: strings in quotes, so that they stay strings."""
         typed = self.value.strip()
         if self.verbatim and not (quoted or self.is_text) and (_WORD.fullmatch(typed) or _LIST.fullmatch(typed)):
             return typed
@@ -172,7 +172,7 @@ class _Setting:
         return json.dumps(self.parsed if plain else self.value, ensure_ascii=False)
 
     def error(self, message: str) -> SettingError:
-        """An error about this setting."""
+        """Return an error about this setting."""
         return SettingError(f"--set {self.path}: {message}")
 
 
@@ -212,7 +212,7 @@ def _element(node: yaml.SequenceNode, part: str, setting: _Setting) -> yaml.Node
 
 
 def _find(node: yaml.SequenceNode, part: str) -> yaml.Node | None:
-    """The element of a list by its name or id, or by its number from 1."""
+    """Return the element of a list by its name or id, or by its number from 1."""
     for name, element in _named_elements(node):
         if name == part:
             return element
@@ -223,7 +223,7 @@ def _find(node: yaml.SequenceNode, part: str) -> yaml.Node | None:
 
 
 def _named_elements(node: yaml.SequenceNode) -> list[tuple[str, yaml.Node]]:
-    """The elements that have a name or an id."""
+    """Return the elements that have a name or an id."""
     found: list[tuple[str, yaml.Node]] = []
     for element in node.value:
         if isinstance(element, yaml.MappingNode):
@@ -236,7 +236,7 @@ def _named_elements(node: yaml.SequenceNode) -> list[tuple[str, yaml.Node]]:
 
 
 def _insert(text: str, node: yaml.MappingNode, parts: list[str], setting: _Setting) -> str:
-    """Put a new key first into its mapping: there the place and the indentation are known."""
+    """Insert a new key first into its mapping, where position and indentation are known."""
     entry = _nested(parts, setting)[1:-1]
     if node.flow_style or not node.value:
         at = node.start_mark.index + 1
@@ -261,12 +261,12 @@ def _key(name: str) -> str:
 def _replace(text: str, node: yaml.Node, setting: _Setting) -> str:
     if isinstance(node, yaml.ScalarNode):
         if node.style in ("|", ">"):
-            raise setting.error("a text of several lines cannot be set from here")
+            raise setting.error("a string of several lines cannot be set with --set")
         space = " " if node.start_mark.index == node.end_mark.index else ""
         return _splice(text, node, space + setting.written(quoted=node.style in ("'", '"')))
     if isinstance(node, yaml.CollectionNode) and node.flow_style:
         return _splice(text, node, setting.written(quoted=False))
-    raise setting.error("there is a whole block of values here; name one of them")
+    raise setting.error("there is a block of values here; set one of them")
 
 
 def _splice(text: str, node: yaml.Node, new: str) -> str:
@@ -275,27 +275,27 @@ def _splice(text: str, node: yaml.Node, new: str) -> str:
     return text[:start] + new + text[end:]
 
 
-# From a playbook with a grid to the text of each of its cells: the cell's settings made, and no grid any more.
+# From a playbook with a grid to the text of each of its cells: with the cell's settings, without the grid.
 #
-# A cell's text is a playbook of its own. It is recorded with its session, so that each can be replayed alone.
+# A cell's text is a complete playbook. It is recorded with its session, so that each can be replayed alone.
 
 
 NOTHING: Final = "{}"
 
 
 def settings_of(cell: Cell, root: YamlMapping, brought: Sequence[str] = ()) -> dict[str, str]:
-    """The ``--set`` paths of a cell with their values; the seed is none of them.
+    """Return the ``--set`` paths of a cell with their values, without the seed.
 
     ``root`` is the playbook's tree, ``brought`` are the variables of its fragments.
 
     Raises:
-        AxisError: an axis that leads nowhere.
+        AxisError: an axis without a target.
     """
     return {path: value for name, value in cell for path in paths_of(name, root, brought)}
 
 
 def seed_of(cell: Cell) -> int | None:
-    """The seed that the cell asks for, None for the playbook's own."""
+    """Return the seed of a cell, None for the playbook's own."""
     return next((int(value) for name, value in cell if name == SEED), None)
 
 
@@ -305,19 +305,19 @@ def cell_text(
     fragments: Mapping[str, str] = MappingProxyType({}),
     variables: Sequence[str] = (),
 ) -> str:
-    """The playbook's text with a cell's settings, and with an empty grid; lines stay where they are.
+    """Return the playbook's text with a cell's settings, and with an empty grid; line numbers are unchanged.
 
     Raises:
-        SettingError: a path that leads nowhere, or a grid whose anchors the rest of the file uses.
+        SettingError: a path without a target, or a grid whose anchors the rest of the file uses.
     """
     try:
         return apply_settings(without_grid(text), settings, fragments, variables)
     except yaml.YAMLError:
-        raise SettingError("vary: an anchor in it is used outside of it, where a cell has none") from None
+        raise SettingError("vary: one of its anchors is used outside of it, which cells do not have") from None
 
 
 def without_grid(text: str) -> str:
-    """The text with an empty ``vary``; the same where there is none."""
+    """Return the text with an empty ``vary``; unchanged if there is none."""
     root = syntax_tree(text)
     for key, value in root.value if isinstance(root, yaml.MappingNode) else ():
         if key.value == "vary" and isinstance(value, yaml.MappingNode):
@@ -327,14 +327,14 @@ def without_grid(text: str) -> str:
     return text
 
 
-# Reads every cell of a grid as the playbook that it will be; mistakes are reported at the axis.
+# Validation of a grid: every cell is parsed as a playbook; errors are reported at the axis.
 #
-# A value that no cell can live with is told once, where it stands. What goes wrong only in company is told as the
+# A value that is invalid in every cell is reported once, at its position. Errors of combinations are reported for the
 # cell.
 
 
 TOLD: Final = 10
-"""Cells that are told one by one."""
+"""Maximum number of invalid cells that are reported individually."""
 
 Part = Cell
 """One value of one axis, or a case."""
@@ -343,7 +343,7 @@ Part = Cell
 def check_cells(
     grid: Grid, places: GridNodes, load: Callable[[Mapping[str, str]], object], notes: Notes
 ) -> None:  # fmt: skip
-    """Note what is wrong with the cells of a grid. ``load`` reads the playbook with a cell's settings."""
+    """Report the errors in the cells of a grid. ``load`` parses the playbook with a cell's settings."""
     if notes.root is None:
         return
     checker = _Checker(notes.root, notes.variables, load)
@@ -356,17 +356,17 @@ def check_cells(
         of_it = [cell for cell in plain.cells() if _has(cell, part)]
         blamed = checker.blamed(part, of_it, plain) if of_it and all(cell in wrong for cell in of_it) else ""
         if blamed:
-            notes.problem(node, key, f"found {_axis_value_name(part, key)}, with which {blamed}")
+            notes.problem(node, key, f"found {_axis_value_name(part, key)}, which is invalid: {blamed}")
             explained.update(of_it)
     rest = [cell for cell in wrong if cell not in explained]
     for cell in rest[:TOLD]:
-        notes.problem(places.whole, "vary", f"found the cell {cell_words(cell)}, in which {wrong[cell]}")
+        notes.problem(places.whole, "vary", f"found the cell {cell_words(cell)}, which is invalid: {wrong[cell]}")
     if len(rest) > TOLD:
-        notes.problem(places.whole, "vary", f"found {counted(len(rest) - TOLD, 'more cell')} that cannot be run")
+        notes.problem(places.whole, "vary", f"found {counted(len(rest) - TOLD, 'more invalid cell')}")
 
 
 class _Checker:
-    """Loads cells, each once."""
+    """Parser of cells, each parsed once."""
 
     def __init__(
         self, root: YamlMapping, variables: Sequence[str], load: Callable[[Mapping[str, str]], object]
@@ -377,7 +377,7 @@ class _Checker:
         self._known: dict[Cell, str] = {}
 
     def why(self, cell: Cell) -> str:
-        """Why a cell is no playbook; empty when it is one."""
+        """Return the error of a cell; empty if it is valid."""
         if cell not in self._known:
             self._known[cell] = self._try(cell)
         return self._known[cell]
@@ -390,12 +390,12 @@ class _Checker:
         except PlaybookError as error:
             first = error.problems[0]
             more = len(error.problems) - 1
-            rest = f" (and {counted(more, 'more mistake')})" if more else ""
+            rest = f" (and {counted(more, 'more error')})" if more else ""
             return f"{first.key}: {first.message}{rest}" if first.key else f"{first.message}{rest}"
         return ""
 
     def blamed(self, part: Part, cells: Iterable[Cell], grid: Grid) -> str:
-        """Why a part is wrong that none of its cells can live with; empty where something else fails alone."""
+        """Return the error of a part that is invalid in all of its cells; empty if something else is to blame."""
         if alone := self.why(part):
             return alone
         others = {other for cell in cells for other in _parts_of(cell, grid) if other != part}
@@ -405,7 +405,7 @@ class _Checker:
 
 
 def _parts(grid: Grid, places: GridNodes) -> Iterable[tuple[Part, str, Node]]:
-    """Each value and case with its key and its place."""
+    """Yield each value and case with its key and its node."""
     for number, (case, node) in enumerate(zip(grid.cases, places.cases, strict=False), 1):
         yield case, f"vary.{CASES}[{number}]", node
     for axis in grid.axes:

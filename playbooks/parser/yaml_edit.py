@@ -1,4 +1,4 @@
-"""Edits a playbook's text in place, and writes a playbook out with its variables and fragments put in."""
+"""Editor of a playbook's text in place, and writer of a playbook with variables and fragments expanded."""
 
 import re
 from collections.abc import Mapping as Table
@@ -16,50 +16,50 @@ from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequenc
 from playbooks.parser.loader import FRAGMENT, PLAYBOOK
 
 _FIRST: Final = ("floodmark", "name", "title", "story", "source", "tags", "seed")
-"""Keys that say what a file is: what is new among them stands with them."""
+"""Keys that identify a file: new ones among them are inserted beside them."""
 _COMMENT: Final = re.compile(r"\s*(#.*)?")
 
 
 class EditError(ValueError):
-    """Text that cannot be edited in place; it has to be written anew."""
+    """Text that cannot be edited in place and has to be rewritten."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A list of the file, an element a chunk of lines, its comments before it."""
+    """A list of the file, each element as a chunk of lines, its comments before it."""
 
     before: list[str]
-    """All lines up to the first chunk, the list's own key the last of them."""
+    """All lines up to the first chunk, the last of them with the list's key."""
     chunks: list[list[str]]
     after: list[str]
     indent: int
     """Column of the dashes."""
 
     def text(self, chunks: list[list[str]]) -> str:
-        """The file with other chunks."""
+        """Return the file with other chunks."""
         lines = [*self.before, *(line for chunk in chunks for line in chunk), *self.after]
         return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def root_of(text: str) -> yaml.MappingNode:
-    """The mapping that the file is. Raises :class:`EditError`."""
+    """Return the mapping at the root of the file. Raises :class:`EditError`."""
     root = syntax_tree(text)
     if not isinstance(root, yaml.MappingNode) or root.flow_style:
-        raise EditError("the file is no block of keys")
+        raise EditError("the file is not a block mapping")
     return root
 
 
 def value_of(root: yaml.MappingNode, key: str) -> yaml.Node | None:
-    """The value of a key, None without it."""
+    """Return the value of a key, None without it."""
     found: list[yaml.Node] = [value for name, value in root.value if name.value == key]
     return found[0] if found else None
 
 
 def put(text: str, key: str, value: str) -> str:
-    """Give a key of the file a value on one line, in the place of its own or with what says what the file is.
+    """Set a key of the file to a value on one line, in place or beside the identifying keys.
 
     Raises:
-        EditError: it has a value of several lines, or the file is written in one.
+        EditError: its value has several lines, or the file is written in one line.
     """
     root = root_of(text)
     node = value_of(root, key)
@@ -80,7 +80,7 @@ def put(text: str, key: str, value: str) -> str:
 
 
 def without(text: str, key: str, why: str) -> str:
-    """The file with a key made a comment. Raises :class:`EditError`."""
+    """Return the file with a key turned into a comment. Raises :class:`EditError`."""
     root = root_of(text)
     for number, (name, _value) in enumerate(root.value):
         if name.value == key:
@@ -93,15 +93,15 @@ def without(text: str, key: str, why: str) -> str:
 
 
 def listed(text: str, key: str) -> Listed:
-    """The list at a key of the file, in chunks.
+    """Return the list at a key of the file, in chunks.
 
     Raises:
-        EditError: it is not written as a block, a dash a line.
+        EditError: it is not a block list with a dash per line.
     """
     root = root_of(text)
     node = value_of(root, key)
     if not isinstance(node, yaml.SequenceNode) or node.flow_style or not node.value:
-        raise EditError(f"{key} is no block of elements")
+        raise EditError(f"{key} is not a block list")
     lines = text.split("\n")
     starts = []
     for item in node.value:
@@ -123,7 +123,7 @@ def listed(text: str, key: str) -> Listed:
 
 
 def _last_line(lines: list[str], start: int, limit: int | None) -> int:
-    """Where what begins on a line ends: blank lines and comments before the next thing are that one's."""
+    """Return the last line of a value: blank lines and comments before the next key belong to that key."""
     end = len(lines) if limit is None else limit
     while end > start + 1 and _COMMENT.fullmatch(lines[end - 1]):
         end -= 1
@@ -131,19 +131,19 @@ def _last_line(lines: list[str], start: int, limit: int | None) -> int:
 
 
 def retriggered(chunk: list[str], lines: list[Line]) -> list[str]:
-    """A step's chunk that acts by other keys than it did: at most one of its own gives way to them.
+    """Replace the trigger keys of a step's chunk: at most one of its own is replaced.
 
     Raises:
-        EditError: the step is not simple enough for that.
+        EditError: the step is not simple enough.
     """
     text = "\n".join(chunk)
     found = syntax_tree(text)
     item = found.value[0] if isinstance(found, yaml.SequenceNode) and len(found.value) == 1 else None
     if not isinstance(item, yaml.MappingNode) or not item.value:
-        raise EditError("the step is no mapping")
+        raise EditError("the step is not a mapping")
     own = [(name, value) for name, value in item.value if name.value in ("at", "after", "when", "within")]
     if len(own) > 1 or (own and own[0][1].start_mark.line != own[0][1].end_mark.line):
-        raise EditError("the step acts by more than one key")
+        raise EditError("the step has more than one trigger")
     join = ", " if item.flow_style else "\n" + " " * item.value[0][0].start_mark.column
     new = join.join(f"{key}: {value}" for key, value in lines)
     if own:
@@ -154,14 +154,14 @@ def retriggered(chunk: list[str], lines: list[Line]) -> list[str]:
 
 
 def commented(chunk: list[str], indent: int) -> list[str]:
-    """A chunk made a comment."""
+    """Turn a chunk into a comment."""
     return [f"{' ' * indent}# {line[indent:]}".rstrip() if line.strip() else "" for line in chunk]
 
 
-# A playbook written out: variables put in, fragments in the place of their includes, one file that needs no other.
+# A playbook expanded to one file: with values for variables, and steps of fragments in place of their includes.
 #
-# Comments and the author's line breaks are not kept. What it means is the same, down to the digest of its run. What
-# is ``given`` by a variable is decided here.
+# Comments and line breaks are lost. The meaning is the same, down to the digest of its run. Parts ``given`` by a
+# variable are decided here.
 
 
 _LEFT_OUT: Final = ("vars", "include")
@@ -170,10 +170,10 @@ _WIDE: Final = 118
 
 
 def written_out(text: str, path: str, fragments: Table[str, str]) -> str:
-    """The playbook in one file without variables; a text that has neither those nor includes as it is.
+    """Expand a playbook to one file without variables; a text without variables and includes is unchanged.
 
     Raises:
-        PlaybookError: mistakes in it.
+        PlaybookError: it has errors.
     """
     root, _problems = compose(text, path)
     if not isinstance(root, Mapping) or not (any(name in root.entries for name in _LEFT_OUT) or _includes(root)):
@@ -182,10 +182,10 @@ def written_out(text: str, path: str, fragments: Table[str, str]) -> str:
 
 
 def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
-    """The same for any playbook: also one that has neither becomes a block of keys.
+    """Expand any playbook: one without variables and includes becomes a block mapping, too.
 
     Raises:
-        PlaybookError: mistakes in it.
+        PlaybookError: it has errors.
     """
     root, problems = compose(text, path)
     notes = Notes(path, problems)
@@ -203,7 +203,7 @@ def rewritten(text: str, path: str, fragments: Table[str, str]) -> str:
 
 
 def _decided(node: Node, notes: Notes) -> Node:
-    """A list of steps or expectations without those that count for other values of variables, which are gone then."""
+    """Remove the steps or expectations that apply to other values of variables, which no longer exist."""
     if not isinstance(node, Sequence):
         return node
     items: list[Node] = []
@@ -225,7 +225,7 @@ def _decided(node: Node, notes: Notes) -> Node:
 
 
 def _includes(node: Node) -> bool:
-    """Whether a fragment is included anywhere."""
+    """Return whether a fragment is included anywhere."""
     if isinstance(node, Mapping):
         return "include" in node.entries or any(_includes(value) for _, value in node.entries.values())
     return isinstance(node, Sequence) and any(map(_includes, node.items))
