@@ -121,7 +121,7 @@ FUNCTIONS: Final[dict[str, Function]] = {
         _ledger("sent", "Records sent by the producer, or by all producers."),
         _ledger("acked", "Records acknowledged to their producer."),
         Function("longest_stall", ("producer", "partition"), 0, TIME,
-                 "Longest outage of the producer, or any (docs/reference/run-result.md):  "
+                 "Longest outage of the producer, or any (docs/reference/run-result.md): "
                  "records waited without an acknowledgement."),
         Function("longest_read_stall", ("group", "partition"), 1, TIME,
                  "Longest time that the group received nothing from a partition with records for it."),

@@ -1,15 +1,13 @@
-"""The document under a playbook: YAML with positions, typed fields, variables, includes and grids.
+"""The document of a playbook: YAML with positions, typed fields, variables, includes and grids.
 
-yaml_source: YAML read safely, with the place of every key and value.
-context: mistakes found so far, and the names that later parts may refer to.
-field_types: types of values of which the tables of keys are made, also brokers, partitions,
-  conditions and versions.
-variables: `${name}` in values, their scopes and keys, and parts that count only with
-  certain settings (`given`).
-includes: fragments: where their texts come from, and how what they bring is joined with the document.
-grid: `vary`: axes, their values, and how a grid is read.
+yaml_source: YAML parsed safely, with line and column of every key and value.
+context: errors found so far, and the names that later parts may refer to.
+field_types: types of values in the tables of keys, also brokers, partitions, conditions and versions.
+variables: `${name}` in values, their scopes and keys, and parts that apply only with certain settings (`given`).
+includes: fragments: their sources, and their merging with the document.
+grid: `vary`: axes and their values, and the parser of grids.
 
-Knows nothing of clusters, steps or expectations.
+This package does not know clusters, steps or expectations.
 """
 
 from playbooks.parser.document.context import Notes, PlaybookNames

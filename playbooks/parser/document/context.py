@@ -1,4 +1,4 @@
-"""What a reading of one file knows so far: the mistakes found, and the names that later parts may refer to."""
+"""Context of parsing one file: the errors found so far, and the names that later parts may refer to."""
 
 from collections.abc import Collection
 from collections.abc import Mapping as Table
@@ -14,10 +14,10 @@ _HERE: Final = ValueOrigin()
 
 @dataclass(frozen=True, slots=True)
 class PlaybookNames:
-    """Names a playbook has given to its parts. None stands for a part that could not be read: nothing is known."""
+    """Names that a playbook has given to its parts. None stands for a part with errors: its names are unknown."""
 
     kafka: str | None = None
-    """Version of the cluster."""
+    """Kafka version of the cluster."""
     brokers: tuple[int, ...] | None = None
     racks: Table[str, int] | None = None
     """Rack → number of its brokers."""
@@ -26,7 +26,7 @@ class PlaybookNames:
     replication: Table[str, int] = field(default_factory=dict)
     """Topic → number of replicas of each of its partitions."""
     replicas: Table[str, tuple[int, ...]] = field(default_factory=dict)
-    """Partition → its replicas, where the playbook says so itself (by a placement)."""
+    """Partition → its replicas, if the playbook has a placement."""
     mode: str | None = None
     voters: tuple[int, ...] = ()
     """Node ids of the KRaft quorum."""
@@ -38,17 +38,17 @@ class PlaybookNames:
     uncoordinated: tuple[str, ...] = ()
     """Groups without a coordinator: they commit nothing."""
     outside_groups: tuple[str, ...] = ()
-    """Groups that clients outside of the model have joined: they have coordinators, and no members here ..."""
+    """Groups joined by external clients: they have coordinators, but no members in the playbook ..."""
     outside_producers: tuple[str, ...] = ()
-    """... and clients outside with a transactional id."""
+    """... and external producers with a transactional id."""
 
     @property
     def controllers_are_brokers(self) -> bool:
-        """Whether the controller shares a broker's process: in ZooKeeper mode, and where the playbook says so."""
+        """Whether controllers share the processes of brokers: in ZooKeeper mode, and if the playbook says so."""
         return self.mode == "zookeeper" or (self.brokers is not None and any(v in self.brokers for v in self.voters))
 
     def wrong_controller(self, node: int) -> str:
-        """Why there is no such node in the KRaft quorum; empty when there is, or when nobody knows the mode."""
+        """Return why there is no such node in the KRaft quorum; empty if there is, or if the mode is unknown."""
         if self.mode == "zookeeper":
             return (
                 f"found controller({node}) in ZooKeeper mode, allowed are controller and controllers: those are brokers"
@@ -58,7 +58,7 @@ class PlaybookNames:
         return f"found controller {node}, allowed are the quorum's {listed(map(str, self.voters))}"
 
     def wrong_zookeeper(self, number: int | None) -> str:
-        """Why there is no ZooKeeper server of that number, from 1; None stands for all of them."""
+        """Return why there is no ZooKeeper server of that number, from 1; None stands for all of them."""
         if self.mode == "kraft":
             return "found a ZooKeeper server in KRaft mode, allowed with 'mode: zookeeper' only"
         if self.mode is None or number is None or 1 <= number <= self.zookeepers:
@@ -67,20 +67,20 @@ class PlaybookNames:
         return f"found ZooKeeper server {number}, {allowed}"
 
     def wrong_broker(self, broker: int) -> str:
-        """Why there is no such broker, as ``found ..., allowed ...``; empty when there is."""
+        """Return why there is no such broker, as ``found ..., allowed ...``; empty if there is."""
         if self.brokers is None or broker in self.brokers:
             return ""
         return f"found broker {broker}, allowed are the cluster's brokers {listed(map(str, self.brokers))}"
 
     def wrong_replica(self, broker: int, partition: str) -> str:
-        """Why the broker holds no replica of the partition; empty when it does, or when nobody knows yet."""
+        """Return why the broker has no replica of the partition; empty if it has, or if that is unknown."""
         holders = self.replicas.get(partition)
         if holders is None or broker in holders:
             return ""
         return f"found broker {broker}, allowed are the replicas of {partition}: {listed(map(str, holders))}"
 
     def wrong_partition(self, name: str) -> str:
-        """Why there is no such partition; empty when there is, or when its topic could not be read."""
+        """Return why there is no such partition; empty if there is, or if its topic has errors."""
         topic, dash, number = name.rpartition("-")
         if not dash or not number.isascii() or not number.isdigit() or len(number) > 9:
             return f"found {shown(name)}, allowed is a partition such as orders-0 (topic, dash, number)"
@@ -95,15 +95,15 @@ class PlaybookNames:
         return f"found {shown(name)}, {allowed} {topic}-{count - 1}"
 
     def wrong_lag(self, group: str, function: str) -> str:
-        """Why a function of committed offsets says nothing of a group; empty where it does."""
+        """Return why a function of committed offsets does not apply to a group; empty if it does."""
         if group not in self.uncoordinated or function not in OF_COMMITS:
             return ""
-        instead = f"; position_lag({group}) is what it has yet to read" if function == "lag" else ""
-        allowed = "allowed for groups that commit, and 'coordinated: false' commits nothing"
+        instead = f"; position_lag({group}) is the lag of its position" if function == "lag" else ""
+        allowed = "allowed only for groups that commit, not with 'coordinated: false'"
         return f"found {function}({group}), {allowed}{instead}"
 
     def wrong_name(self, kind: str, name: str) -> str:
-        """Why there is no such ``topic``, ``group``, ``producer`` or ``rack``; empty when there is."""
+        """Return why there is no such ``topic``, ``group``, ``producer`` or ``rack``; empty if there is."""
         table: dict[str, Collection[str] | None] = {
             "topic": self.topics,
             "group": self.groups,
@@ -121,32 +121,32 @@ def _among(kind: str, known: Collection[str]) -> str:
 
 
 OF_COMMITS: Final = ("lag", "committed")
-"""Functions of conditions that go by what a group has committed."""
+"""Functions of conditions about committed offsets."""
 
 
 @dataclass(slots=True)
 class Notes:
-    """Mistakes of one file as they are found, and the facts for checking what comes later in it."""
+    """Errors of one file as they are found, and the names for checking later parts."""
 
     path: str
     problems: list[Problem] = field(default_factory=list)
     facts: PlaybookNames = field(default_factory=PlaybookNames)
     unsure: list[Problem] = field(default_factory=list)
-    """Those of the problems that are about values nobody knows, and so are none."""
+    """Problems about values that are unknown, which therefore are no errors."""
     root: Mapping | None = None
-    """The whole file, for parts that depend on what stands elsewhere in it."""
+    """The whole file, for parts that depend on other parts of it."""
     variables: tuple[str, ...] = ()
     """Names of its variables, and of those of the fragments at its head."""
     values: Table[str, Node] = field(default_factory=dict)
-    """What those are declared to be, as far as they have a value."""
+    """Their declared values, as far as they have any."""
 
     @property
     def told(self) -> list[Problem]:
-        """The mistakes that there are for certain."""
+        """The problems that are certainly errors."""
         return [problem for problem in self.problems if problem not in self.unsure]
 
     def problem(self, node: Node, key: str, message: str, column: int = 0) -> None:
-        """A mistake at ``node``, or at another column of its line; in the file that the node is from."""
+        """Add an error at ``node``, or at another column of its line; in the file of the node."""
         origin = node.origin or _HERE
         if origin.notes:
             message = f"{message} ({'; '.join(origin.notes)})"
@@ -156,9 +156,9 @@ class Notes:
             self.unsure.append(problem)
 
     def refuse(self, node: Node, key: str, allowed: str) -> None:
-        """``found ..., allowed ...`` at ``node``."""
+        """Add the error ``found ..., allowed ...`` at ``node``."""
         self.problem(node, key, f"found {found(node)}, allowed is {allowed}")
 
     def inside(self, node: Scalar, key: str, message: str, column: int) -> None:
-        """A mistake at a column (from 1) of a scalar's own text, where the file shows that text as it is."""
+        """Add an error at a column (from 1) of a scalar's own text, if the file contains that text unchanged."""
         self.problem(node, key, message, node.exact + column - 1 if node.exact else 0)

@@ -1,4 +1,4 @@
-"""Types of values in a playbook: how each is read, what is wrong with it, and its JSON Schema."""
+"""Types of values in a playbook: parsing, error messages, and JSON Schema."""
 
 import re
 from abc import ABC, abstractmethod
@@ -34,23 +34,23 @@ Schema = dict[str, Any]
 
 
 class Bad:
-    """The one value of something that was wrong; the mistake is in the notes."""
+    """The single value that stands for a value with errors, which are in the notes."""
 
 
 BAD: Final = Bad()
 
 
 class FieldType(ABC):
-    """A kind of value. What each kind does is in ``_read`` and ``_schema``."""
+    """Type of values. Subclasses implement ``_read`` and ``_schema``."""
 
     __slots__ = ()
 
     def read(self, node: Node, key: str, notes: Notes) -> Any:
-        """The value, or :data:`BAD` after noting what is wrong."""
+        """Return the parsed value, or :data:`BAD` after adding its errors to the notes."""
         return self._read(node, key, notes)
 
     def schema(self) -> Schema:
-        """JSON Schema of what is allowed."""
+        """Return the JSON Schema of allowed values."""
         return self._schema()
 
     @abstractmethod
@@ -62,10 +62,10 @@ class FieldType(ABC):
 
 @dataclass(frozen=True, slots=True)
 class TextType(FieldType):
-    """One scalar as text, taken as it was written (``on`` and ``3.10`` stay what they are)."""
+    """A scalar as text, exactly as written (``on`` and ``3.10`` stay text)."""
 
     pattern: str = ""
-    allowed: str = "a text"
+    allowed: str = "a string"
     longest: int = 4_000
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -94,7 +94,7 @@ class Integer(FieldType):
     low: int
     high: int
     allowed: str = ""
-    """What to say instead of the range."""
+    """Description of allowed values, instead of the range."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if isinstance(node, Scalar) and node.plain and re.fullmatch(r"-?[0-9]{1,19}", node.text, re.ASCII):
@@ -110,7 +110,7 @@ class Integer(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class BooleanType(FieldType):
-    """``true`` or ``false``; the other words of YAML 1.1 are refused rather than guessed at."""
+    """``true`` or ``false``; the other booleans of YAML 1.1 are rejected."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if isinstance(node, Scalar) and node.plain and node.text.lower() in {"true", "false"}:
@@ -128,7 +128,7 @@ class ChoiceType(FieldType):
 
     names: tuple[str, ...]
     allowed: str = ""
-    """What to say instead of all the names."""
+    """Description of allowed values, instead of all names."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if isinstance(node, Scalar) and node.text in self.names:
@@ -143,7 +143,7 @@ class ChoiceType(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class Numbered(ChoiceType):
-    """One of a few words, or the number of what is meant, from 1."""
+    """One of a few words, or a number from 1."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         text = node.text if isinstance(node, Scalar) else ""
@@ -165,11 +165,11 @@ class Quantity(FieldType):
     low: int = 0
     high: int | None = None
     raw: bool = False
-    """The value is the checked text itself: who reads it needs more to convert it."""
+    """Whether the value is the checked text itself, for callers that need more to convert it."""
     numbers: bool = False
-    """A bare number is one, too."""
+    """Whether a number without unit is allowed, too."""
     write: Callable[[int], str] = str
-    """How a limit is written in a message."""
+    """Formatter of limits in messages."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
@@ -199,7 +199,7 @@ RATE: Final = Quantity(per_second, RATE_PATTERN, RATE_ALLOWED, raw=True)
 
 @dataclass(frozen=True, slots=True)
 class ListOf(FieldType):
-    """A list of one kind, between ``least`` and ``most`` long. The value is a list without its bad elements."""
+    """A list of one type, between ``least`` and ``most`` long. The value is a list without its invalid elements."""
 
     kind: FieldType
     least: int = 0
@@ -223,7 +223,7 @@ class ListOf(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class ByShape(FieldType):
-    """A value that may be written as a scalar, a list or a mapping; each shape is read by its own kind."""
+    """A value that may be a scalar, a list or a mapping; each form has its own type."""
 
     allowed: str
     scalar: FieldType | None = None
@@ -245,7 +245,7 @@ class ByShape(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """A key of a mapping: what its value is, and a line of documentation."""
+    """A key of a mapping: the type of its value, and a line of documentation."""
 
     kind: FieldType
     doc: str
@@ -254,42 +254,42 @@ class FieldSpec:
 
 @dataclass(slots=True)
 class Fields:
-    """A mapping that was read: values by key, and where each stood for later checks."""
+    """A parsed mapping: values by key, with their nodes for later checks."""
 
     node: YamlMapping
     key: str
     values: dict[str, Any] = field(default_factory=dict)
-    """Without the keys that were absent, and those whose value was bad."""
+    """Values without absent keys and keys with invalid values."""
 
     def get(self, name: str, default: Any = None) -> Any:
-        """The value of a key, or ``default`` when it is absent or bad."""
+        """Return the value of a key, or ``default`` if it is absent or invalid."""
         return self.values.get(name, default)
 
     def given(self, name: str) -> bool:
-        """Whether the file has the key, with a good value or a bad one."""
+        """Return whether the file has the key, with a valid value or not."""
         return name in self.node.entries
 
     def bad(self, name: str) -> bool:
-        """Whether the file has the key with a bad value, so that nothing should be concluded from it."""
+        """Return whether the file has the key with an invalid value, so that nothing can be concluded from it."""
         return self.given(name) and name not in self.values
 
     def at(self, name: str) -> Node:
-        """The node of a key's value, or the whole mapping when it is absent."""
+        """Return the node of a key's value, or the whole mapping if it is absent."""
         return self.node.get(name) or self.node
 
     def path(self, name: str) -> str:
-        """The way to a key, for messages."""
+        """Return the path of a key, for messages."""
         return f"{self.key}.{name}" if self.key else name
 
 
 @dataclass(frozen=True, slots=True)
 class Record(FieldType):
-    """A mapping with known keys; every other key is refused with the nearest known one."""
+    """A mapping with known keys; other keys are rejected with the nearest known one."""
 
     keys: Mapping[str, FieldSpec]
 
     def open(self, node: Node, key: str, notes: Notes) -> Fields | None:
-        """The mapping with its keys checked and nothing read yet; None when it is no mapping."""
+        """Return the mapping with its keys checked but no values parsed; None if it is not a mapping."""
         if not isinstance(node, YamlMapping):
             notes.refuse(node, key, f"a mapping with the keys {listed(self.keys)}")
             return None
@@ -303,11 +303,11 @@ class Record(FieldType):
                 notes.problem(where, fields.path(_safe(name)), f"found an unknown key {shown(name)}{allowed}{hint}")
         for name, entry in self.keys.items():
             if entry.required and name not in node.entries and name not in meant:
-                notes.problem(node, key, f"found no key '{name}', which is needed: {entry.doc}")
+                notes.problem(node, key, f"found no key '{name}', which is required: {entry.doc}")
         return fields
 
     def fill(self, fields: Fields, name: str, notes: Notes) -> None:
-        """Read one key of an opened mapping, if the file has it."""
+        """Parse one key of an opened mapping, if the file has it."""
         node = fields.node.get(name)
         if node is not None:
             value = self.keys[name].kind.read(node, fields.path(name), notes)
@@ -315,7 +315,7 @@ class Record(FieldType):
                 fields.values[name] = value
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        """All keys of a mapping as :class:`Fields`."""
+        """Parse all keys of a mapping to :class:`Fields`."""
         fields = self.open(node, key, notes)
         if fields is None:
             return BAD
@@ -334,7 +334,7 @@ def _safe(name: str) -> str:
     return shown(name).strip("'")
 
 
-# Kinds of values that name a part of the playbook's own cluster, and are checked against it.
+# Types of values that refer to the playbook's own cluster, and are checked against it.
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,7 +343,7 @@ class BrokerId(FieldType):
 
     @staticmethod
     def is_one(text: str) -> bool:
-        """Whether ``text`` could be a broker's id at all."""
+        """Return whether ``text`` is a valid broker id."""
         return text.isascii() and text.isdigit() and len(text) < 10
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -395,7 +395,7 @@ class Reference(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class ConditionText(FieldType):
-    """A condition that holds or does not, about brokers, partitions and clients that exist."""
+    """A true or false condition, about brokers, partitions and clients that exist."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
@@ -423,7 +423,7 @@ def _stripped(text: str) -> tuple[str, int]:
 
 
 def _names_wrong(condition: Condition, node: Scalar, key: str, notes: Notes, shift: int) -> bool:
-    """Note every name that the playbook does not have."""
+    """Add errors for all names that the playbook does not have; return whether there are any."""
     before = len(notes.problems)
     for column, wrong in wrong_names(condition, notes.facts):
         notes.inside(node, key, wrong, column + shift)
@@ -431,7 +431,7 @@ def _names_wrong(condition: Condition, node: Scalar, key: str, notes: Notes, shi
 
 
 def wrong_names(condition: Condition, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
-    """Columns of a condition at which it speaks of what there is not, and what is wrong there."""
+    """Yield column and error of each name in a condition that does not exist."""
     for use in condition.uses:
         if use.kind == "broker":
             wrong = facts.wrong_broker(int(use.name))
@@ -452,16 +452,16 @@ VOCABULARIES: Final = {
     "invariant": INVARIANTS,
     "property": NAMES,
 }
-"""What may be asked for by name, by kind of argument."""
+"""Kind of argument → allowed names."""
 
 
 def _wrong_word(kind: str, name: str) -> str:
-    """A misspelt one would be counted as never found."""
+    """Return why a name is unknown; a misspelt one would never be found."""
     known = VOCABULARIES[kind]
     return "" if name in known else f"found the {kind} {shown(name)}, allowed is {listed(known)}{nearest(name, known)}"
 
 
-# Which Kafka versions a part of a playbook is for: ``2.1+``, ``0.8.2-2.0`` or ``1.1``.
+# Kafka versions to which a part of a playbook applies: ``2.1+``, ``0.8.2-2.0`` or ``1.1``.
 
 
 ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) or 1.1"
@@ -469,7 +469,7 @@ ALLOWED: Final = "versions such as 2.1+ (and later), 0.8.2-2.0 (both included) o
 
 @dataclass(frozen=True, slots=True)
 class Versions(FieldType):
-    """A range of Kafka versions, read as the tuple of those that it holds."""
+    """A range of Kafka versions, parsed to the tuple of all versions in it."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Scalar) or node.empty:
@@ -488,7 +488,7 @@ class Versions(FieldType):
                 return BAD
         low, high = PROFILE_VERSIONS.index(first), PROFILE_VERSIONS.index(last)
         if low > high:
-            notes.problem(node, key, f"found {shown(text)}, allowed is the older version first")
+            notes.problem(node, key, f"found {shown(text)}, allowed with the older version first")
             return BAD
         return PROFILE_VERSIONS[low : high + 1]
 
@@ -498,7 +498,7 @@ class Versions(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class Profiles(FieldType):
-    """Ranges of Kafka versions, one or a list; read as the tuple of all those that they hold, oldest first."""
+    """Ranges of Kafka versions, one or a list; parsed to the tuple of all versions in them, oldest first."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         kind = ListOf(Versions(), 1, len(PROFILE_VERSIONS)) if isinstance(node, Sequence) else Versions()
@@ -513,7 +513,7 @@ class Profiles(FieldType):
 
 
 def ranges_text(versions: tuple[str, ...]) -> str:
-    """Versions as a playbook writes them: ``0.11-2.6, 3.0+``."""
+    """Format versions as in a playbook: ``0.11-2.6, 3.0+``."""
     places = [PROFILE_VERSIONS.index(version) for version in versions]
     parts: list[list[int]] = []
     for place in places:
@@ -531,12 +531,10 @@ def _range_text(low: int, high: int) -> str:
     return f"{first}+" if last == PROFILE_VERSIONS[-1] else f"{first}-{last}"
 
 
-KAFKA: Final = FieldSpec(
-    Versions(), "Only under these versions; under others it is as if it did not stand in the file."
-)
+KAFKA: Final = FieldSpec(Versions(), "Only under these versions; under others it is ignored.")
 
 
 def is_for(versions: tuple[str, ...] | None, notes: Notes) -> bool:
-    """Whether what is for ``versions`` (None: for all) counts under the version of this playbook's cluster."""
+    """Return whether a part for ``versions`` (None: all) applies to the version of this playbook's cluster."""
     kafka = notes.facts.kafka
     return versions is None or kafka is None or kafka in versions

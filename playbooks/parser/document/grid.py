@@ -1,7 +1,7 @@
-"""``vary``: the axes of a grid and their values, read with the place of each.
+"""Parser of ``vary``: the axes of a grid and their values, with positions.
 
-An axis is checked twice: what it is called and what it lists as the file is read, and what its values do to the
-playbook once the rest of the file is known to be right (:mod:`playbooks.parser.settings`).
+An axis is checked twice: its name and its list while the file is parsed, and the effect of its values once the rest of
+the file is known to be valid (:mod:`playbooks.parser.settings`).
 """
 
 import json
@@ -23,12 +23,11 @@ from playbooks.parser.document.field_types import BAD, FieldType, Schema
 from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, found
 from playbooks.parser.document.yaml_source import Sequence as Items
 
-# Axes of a grid: the ``--set`` paths behind a name, and their current values.
+# Axes of a grid: the ``--set`` paths of a name, and their current values.
 #
-# A name is, in this order: a variable of the file; ``seed``, ``kafka`` or ``mode``; one of Kafka's configurations,
-# meaning it wherever it fits; or a path as ``--set`` takes it. A configuration that topics and brokers both have is
-# set on the topics, whose own value is the one that counts. ``producers.config.NAME`` and its like mean it on all of
-# them.
+# A name is, in this order: a variable of the file; ``seed``, ``kafka`` or ``mode``; a Kafka configuration, which is
+# applied wherever it fits; or a path as for ``--set``. A configuration that topics and brokers both have is set on the
+# topics, whose value takes precedence. ``producers.config.NAME`` and the like apply it to all of them.
 
 
 SHORT: Final = {"kafka": "cluster.kafka", "mode": "cluster.mode"}
@@ -39,7 +38,7 @@ _SCOPES: Final[dict[str, Scope]] = {
     "groups": "consumer",
     "cluster": "broker",
 }
-"""Where a configuration stands → the scope whose names it takes."""
+"""Path of a configuration → its scope."""
 _TOP: Final = (
     "cluster",
     "topics",
@@ -60,14 +59,14 @@ _NONE: Final[Variables] = MappingProxyType({})
 
 
 class AxisError(Exception):
-    """A name that leads nowhere, or to more than one place; the message says ``found ..., allowed ...``."""
+    """A name without a target, or with several; the message says ``found ..., allowed ...``."""
 
 
 def paths_of(name: str, root: Mapping, brought: Sequence[str] = ()) -> tuple[str, ...]:
-    """The ``--set`` paths behind an axis; none for the seed. ``brought`` are variables of fragments.
+    """Return the ``--set`` paths of an axis; none for the seed. ``brought`` are variables of fragments.
 
     Raises:
-        AxisError: it leads nowhere, or to more than one place.
+        AxisError: it has no target, or several.
     """
     if name in variables(root) or name in brought:
         return (f"vars.{name}",)
@@ -86,16 +85,16 @@ def paths_of(name: str, root: Mapping, brought: Sequence[str] = ()) -> tuple[str
 
 
 def variables(root: Mapping) -> tuple[str, ...]:
-    """Names of the file's variables."""
+    """Return the names of the file's variables."""
     found = root.get("vars")
     return tuple(found.entries) if isinstance(found, Mapping) else ()
 
 
 def values_at(name: str, root: Mapping, brought: Variables = _NONE) -> list[Node | None]:
-    """What stands at each path of an axis now, None where nothing does. ``brought`` are the values of variables.
+    """Return the current node at each path of an axis, None for a missing one. ``brought`` are the values of variables.
 
     Raises:
-        AxisError: it leads nowhere, or to more than one place.
+        AxisError: it has no target, or several.
     """
     paths = paths_of(name, root, tuple(brought))
     return [brought[name]] if name in brought else [_at(root, path) for path in paths]
@@ -106,7 +105,7 @@ def _unknown(name: str, root: Mapping, brought: Sequence[str]) -> str:
     known = [*named, SEED, *SHORT, *[key for scope in _SCOPES.values() for key in SCOPES[scope]]]
     allowed = f"{SEED}, {', '.join(SHORT)}, a Kafka configuration such as acks, or a path such as cluster.brokers"
     own = f"the variables {listed(named, 'and')}, " if named else ""
-    return f"found an axis {shown(name)} that leads nowhere, allowed are {own}{allowed}{nearest(name, known)}"
+    return f"found an axis {shown(name)} without a target, allowed are {own}{allowed}{nearest(name, known)}"
 
 
 def _configuration(name: str, root: Mapping) -> tuple[str, ...]:
@@ -115,10 +114,10 @@ def _configuration(name: str, root: Mapping) -> tuple[str, ...]:
         places.remove("cluster")
     there = [place for place in places if place == "cluster" or _elements(root, place)]
     if not there:
-        raise AxisError(f"found {shown(name)}, but the playbook has no {listed(places)} that could have it")
+        raise AxisError(f"found {shown(name)}, but the playbook has no {listed(places)} to set it on")
     if len(there) > 1:
         choices = listed([f"{place}.config.{name}" for place in there])
-        raise AxisError(f"found {shown(name)}, which {listed(there, 'and')} have; say which: {choices}")
+        raise AxisError(f"found {shown(name)}, which {listed(there, 'and')} have; choose one of {choices}")
     return _everywhere(there[0], name, root)
 
 
@@ -133,7 +132,7 @@ def _everywhere(place: str, name: str, root: Mapping) -> tuple[str, ...]:
 
 
 def _elements(root: Mapping, place: str) -> list[str]:
-    """How ``--set`` calls the elements of a list: by name, by number where the name would not do."""
+    """Return the names that ``--set`` uses for list elements: by name, or by number if the name is unsuitable."""
     clients = root.get("clients")
     holder = (clients if isinstance(clients, Mapping) else None) if place in CLIENTS else root
     found = holder.get(place) if holder is not None else None
@@ -176,7 +175,7 @@ def _element(node: Items, part: str) -> Node | None:
 
 MAX_CELLS: Final = 1_000
 MAX_SETTINGS: Final = 200
-"""Cells that differ in more than their seed: each is read and checked like a file of its own."""
+"""Maximum number of cells that differ in more than their seed: each is parsed and checked like a file."""
 CASES: Final = "cases"
 _RANGE: Final = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})", re.ASCII)
 _SEED: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
@@ -185,7 +184,7 @@ _PLAIN: Final = re.compile(r"[A-Za-z0-9_.+/%:-]+", re.ASCII)
 
 @dataclass(slots=True)
 class GridNodes:
-    """Where the parts of a grid stand: the node of each axis' name, of its values, and of each case."""
+    """Nodes of a grid: of each axis' name, of its values, and of each case."""
 
     whole: Node
     axes: dict[str, tuple[Scalar, tuple[Node, ...]]] = field(default_factory=dict)
@@ -193,7 +192,7 @@ class GridNodes:
 
 
 class Vary(FieldType):
-    """The mapping of axes; its value is the node, which :func:`read_grid` reads."""
+    """The mapping of axes; its value is the node, which :func:`read_grid` parses."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if isinstance(node, Mapping) or (isinstance(node, Scalar) and node.empty):
@@ -213,7 +212,7 @@ VARY: Final = Vary()
 
 
 def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tuple[Grid, GridNodes] | None:
-    """The grid with its places; None where it has no axis, or after noting what is wrong."""
+    """Return the grid with its nodes; None if it has no axis, or has errors."""
     node = VARY.read(node, key, notes)
     if not isinstance(node, Mapping) or not node.entries:
         return None
@@ -240,7 +239,7 @@ def read_grid(node: Node, root: Mapping, notes: Notes, key: str = "vary") -> tup
 
 
 def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
-    """Note a grid with too many cells."""
+    """Report a grid with too many cells."""
     settings = grid.without(SEED).size
     if grid.size > MAX_CELLS:
         notes.problem(node, key, f"found {counted(grid.size, 'cell')}, allowed are at most {thousands(MAX_CELLS)}")
@@ -250,7 +249,7 @@ def check_size(grid: Grid, node: Node, notes: Notes, key: str) -> None:
 
 
 def read_axis(name: str, where: Scalar, values: Node, places: GridNodes, notes: Notes, key: str) -> GridAxis | None:
-    """An axis with its values, each once; None after noting what is wrong."""
+    """Parse an axis with its values, each once; None if it has errors."""
     place = f"{key}.{shown(name)[1:-1]}"
     items = values.items if isinstance(values, Items) else (values,)
     if not items or (len(items) == 1 and isinstance(items[0], Scalar) and items[0].empty):
@@ -281,7 +280,7 @@ def _check_name(name: str, where: Scalar, place: str, root: Mapping, notes: Note
 
 
 def _texts(name: str, item: Node, place: str, notes: Notes) -> list[str | None]:
-    """An element's value as text; of seeds all that a range holds."""
+    """Return an element's value as text; for seeds all values of a range."""
     if name == SEED:
         return list(_seeds(item, place, notes))
     if isinstance(item, Scalar) and item.empty:
@@ -306,7 +305,7 @@ def _seeds(item: Node, place: str, notes: Notes) -> list[str | None]:
 
 
 def _means_else(node: Scalar) -> bool:
-    """Whether a text in quotes would be something else, or nothing at all, without them."""
+    """Return whether a quoted text would have another meaning, or none, without quotes."""
     if node.plain:
         return False
     try:
@@ -319,7 +318,7 @@ def _means_else(node: Scalar) -> bool:
 
 
 def text_of(node: Node) -> str:
-    """A value as ``--set`` takes it: a single value as it was written, anything else on one line."""
+    """Return a value as for ``--set``: a scalar as written, anything else on one line."""
     return node.text if isinstance(node, Scalar) else _flow(node)
 
 
@@ -379,7 +378,7 @@ def _case(node: Node, root: Mapping, notes: Notes, place: str) -> Cell | None:
 
 
 def from_option(text: str, root: Mapping, notes: Notes) -> tuple[GridAxis, GridNodes] | None:
-    """The axis of ``--vary acks=1,all``; None after noting what is wrong. Places are those in the option's text."""
+    """Parse the axis of ``--vary acks=1,all``; None if it has errors. Positions are those in the option's text."""
     from playbooks.errors import PlaybookError  # noqa: PLC0415
     from playbooks.parser.document.yaml_source import compose  # noqa: PLC0415
 
@@ -393,7 +392,7 @@ def from_option(text: str, root: Mapping, notes: Notes) -> tuple[GridAxis, GridN
     except PlaybookError:
         problems, node = [], whole
     if problems or not isinstance(node, Items):
-        notes.problem(whole, "", f"--vary {name}: {shown(values)} is no list of YAML values")
+        notes.problem(whole, "", f"--vary {name}: {shown(values)} is not a list of YAML values")
         return None
     _check_name(name, whole, name, root, notes)
     before = len(notes.problems)

@@ -1,8 +1,8 @@
-"""Includes: where fragments come from, and how what they bring is joined with the file that includes them.
+"""Includes: sources of fragments, and merging them with the including file.
 
 ``include`` at the head of a file gives defaults: lists of topics, producers, groups, steps and expectations are joined,
-the fragment's first, and of a single value the file's own wins. A step ``include`` stands for the fragment's steps. All
-this happens on the tree of the file; what comes out is read as if it had been written in one file.
+the fragment's first; for a single value the file's own takes precedence. A step ``include`` is replaced by the
+fragment's steps. All this happens on the tree of the file; the result is parsed like a single file.
 """
 
 import os
@@ -22,18 +22,18 @@ from playbooks.parser.document.variables import ExpansionSize, Putting, Variable
 from playbooks.parser.document.yaml_source import MAX_BYTES, Node, Scalar, Sequence, ValueOrigin, compose, decode
 from playbooks.parser.document.yaml_source import Mapping as YamlMapping
 
-# The playbooks in a folder and the folders under it.
+# The playbooks in a folder and its subfolders.
 
 
 FRAGMENT: Final = "fragment"
-"""Top-level key of a file that is only a part of playbooks."""
+"""Top-level key of a fragment, a part of playbooks."""
 
 
 def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
-    """Every file of playbooks in a folder, fragments as well, in the order of their paths; folders that cannot be read.
+    """Return all playbook files in a folder, including fragments, sorted by path; and the folders that cannot be read.
 
-    Left out are hidden files and folders, and folders behind links, which could lead round in circles. A file that is
-    no playbook at all is in: who reads it will say what is wrong.
+    Hidden files and folders, and folders behind links, which could be cyclic, are left out. A file that is not a
+    playbook is included: the parser will report its errors.
     """
     found: list[Path] = []
     problems: list[Problem] = []
@@ -51,7 +51,7 @@ def walk(folder: Path) -> tuple[list[Path], list[Problem]]:
 
 
 def playbooks_under(folder: Path) -> list[Path]:
-    """The files of :func:`walk` that are no fragments.
+    """Return the files of :func:`walk` that are not fragments.
 
     Raises:
         PlaybookError: a folder that cannot be read, or has no playbook.
@@ -69,7 +69,7 @@ def playbooks_under(folder: Path) -> list[Path]:
 
 
 def is_fragment_file(path: Path) -> bool:
-    """Whether a file is a part of playbooks, and none by itself; False where it cannot be read as YAML."""
+    """Return whether a file is a fragment; False if it cannot be parsed as YAML."""
     try:
         with path.open("rb") as file:
             return is_fragment(decode(file.read(MAX_BYTES + 1), str(path)), str(path))
@@ -78,7 +78,7 @@ def is_fragment_file(path: Path) -> bool:
 
 
 def is_fragment(text: str, path: str) -> bool:
-    """Whether the text of a file says that it is a fragment; one that cannot be read as YAML says nothing."""
+    """Return whether the text of a file is a fragment; False if it cannot be parsed as YAML."""
     try:
         root, _ = compose(text, path)
     except PlaybookError:
@@ -88,32 +88,32 @@ def is_fragment(text: str, path: str) -> bool:
 
 # Sources of fragments: the disk, the library, or the copies in a recorded session.
 #
-# A fragment goes by its path from the playbook's own directory, with ``/`` and without ``..`` inside where that can
-# be said without; so the same playbook names the same fragments wherever it lies. A bundled fragment goes by its name
-# alone.
+# A fragment is identified by its path relative to the playbook's directory, with ``/`` and with as few ``..`` as
+# possible; so the same playbook has the same fragment names wherever it is. A bundled fragment is identified by its
+# name alone.
 
 
 class FragmentError(Exception):
-    """A fragment that cannot be had; the message says why."""
+    """A fragment that cannot be read; the message says why."""
 
 
 class Fragments(Protocol):
-    """Gives the text of a fragment by the name that :func:`fragment_key` made of its path."""
+    """Source of the texts of fragments, by the names made by :func:`fragment_key`."""
 
     def text(self, key: str) -> str:
-        """The text. Raises :class:`FragmentError`, and ``PlaybookError`` where the file holds no text."""
+        """Return the text. Raises :class:`FragmentError`, and ``PlaybookError`` if the file is not text."""
 
     def shown(self, key: str) -> str:
-        """The path for messages."""
+        """Return the path for messages."""
 
 
 def is_bundled(written: str) -> bool:
-    """Whether an include means a fragment of the library: a bare name, without a directory or a suffix."""
+    """Return whether an include refers to a fragment of the library: a bare name, without a directory or a suffix."""
     return "/" not in written and not written.endswith(SUFFIXES)
 
 
 def fragment_key(includer: str, written: str) -> str:
-    """The name of the fragment that the file ``includer`` (empty: the playbook) means by ``written``."""
+    """Return the name of the fragment that the file ``includer`` (empty: the playbook) includes as ``written``."""
     if is_bundled(written):
         return written
     path = posixpath.normpath(posixpath.join(posixpath.dirname(includer), written))
@@ -128,14 +128,14 @@ class OnDisk:
         self._base = Path(playbook).parent
 
     def text(self, key: str) -> str:
-        """The text of the file."""
+        """Return the text of the file."""
         if is_bundled(key) and key not in fragment_names():
-            hint = nearest(key, fragment_names()) or f", there are {', '.join(fragment_names())}"
-            raise FragmentError(f"no bundled fragment {shown(key)}{hint}; a file of yours is written with its '.yaml'")
+            hint = nearest(key, fragment_names()) or f", allowed are {', '.join(fragment_names())}"
+            raise FragmentError(f"no bundled fragment {shown(key)}{hint}; write the name of a file with '.yaml'")
         path = self._path(key)
         try:
             if not path.is_file():
-                raise FragmentError(f"no file {path}" if not path.exists() else f"{path}, which is no file")
+                raise FragmentError(f"no file {path}" if not path.exists() else f"{path}, which is not a file")
             with path.open("rb") as file:
                 data = file.read(MAX_BYTES + 1)
         except (OSError, ValueError) as error:
@@ -144,7 +144,7 @@ class OnDisk:
         return decode(data, str(path))
 
     def shown(self, key: str) -> str:
-        """The file's path."""
+        """Return the file's path."""
         return str(self._path(key))
 
     def _path(self, key: str) -> Path:
@@ -152,41 +152,41 @@ class OnDisk:
 
 
 class FragmentStore:
-    """Fragments as a session keeps them, or as a playbook was read with."""
+    """Fragments stored with a session, or read with a playbook."""
 
     def __init__(self, playbook: str, texts: Mapping[str, str]) -> None:
-        """``playbook`` is the path of the file that includes them; ``texts`` are those by their names."""
+        """``playbook`` is the path of the file that includes them; ``texts`` are the fragments by name."""
         self._base = Path(playbook).parent
         self._texts = texts
 
     def text(self, key: str) -> str:
-        """The text that was kept."""
+        """Return the stored text."""
         if key not in self._texts:
-            kept = f"allowed are those it was read with: {', '.join(self._texts)}" if self._texts else "it had none"
-            raise FragmentError(f"the fragment {shown(key)}, which was not kept with this playbook, {kept}")
+            kept = f"allowed are the stored ones: {', '.join(self._texts)}" if self._texts else "it had none"
+            raise FragmentError(f"the fragment {shown(key)}, which was not stored with this playbook, {kept}")
         return self._texts[key]
 
     def shown(self, key: str) -> str:
-        """The path that it had beside the playbook."""
+        """Return the path that it had relative to the playbook."""
         return key if is_bundled(key) else str(self._base / key)
 
 
 MAX_DEPTH: Final = 8
-"""Fragments included by fragments."""
+"""Maximum nesting of fragments."""
 MAX_INCLUDES: Final = 200
-"""Includes of one playbook, each counted as often as it is carried out."""
+"""Maximum number of includes of one playbook, each counted as often as it is expanded."""
 
 BROUGHT: Final = ("seed", "stepping", "cluster", "topics", "clients", "guards", "steps", "settle", "expect")
-"""Keys that a fragment at the head of a file brings into it."""
+"""Keys that a fragment at the head of a file merges into it."""
 HINTS: Final = ("stepping", "steps")
-"""Those of them that a fragment may have that stands for steps."""
+"""Keys of these allowed in a fragment of steps."""
 JOINED: Final = ("topics", "clients.producers", "clients.groups", "steps", "expect")
-"""Lists that are joined; of everything else that is no mapping the including file's own wins."""
+"""Lists that are joined; other values of the including file take precedence."""
 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """A file that takes part: its tree, its name (empty for the playbook), and the fragments that led to it."""
+    """One of the files: its tree, its name (empty for the playbook), and the fragments that led to it."""
 
     tree: YamlMapping
     key: str
@@ -194,16 +194,16 @@ class _File:
 
 
 class Includer:
-    """Makes one tree of a playbook and its fragments. Afterwards ``texts`` and ``variables`` say what took part."""
+    """Builder of one tree from a playbook and its fragments. ``texts`` and ``variables`` are filled on the way."""
 
     def __init__(self, notes: Notes, fragments: Fragments, playbook: Record, fragment: Record) -> None:
-        """``playbook`` and ``fragment`` are the tables of keys that the two kinds of files have."""
+        """``playbook`` and ``fragment`` are the tables of keys of the two kinds of files."""
         self.texts: dict[str, str] = {}
-        """Every fragment's text by its name."""
+        """Text of every fragment by its name."""
         self.variables: tuple[str, ...] = ()
         """Names of the playbook's variables, and of those of the fragments at its head."""
         self.values: dict[str, Node] = {}
-        """What each of them is declared to be; without those that are declared without a value."""
+        """Their declared values, without variables that have none."""
         self._notes = notes
         self._fragments = fragments
         self._playbook = playbook
@@ -215,13 +215,13 @@ class Includer:
         self._broken = False
 
     def whole(self, root: Node, *, unused: bool, fragment: bool = False, written: bool = False) -> Node:
-        """The playbook with everything in it. ``unused``: whether variables that nothing uses are mistakes.
+        """Return the complete playbook. ``unused``: whether unused variables are errors.
 
-        With ``fragment`` it is a fragment read alone: what must be given to it is not known. With ``written`` a literal
-        ``${`` is left as a file writes it.
+        With ``fragment`` it is a single fragment: values of its required variables are unknown. With ``written`` a
+        literal ``${`` is left escaped as in a file.
 
         Raises:
-            PlaybookError: it grows out of proportion.
+            PlaybookError: it grows too large.
         """
         if not isinstance(root, YamlMapping):
             return root
@@ -242,7 +242,7 @@ class Includer:
         return escaped(tree) if written else restored(tree)
 
     def _gathered(self, file: _File, seen: dict[str, bool] | None = None) -> list[_File]:
-        """The fragments at the head of a file, theirs before them, each once; and the file itself last."""
+        """Return the fragments at the head of a file, nested ones first, each once; the file itself last."""
         seen = {} if seen is None else seen
         files: list[_File] = []
         for written, way in self._paths(file.tree.get("include")):
@@ -258,7 +258,7 @@ class Includer:
         return [] if node is None else [(node, "include")]
 
     def _opened(self, written: Node, way: str, by: _File, seen: dict[str, bool]) -> _File | None:
-        """A fragment's tree with its keys checked; None after noting what is wrong, and for one that was seen."""
+        """Return a fragment's tree with its keys checked; None if it has errors, or was included before."""
         if not isinstance(written, Scalar) or written.empty:
             self._notes.refuse(written, way, "the path of a fragment, or the name of a bundled one")
             self._broken = True
@@ -283,7 +283,7 @@ class Includer:
         return self._composed(text, key, written, way, by)
 
     def _wrong_include(self, key: str, by: _File) -> str:
-        """Why a fragment may not be included here."""
+        """Return why a fragment may not be included here."""
         if key in by.chain:
             chain = [*by.chain[by.chain.index(key) :], key]
             return f"found {shown(key)}, which includes itself: {' includes '.join(chain)}"
@@ -327,7 +327,7 @@ class Includer:
         return (f"included by {origin.path or self._notes.path}:{written.line}", *origin.notes)
 
     def _blame(self, error: PlaybookError, written: Scalar) -> None:
-        """Take over the mistakes of a fragment that were found before it had a tree."""
+        """Add the errors of a fragment that were found before it had a tree."""
         suffix = "; ".join(self._included_by(written))
         self._notes.problems += [replace(each, message=f"{each.message} ({suffix})") for each in error.problems]
         self._broken = True
@@ -339,7 +339,7 @@ class Includer:
         return scope
 
     def _joined(self, files: list[_File], scope: VariableScope) -> YamlMapping:
-        """The files of one scope as one tree, variables put in and steps in the place of their includes."""
+        """Merge the files of one scope to one tree, with variables replaced and includes of steps expanded."""
         joined: YamlMapping | None = None
         for file in files:
             entries: dict[str, tuple[Scalar, Node]] = {}
@@ -353,7 +353,7 @@ class Includer:
             joined = tree if joined is None else _merged(joined, tree, "")
         scope.resolve_all()
         self._literals |= scope.literals
-        assert joined is not None  # a file always stands in its own scope
+        assert joined is not None  # a file is always in its own scope
         return joined
 
     def _put(self, value: Node, name: str, scope: VariableScope) -> Node:
@@ -363,7 +363,7 @@ class Includer:
         return value
 
     def _spliced(self, node: Node, file: _File, way: str) -> Node:
-        """A list of steps with those of fragments in the place of their includes, in groups of steps as well."""
+        """Expand the includes in a list of steps, and in its groups."""
         if not isinstance(node, Sequence):
             return node
         items: list[Node] = []
@@ -414,15 +414,15 @@ class Includer:
             more = [name for name in BROUGHT if name in file.tree.entries and name not in HINTS]
             if more:
                 message = (
-                    f"found {file.key} with {shown(more[0])}, allowed in the place of steps is a fragment of steps; "
-                    "'include' at the head of the playbook takes it all"
+                    f"found {file.key} with {shown(more[0])}, allowed as a step is a fragment of steps; "
+                    "use 'include' at the head of the playbook for all its keys"
                 )
                 self._notes.problem(written, way, message)
 
 
 _HEAD: Final = ("vars", "include", "floodmark", "fragment")
 _TRIGGERS: Final = dict.fromkeys(
-    ("at", "after", "when", "within"), "; a variable of the fragment can say when its first step acts"
+    ("at", "after", "when", "within"), "; use a variable of the fragment for the trigger of its first step"
 )
 
 
@@ -431,7 +431,7 @@ def _own(root: YamlMapping) -> dict[str, tuple[Scalar, Node]]:
 
 
 def _given_of(*nodes: Node | None) -> Iterable[str]:
-    """Names of settings by which elements of lists say where they count, in groups of steps as well."""
+    """Yield the names of settings in ``given`` of list elements, in groups of steps as well."""
     for node in nodes:
         for item in node.items if isinstance(node, Sequence) else ():
             if isinstance(item, YamlMapping):
@@ -445,7 +445,7 @@ def _counted(item: Node, key: str) -> Node:
 
 
 def _merged(base: YamlMapping, own: YamlMapping, way: str) -> YamlMapping:
-    """``own`` with what only ``base`` has; lists joined, ``base`` first."""
+    """Return ``own`` with the keys that only ``base`` has; lists joined, ``base`` first."""
     entries = dict(base.entries)
     for name, (where, value) in own.entries.items():
         here = f"{way}.{name}" if way else name

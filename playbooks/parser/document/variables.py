@@ -1,11 +1,11 @@
-"""Variables (``${name}``), their scopes and keys, and parts that count only with certain settings (``given``).
+"""Variables (``${name}``), their scopes and keys, and parts that apply only with certain settings (``given``).
 
-A value that is ``${name}`` alone becomes what the variable holds, as it was written: a number, a text or a list. Inside
-a text the variable's text is put in. ``$${`` stands for the two characters ``${``.
+A value that is ``${name}`` alone becomes the value of the variable as it was written: a number, a string or a list.
+Inside a string the variable's text is inserted. ``$${`` stands for the two characters ``${``.
 
-Values keep the place where they are used, so that a mistake is told there, and say which variable brought them. A name
-that a group of steps declares for its rounds (``as: round``) is left in the group's steps: whoever unrolls the group
-puts it in with :func:`substitute`.
+Values have the position where they are used, so that errors are reported there, and name the variable that they come
+from. A name that a group of steps declares for its rounds (``as: round``) is left in the group's steps: it is replaced
+when the group is unrolled, with :func:`substitute`.
 """
 
 import re
@@ -46,34 +46,34 @@ NAME_ALLOWED: Final = "a name of letters, digits, dashes and underscores that be
 
 _USE: Final = re.compile(r"\$\$\{|\$\{([^{}]*)(\}?)")
 _LITERAL: Final = "\ud800{"
-"""Stands for a literal ``${`` until all variables are in: half of a surrogate pair, which no file can hold."""
+"""Stands for a literal ``${`` until all variables are replaced: half of a surrogate pair, which no file can have."""
 
 ROUND: Final = "round"
-"""What the steps of a group call the number of the round, or its value, unless the group says another name."""
+"""Default name of the number of the round, or its value, in the steps of a group."""
 _GROUP: Final = frozenset({"repeat", "each"})
 
 NAMED: Final = 3
-"""Variables that a mistake in a text names, of all that were put into it."""
+"""Maximum number of variables named in an error of a string."""
 
 Lookup = Callable[[str], Node | str | None]
-"""The value of a variable; a text that says what is wrong with using it; or None when nobody knows it."""
+"""The value of a variable; a string with the error of its use; or None if it is unknown."""
 
 
 def substitute(node: Node, values: Mapping[str, Node], notes: Notes | None = None) -> Node:
-    """``node`` with variables put in; those that ``values`` does not have stay as they are.
+    """Return ``node`` with variables replaced; those missing in ``values`` are left.
 
-    Names that a group of steps inside ``node`` declares for its own rounds stay in that group. What is left of ``$${``
-    becomes ``${``, but for the steps of such groups.
+    Names that a group of steps inside ``node`` declares for its own rounds are left in that group. The remaining
+    ``$${`` become ``${``, except in the steps of such groups.
 
     Raises:
-        PlaybookError: it grows out of proportion. Lists inside texts are noted where there are ``notes``.
+        PlaybookError: it grows too large. Lists inside strings are noted if there are ``notes``.
     """
     putting = Putting(values.get, ExpansionSize(notes), keep=None)
     return restored(putting.put(node, ""))
 
 
 def round_name(step: Node) -> str:
-    """The variable that a group of steps has for its rounds; empty for anything else."""
+    """Return the variable of a group of steps for its rounds; empty for other steps."""
     if not isinstance(step, YamlMapping) or _GROUP.isdisjoint(step.entries):
         return ""
     name = step.get("as")
@@ -81,28 +81,28 @@ def round_name(step: Node) -> str:
 
 
 def uses(text: str) -> bool:
-    """Whether a text speaks of a variable, or escapes one."""
+    """Return whether a text uses a variable, or escapes one."""
     return "${" in text
 
 
 @dataclass(slots=True)
 class ExpansionSize:
-    """How much a file has become with its variables put in, against growth by variables of variables."""
+    """Size of a file with its variables replaced, to limit exponential growth."""
 
     notes: Notes | None = None
     nodes: int = 0
     characters: int = 0
 
     def add(self, at: Node, key: str, nodes: int, characters: int = 0, deepest: int = 0) -> None:
-        """Count what is about to be made. Raises :class:`PlaybookError` when it is more than a file may have."""
+        """Count an addition. Raises :class:`PlaybookError` if the file gets too large."""
         self.nodes += nodes
         self.characters += characters
         if self.nodes > MAX_NODES:
-            raise self._refused(at, key, f"found more than {MAX_NODES} values with all variables put in")
+            raise self._refused(at, key, f"found more than {MAX_NODES} values with all variables replaced")
         if self.characters > MAX_BYTES:
-            raise self._refused(at, key, f"found more than {MAX_BYTES} characters with all variables put in")
+            raise self._refused(at, key, f"found more than {MAX_BYTES} characters with all variables replaced")
         if deepest > MAX_DEPTH:
-            raise self._refused(at, key, f"nested deeper than {MAX_DEPTH} levels with all variables put in")
+            raise self._refused(at, key, f"nested deeper than {MAX_DEPTH} levels with all variables replaced")
 
     def _refused(self, at: Node, key: str, message: str) -> PlaybookError:
         notes = self.notes or Notes("")
@@ -114,19 +114,19 @@ class ExpansionSize:
 
 @dataclass(slots=True)
 class Putting:
-    """Puts variables into a tree; a tree without any is handed back as it is."""
+    """Replacer of variables in a tree; a tree without any is returned unchanged."""
 
     lookup: Lookup
     size: ExpansionSize
     keep: Collection[str] | None = ()
-    """Names that stay as they are for now; None: every name that has no value."""
+    """Names that are left for now; None: every name without a value."""
     depth: int = 0
     """Levels above the tree."""
     literals: bool = field(default=False, init=False)
-    """Whether a ``$${`` was met, for which :func:`restored` is needed."""
+    """Whether a ``$${`` was found, for which :func:`restored` is needed."""
 
     def put(self, node: Node, key: str) -> Node:
-        """The tree with its variables put in; ``key`` is the way to it."""
+        """Return the tree with its variables replaced; ``key`` is its path."""
         return self._put(node, key, self.depth)
 
     def _put(self, node: Node, key: str, depth: int) -> Node:
@@ -142,11 +142,11 @@ class Putting:
         for name, (where, value) in node.entries.items():
             way = f"{key}.{name}" if key else name
             if self.keep is not None and uses(name):
-                self._problem(where, key, "found a variable in a key, allowed is one in a value")
+                self._problem(where, key, "found a variable in a key, allowed only in values")
                 continue
             if name == "include" and self.keep is not None and isinstance(value, Scalar) and uses(value.text):
-                self._problem(value, way, "found a variable in the path of a fragment, allowed is the path itself")
-                value = _unknown(value)  # noqa: PLW2901 - what the path would be nobody asks
+                self._problem(value, way, "found a variable in the path of a fragment, allowed is a literal path")
+                value = _unknown(value)  # noqa: PLW2901 - the path is not needed
             inner = self._keeping(own) if own and name == "steps" else self
             entries[name] = (where, inner._put(value, way, depth + 1))
             self.literals |= inner.literals
@@ -154,7 +154,7 @@ class Putting:
         return node if same else replace(node, entries=entries)
 
     def _keeping(self, name: str) -> "Putting":
-        """The same for the steps of a group, where ``name`` is the number of the round."""
+        """Return a replacer for the steps of a group, where ``name`` is the number of the round."""
         lookup = self.lookup
         if self.keep is None:
             return Putting(lambda each: None if each == name else lookup(each), self.size, None)
@@ -174,7 +174,7 @@ class Putting:
         return self._text(node, key)
 
     def _text(self, node: Scalar, key: str) -> Node:
-        """A text with variables inside."""
+        """Replace the variables inside a string."""
         parts: list[str] = []
         brought: list[str] = []
         known, end = True, 0
@@ -200,11 +200,11 @@ class Putting:
         return node if known else _unknown(node)
 
     def _inside(self, use: re.Match[str], node: Scalar, key: str) -> Scalar | str | None:
-        """What to put in for a use: a value; or why not: a text where it stays as it is, None where it is wrong."""
+        """Return the value to insert for a use; a string to leave it unchanged; None for an error."""
         name = use[1]
         if not use[2]:
             if self.keep is not None:
-                message = "found ${ without its }, allowed is ${name}; $${ stands for the characters themselves"
+                message = "found ${ without its }, allowed is ${name}; use $${ for a literal ${"
                 self._problem(node, key, message, use.start())
             return None if self.keep is not None else use[0]
         if not self._is_name(name, node, key, use.start()):
@@ -217,7 +217,7 @@ class Putting:
             return use[0] if self.keep is None else None
         if isinstance(value, Scalar):
             return None if value.origin and value.origin.unknown else value
-        message = f"found ${{{name}}} inside a text, allowed is a list alone: {shown('key: ${' + name + '}')}"
+        message = f"found ${{{name}}} inside a string; a list is allowed alone: {shown('key: ${' + name + '}')}"
         self._problem(node, key, message, use.start())
         return None
 
@@ -225,7 +225,7 @@ class Putting:
         if re.fullmatch(NAME_PATTERN, name, re.ASCII):
             return True
         if self.keep is not None:
-            message = f"found {shown('${' + name + '}')}, allowed is {NAME_ALLOWED}; $${{ stands for ${{ itself"
+            message = f"found {shown('${' + name + '}')}, allowed is {NAME_ALLOWED}; use $${{ for a literal ${{"
             self._problem(node, key, message, at)
         return False
 
@@ -239,19 +239,19 @@ class Putting:
 
 
 def unknown_variable(name: str, known: Collection[str]) -> str:
-    """What is wrong with the use of a variable that nobody declared."""
+    """Return the error of using an undeclared variable."""
     if not known:
-        return f"found ${{{name}}}, but there are no variables here: 'vars' declares them"
+        return f"found ${{{name}}}, but there are no variables here; declare it under 'vars'"
     return f"found ${{{name}}}, allowed are the variables {', '.join(known)}{nearest(name, known)}"
 
 
 def restored(node: Node) -> Node:
-    """The tree with its literal ``${`` written out, but for the steps of groups whose rounds are still to come."""
+    """Return the tree with literal ``${`` restored, except in the steps of groups still to be unrolled."""
     return _replaced(node, "${", groups=False)
 
 
 def escaped(node: Node) -> Node:
-    """The tree with its literal ``${`` as a file writes it: ``$${``."""
+    """Return the tree with literal ``${`` escaped as in a file: ``$${``."""
     return _replaced(node, "$${", groups=True)
 
 
@@ -272,7 +272,7 @@ def _replaced(node: Node, literal: str, *, groups: bool) -> Node:
 
 
 def _placed(value: Node, use: Scalar, origin: ValueOrigin) -> Node:
-    """``value`` as if it had been written where ``use`` stands."""
+    """Return ``value`` with the position of ``use``."""
     if isinstance(value, Scalar):
         return Scalar(use.line, use.column, value.text, value.plain, 0, origin)
     if isinstance(value, Sequence):
@@ -288,20 +288,20 @@ def _key(where: Scalar, use: Scalar, origin: ValueOrigin) -> Scalar:
 
 
 def _how(use: Scalar, value: Node, how: str) -> str:
-    """Which variable brought something, and where it has that."""
+    """Describe the variable of a value, and its line."""
     here, there = use.origin or ValueOrigin(), value.origin or ValueOrigin()
     file = f" of {there.path or 'the playbook'}" if here.path != there.path else ""
     return f"{how}, line {value.line}{file}"
 
 
 def _because(use: Scalar, *brought: str) -> ValueOrigin | None:
-    """The origin of ``use`` with what variables brought there."""
+    """Return the origin of ``use`` with the variables used there."""
     here = use.origin or ValueOrigin()
     return replace(here, notes=(*brought, *here.notes)) if brought else use.origin
 
 
 def _of(use: Scalar, value: Node, how: str) -> ValueOrigin:
-    """The origin of a whole value that a variable brought to the place of ``use``."""
+    """Return the origin of a whole value from a variable at the position of ``use``."""
     known = value.origin is None or not value.origin.unknown
     return replace(_because(use, _how(use, value, how)) or ValueOrigin(), unknown=not known)
 
@@ -323,21 +323,21 @@ def _length(node: Node) -> int:
     return sum(map(_length, children))
 
 
-# ``given``: a part of a playbook counts only where settings have certain values, as in some cells of a grid.
+# ``given``: a part of a playbook applies only with certain values of settings, as in some cells of a grid.
 #
-# It looks at what the file says where the setting stands, and not at which grid there is: so it means the same in a
-# cell of a grid, in its recording, under ``--set``, and where the file is run as it stands.
+# It reads the settings in the file, not the grid: so it has the same effect in a cell of a grid, in its recording,
+# under ``--set``, and when the file is run directly.
 
 
 class Given(FieldType):
-    """A mapping of axes to a value or a list of values; its value is whether all of them are so in this file."""
+    """A mapping of axes to a value or a list of values; its value is whether all of them match this file."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, YamlMapping) or not node.entries:
             notes.refuse(node, key, "a mapping of axes to values, such as {acks: all}")
             return BAD
         before = len(notes.problems)
-        # All of them are read, so that all mistakes are told.
+        # All of them are evaluated, so that all errors are reported.
         held = [_holds(name, where, value, f"{key}.{shown(name)[1:-1]}", notes)
                 for name, (where, value) in node.entries.items()]  # fmt: skip
         return BAD if len(notes.problems) > before else all(held)
@@ -347,7 +347,7 @@ class Given(FieldType):
         return {"type": "object", "additionalProperties": value}
 
 
-GIVEN: Final = FieldSpec(Given(), "Only where these settings have these values, as in some cells of vary.")
+GIVEN: Final = FieldSpec(Given(), "Only with these values of settings, as in some cells of vary.")
 
 
 def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> bool:
@@ -357,7 +357,7 @@ def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> b
         notes.refuse(value, place, "a value, or a list of values")
         return False
     if name == SEED:
-        notes.problem(where, place, "found the seed, allowed are the other axes: what holds for one seed is no promise")
+        notes.problem(where, place, "found the seed, allowed are other axes: a result of one seed is no guarantee")
         return False
     if root is None:
         return False
@@ -372,7 +372,7 @@ def _holds(name: str, where: Scalar, value: Node, place: str, notes: Notes) -> b
 
 
 def _standing(name: str, node: Node | None, notes: Notes) -> str | None:
-    """What a setting is now: as the file says, and where it says nothing of version and mode, their own."""
+    """Return the current value of a setting: that of the file, or the defaults of version and mode."""
     if node is not None:
         return text_of(node)
     return {"kafka": notes.facts.kafka, "mode": notes.facts.mode}.get(name.removeprefix("cluster."))
@@ -383,17 +383,17 @@ def _plain(text: str) -> str:
 
 
 def counts(fields: Fields, notes: Notes) -> bool:
-    """Whether a part counts in this file, by its ``kafka`` and its ``given``; without them it does."""
+    """Return whether a part applies to this file, by its ``kafka`` and its ``given``; without them it does."""
     given: bool = fields.get("given", True)
     return is_for(fields.get("kafka"), notes) and given
 
 
-# The variables of one file and of the fragments at its head: declared, given from outside, resolved when used.
+# The variables of one file and of the fragments at its head: declared, passed by includes, resolved on use.
 
 
-VALUE_ALLOWED: Final = "a text, a number or a list"
+VALUE_ALLOWED: Final = "a string, a number or a list"
 MAX_CHAIN: Final = 20
-"""Variables made of variables, one after the other."""
+"""Maximum chain of variables made of variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,29 +403,29 @@ class Declared:
     where: Scalar
     """Its name."""
     value: Node | None
-    """None where it must be given, or is no value at all."""
+    """None if it is required, or its value is invalid."""
     given: bool = False
-    """Whether it comes from an include's ``with``, and is resolved already."""
+    """Whether it is passed by an include's ``with``, and so is resolved already."""
 
 
 @dataclass(slots=True)
 class VariableScope:
-    """What ``${name}`` means in one file."""
+    """Scope of variables: the meaning of ``${name}`` in one file."""
 
     notes: Notes
     size: ExpansionSize
     reserved: Mapping[str, object]
-    """Names that variables may not have: keys of a playbook, which ``--set`` takes by the same word."""
+    """Names that variables may not have: keys of a playbook, since ``--set`` uses the same names."""
     declared: dict[str, Declared] = field(default_factory=dict)
     used: dict[str, bool] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
-    """Names that were used and that nobody declared."""
+    """Undeclared names that were used."""
     literals: bool = False
     _values: dict[str, Node | None] = field(default_factory=dict)
     _resolving: list[str] = field(default_factory=list)
 
     def declare(self, tree: YamlMapping, *, needed: bool) -> None:
-        """Take the ``vars`` of a file; what was declared before has its value replaced. ``needed``: no empty ones."""
+        """Add the ``vars`` of a file; values of earlier declarations are replaced. ``needed``: values are required."""
         node = tree.get("vars")
         if node is None or (isinstance(node, Scalar) and node.empty):
             return
@@ -446,11 +446,11 @@ class VariableScope:
                 self._values[name] = None
 
     def give(self, given: Mapping[str, tuple[Scalar, Node]], key: str, fragment: str) -> None:
-        """Take the values of an include's ``with``, which are resolved already."""
+        """Add the values of an include's ``with``, which are resolved already."""
         for name, (where, value) in given.items():
             if name not in self.declared:
                 known = f"allowed are {', '.join(self.declared)}" if self.declared else "which has none"
-                message = f"found {shown(name)}, which is no variable of {fragment}, {known}"
+                message = f"found {shown(name)}, which is not a variable of {fragment}, {known}"
                 self.notes.problem(where, f"{key}.with", message + nearest(name, self.declared))
             elif isinstance(value, Scalar) and value.empty:
                 self.notes.refuse(value, f"{key}.with.{name}", VALUE_ALLOWED)
@@ -461,26 +461,29 @@ class VariableScope:
                 self.declared[name] = Declared(where, value, given=True)
 
     def need(self, at: Node, key: str, fragment: str, how: str) -> None:
-        """Tell which variables must be given and are not; ``how`` says how. ``fragment``: whose, empty: see there."""
+        """Report required variables without a value; ``how`` says how to give it.
+
+        ``fragment``: its file, empty: see there.
+        """
         for name, each in self.declared.items():
             if each.value is None and name not in self._values:
                 whose = fragment or (each.where.origin or ValueOrigin()).path
-                message = f"found no value for the variable {shown(name)} of {whose}, which must be given: "
+                message = f"found no value for the variable {shown(name)} of {whose}, which is required: "
                 self.notes.problem(at, key, message + how.replace("NAME", name))
                 self._values[name] = None
 
     def lookup(self, name: str) -> Node | str | None:
-        """The value of a variable, resolved; what is wrong with using it; None where it has none."""
+        """Return the value of a variable, resolved; a string with the error of its use; None if it has none."""
         self.used[name] = True
         return self._value(name)
 
     def resolve_all(self) -> None:
-        """Find the mistakes also in variables that nothing uses."""
+        """Resolve all variables, to find errors in unused ones as well."""
         for name in self.declared:
             self._value(name)
 
     def unused(self, tree: YamlMapping) -> None:
-        """Tell which variables that a file declares are used by nothing, unless it is their name that was misspelt."""
+        """Report declared variables that are not used, unless a use is misspelt."""
         node = tree.get("vars")
         for name, (where, _) in node.entries.items() if isinstance(node, YamlMapping) else ():
             if (
@@ -489,7 +492,7 @@ class VariableScope:
                 and not any(nearest(each, [name]) for each in self.missing)
             ):
                 others = [each for each in self.declared if each != name]
-                message = f"found the variable {shown(name)}, which nothing uses as ${{{name}}}"
+                message = f"found the variable {shown(name)}, which is not used as ${{{name}}}"
                 self.notes.problem(where, "vars", message + nearest(name, others))
 
     def _value(self, name: str) -> Node | str | None:
@@ -500,9 +503,9 @@ class VariableScope:
             return unknown_variable(name, self.declared)
         if name in self._resolving:
             chain = [*self._resolving[self._resolving.index(name) :], name]
-            return f"found ${{{name}}}, which is made of itself: {', '.join(f'${{{each}}}' for each in chain)}"
+            return f"found ${{{name}}}, which refers to itself: {', '.join(f'${{{each}}}' for each in chain)}"
         if len(self._resolving) >= MAX_CHAIN:
-            return f"found variables made of more than {MAX_CHAIN} variables one after the other, the most allowed"
+            return f"found a chain of more than {MAX_CHAIN} variables, the most allowed"
         self._values[name] = self._resolved(name, self.declared[name])
         return self._values[name]
 
@@ -522,11 +525,11 @@ class VariableScope:
         if not re.fullmatch(NAME_PATTERN, name, re.ASCII):
             return f"found {shown(name)}, allowed is {NAME_ALLOWED}"
         if name in self.reserved:
-            return f"found a variable named {shown(name)}, which is a key of playbooks: allowed is another name"
+            return f"found a variable named {shown(name)}, which is a key of playbooks; choose another name"
         return ""
 
     def _wrong_value(self, node: Node, key: str) -> bool:
-        """Whether there is a mapping in a value."""
+        """Return whether there is a mapping in a value."""
         if isinstance(node, Scalar):
             return False
         if isinstance(node, YamlMapping):
@@ -536,12 +539,12 @@ class VariableScope:
         return any(wrong)
 
 
-# The keys that variables and includes are written with; the values are read by ``includes`` and ``scopes``.
+# The keys of variables and includes; their values are processed before.
 
 
 @dataclass(frozen=True, slots=True)
 class Passed(FieldType):
-    """A value that was read before; here it passes as it is."""
+    """A value that was processed before and is passed through."""
 
     allowed: str
 
@@ -572,33 +575,33 @@ class Paths(Passed):
         return {"anyOf": [text, {"type": "array", "items": text}]}
 
 
-VARS: Final = FieldSpec(Values(), "Variables by name; a value anywhere in the file may use one as ${name}.")
+VARS: Final = FieldSpec(Values(), "Variables by name; values anywhere in the file may use one as ${name}.")
 INCLUDE: Final = FieldSpec(
-    Paths(), "Fragments that give defaults: lists are joined, of single values the file's own wins."
+    Paths(), "Fragments with defaults: lists are joined; single values of the file take precedence."
 )
-FRAGMENT_NAME: Final = FieldSpec(NAME, "Its name; a file that has it is no playbook by itself.", required=True)
+FRAGMENT_NAME: Final = FieldSpec(NAME, "The name; a file with this key is not a playbook by itself.", required=True)
 
 STEP_INCLUDE: Final = Record(
     {
         "include": FieldSpec(
-            TextType(allowed="the path of a fragment"), "A fragment, whose steps take this place.", required=True
+            TextType(allowed="the path of a fragment"), "A fragment, whose steps replace this one.", required=True
         ),
         "with": FieldSpec(Values(), "Values for the fragment's variables."),
     }
 )
-"""A step that stands for the steps of a fragment."""
+"""A step that is replaced by the steps of a fragment."""
 
 
 VARIABLE: Final[Schema] = {
     "type": "string",
     "pattern": r"\$\{",
-    "description": "A variable as ${name}, alone or inside a text.",
+    "description": "A variable as ${name}, alone or inside a string.",
 }
-"""JSON Schema of a value that a variable brings."""
+"""JSON Schema of a value with a variable."""
 
 
 def with_variables(schema: Schema) -> Schema:
-    """The same schema where each value may also be a variable, which stands for a text, a number or a list."""
+    """Return the schema where each value may also be a variable, which stands for a string, a number or a list."""
     opened = dict(schema)
     for part in ("properties", "patternProperties"):
         if part in schema:
@@ -622,4 +625,4 @@ def _open(name: str, schema: Schema) -> Schema:
 
 
 _FIXED: Final = ("floodmark", "vars", "with", "include", "fragment")
-"""Keys whose values no variable brings."""
+"""Keys whose values cannot have variables."""

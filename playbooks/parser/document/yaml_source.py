@@ -1,8 +1,8 @@
-"""YAML read safely, with the place of every key and value, and with every scalar kept as it was written.
+"""YAML parsed safely, with line and column of every key and value, and every scalar as it was written.
 
-Nothing here guesses types: ``on``, ``no``, ``3.10`` and ``0777`` stay those characters, and whoever knows what a key
-means turns them into a number or a truth value. Tags, duplicate keys, several documents and anything that grows out of
-proportion (aliases of aliases, deep nesting, huge files) are refused.
+Types are not guessed here: ``on``, ``no``, ``3.10`` and ``0777`` stay text, and the type of the key converts them.
+Tags, duplicate keys, several documents and anything that grows too large (aliases of aliases, deep nesting, huge files)
+are rejected.
 """
 
 import re
@@ -17,30 +17,30 @@ from playbooks.errors import PlaybookError, Problem, place_of, shown
 
 MAX_BYTES: Final = 1024 * 1024
 MAX_NODES: Final = 50_000
-"""Values in a file, each alias counted as all it stands for."""
+"""Maximum number of values in a file, each alias counted as everything it stands for."""
 MAX_DEPTH: Final = 40
 MAX_ALIASES: Final = 200
 
 _FALLIBLE: Final = (yaml.YAMLError, ValueError, OverflowError)
-"""What PyYAML raises: its own errors, and Python's for an escape that names no character."""
+"""Exceptions of PyYAML: its own, and Python's for an escape that is no character."""
 _QUICK: Final = getattr(yaml, "CSafeLoader", None)
-"""The parser of libyaml, which PyYAML has where it was built with it."""
+"""The libyaml parser, if PyYAML was built with it."""
 _APART: Final = re.compile(r"[\t?!\ufeff]|:\s*[,}\]]")
-"""What libyaml reads in another way: tabs, byte order marks, tags, keys with a question mark, and where nothing is."""
+"""Input that libyaml parses differently: tabs, byte order marks, tags, keys with a question mark, empty values."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueOrigin:
-    """Where a value is from, when it was not simply written in the main file at the place where it stands."""
+    """Origin of a value that was not written in the main file at its position."""
 
     path: str = ""
-    """The file, as messages show it; empty for the main one."""
+    """The file, as shown in messages; empty for the main one."""
     notes: tuple[str, ...] = ()
-    """What every mistake in the value says at its end: which variable brought it, who included the file."""
+    """Suffixes of errors in the value: its variable, or the include of its file."""
     key: str = ""
-    """How its own file counts it, for an element of a list that was joined from several; empty: as it stands."""
+    """Path in its own file, for an element of a list that was joined from several; empty: the current path."""
     unknown: bool = False
-    """The value is not known, so nothing about it can be a mistake."""
+    """Whether the value is unknown, so that it cannot have errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,20 +51,20 @@ class Scalar:
     column: int
     text: str
     plain: bool
-    """Written without quotes: may be meant as a number, a truth value or nothing."""
+    """Whether it has no quotes, so that it may be a number, a boolean or null."""
     exact: int
-    """Column at which ``text`` itself begins, or 0 when it does not stand in the file character by character."""
+    """Column at which ``text`` itself begins, or 0 if the file does not contain it unchanged."""
     origin: ValueOrigin | None = None
 
     @property
     def empty(self) -> bool:
-        """Nothing was given: an empty value, ``~`` or ``null``."""
+        """Whether it is an empty value, ``~`` or ``null``."""
         return self.plain and self.text in {"", "~", "null", "Null", "NULL"}
 
 
 @dataclass(frozen=True, slots=True)
 class Sequence:
-    """A list."""
+    """A YAML list with its position."""
 
     line: int
     column: int
@@ -79,11 +79,11 @@ class Mapping:
     line: int
     column: int
     entries: abc.Mapping[str, tuple[Scalar, "Node"]]
-    """Never changed: what was read once is handed to all that read the same text."""
+    """Never modified: the result of parsing a text is shared."""
     origin: ValueOrigin | None = None
 
     def get(self, key: str) -> "Node | None":
-        """The value of ``key``, or None without one."""
+        """Return the value of ``key``, or None without one."""
         entry = self.entries.get(key)
         return entry[1] if entry else None
 
@@ -92,19 +92,19 @@ Node = Scalar | Sequence | Mapping
 
 
 def found(node: Node) -> str:
-    """What a node is, for a message."""
+    """Describe a node for a message."""
     if isinstance(node, Scalar):
         return "nothing" if node.empty else shown(node.text)
     return "a list" if isinstance(node, Sequence) else "a mapping"
 
 
 def item_key(item: Node, key: str) -> str:
-    """The way to an element of a list: as its own file counts it, or ``key``."""
+    """Return the path of a list element: that of its own file, or ``key``."""
     return item.origin.key if item.origin is not None and item.origin.key else key
 
 
 def decode(data: bytes, path: str) -> str:
-    """The text of a file; raises :class:`PlaybookError` when it is too large or not UTF-8."""
+    """Return the text of a file; raise :class:`PlaybookError` if it is too large or not UTF-8."""
     if len(data) > MAX_BYTES:
         raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
     try:
@@ -118,12 +118,12 @@ def decode(data: bytes, path: str) -> str:
 
 
 def compose(text: str, path: str, origin: ValueOrigin | None = None) -> tuple[Node, list[Problem]]:
-    """The one document in ``text``, and what is wrong with it without making it unreadable: duplicate keys.
+    """Return the one document in ``text``, and errors that do not prevent parsing: duplicate keys.
 
     ``origin`` is that of every value, for a file that is not the main one.
 
     Raises:
-        PlaybookError: at the first thing that cannot be read at all.
+        PlaybookError: at the first syntax error.
     """
     node, problems = _composed(text, path, origin)
     return node, [*problems]
@@ -131,7 +131,7 @@ def compose(text: str, path: str, origin: ValueOrigin | None = None) -> tuple[No
 
 @lru_cache(maxsize=64)
 def _composed(text: str, path: str, origin: ValueOrigin | None) -> tuple[Node, tuple[Problem, ...]]:
-    """As :func:`compose`; a grid or a search reads the same text, and the same fragments, again and again."""
+    """Do the same as :func:`compose`, cached: grids and searches parse the same text and fragments repeatedly."""
     if len(text.encode("utf-8", "surrogatepass")) > MAX_BYTES:
         raise PlaybookError([Problem(path, 1, 1, "", f"found more than {MAX_BYTES} bytes, the most allowed")])
     composer = _Composer(text, path, origin)
@@ -140,12 +140,12 @@ def _composed(text: str, path: str, origin: ValueOrigin | None) -> tuple[Node, t
 
 @lru_cache(maxsize=16)
 def syntax_tree(text: str) -> yaml.Node | None:
-    """PyYAML's own nodes, which know where in the text each ends, for who changes it. Raises ``yaml.YAMLError``."""
+    """Return PyYAML's own nodes, which have end positions, for edits of the text. Raises ``yaml.YAMLError``."""
     return yaml.compose(text, yaml.SafeLoader)
 
 
 class _Composer:
-    """Builds the tree from the parser's events, counting as it goes."""
+    """Builder of the tree from the parser's events, with limits."""
 
     def __init__(self, text: str, path: str, origin: ValueOrigin | None = None) -> None:
         self.path = path
@@ -162,16 +162,16 @@ class _Composer:
         next(self._events)  # the stream's start
         event = next(self._events)
         if isinstance(event, yaml.StreamEndEvent):
-            raise self._refused(1, 1, "found an empty file, allowed is a playbook, which begins 'floodmark: 1'")
+            raise self._refused(1, 1, "found an empty file, allowed is a playbook, which begins with 'floodmark: 1'")
         node = self._node(next(self._events), 0)
         next(self._events)  # the document's end
         event = next(self._events)
         if not isinstance(event, yaml.StreamEndEvent):
-            raise self._at(event, "found a second document, allowed is one in a file")
+            raise self._at(event, "found a second document, allowed is one per file")
         return node
 
     def _parse(self, text: str) -> abc.Iterator[yaml.Event]:
-        """PyYAML's events; its errors become ours."""
+        """Yield PyYAML's events; its errors become :class:`PlaybookError`."""
         if (events := _quick_events(text)) is not None:
             yield from events
             return
@@ -207,7 +207,7 @@ class _Composer:
             raise self._at(event, f"found the tag {shown(str(tag))}, allowed are plain values")
         before = self._nodes
         if anchor is not None:
-            self._anchors[anchor] = None  # known, not finished: an alias to it from inside is a loop
+            self._anchors[anchor] = None  # known but incomplete: an alias to it from inside is a cycle
         node = self._content(event, depth)
         if anchor is not None:
             self._anchors[anchor] = node
@@ -232,7 +232,7 @@ class _Composer:
             key = self._node(event, depth + 1)
             value = self._node(next(self._events), depth + 1)
             if not isinstance(key, Scalar):
-                raise self._refused(key.line, key.column, f"found {found(key)} as a key, allowed are words")
+                raise self._refused(key.line, key.column, f"found {found(key)} as a key, allowed is a single word")
             if key.text in entries:
                 first = entries[key.text][0]
                 message = f"found the key twice, allowed is once (first in line {first.line})"
@@ -246,7 +246,7 @@ class _Composer:
         if any("\ud800" <= c <= "\udfff" for c in value):
             raise self._at(event, "found half of a surrogate pair, allowed are whole characters")
         line, column = _start(event)
-        plain = not event.style  # libyaml's is an empty text, PyYAML's none
+        plain = not event.style  # empty in libyaml, None in PyYAML
         quotes = 0 if plain else 1
         end = event.end_mark
         one_line = end is not None and end.line + 1 == line and event.style not in {"|", ">"}
@@ -276,9 +276,9 @@ class _Composer:
 
 
 def _quick_events(text: str) -> list[yaml.Event] | None:
-    """What libyaml finds, ten times as fast; None where PyYAML's own parser has to look.
+    """Return libyaml's events, ten times as fast; None if PyYAML's own parser is needed.
 
-    That is for a mistake, whose words and place are its own, and where the two may differ.
+    It is needed for errors, whose messages and positions differ, and where the two parsers may differ.
     """
     if _QUICK is None or _APART.search(text):
         return None
@@ -295,7 +295,7 @@ def _quick_events(text: str) -> list[yaml.Event] | None:
 
 
 def height(node: Node) -> int:
-    """Levels of values below a node."""
+    """Return the number of levels below a node."""
     children: tuple[Node, ...] = ()
     if isinstance(node, Sequence):
         children = node.items
@@ -305,10 +305,10 @@ def height(node: Node) -> int:
 
 
 _EXPLAINED: Final = {
-    "mapping values are not allowed here": "found ': ' inside a text, which then needs quotes, or a wrong indentation",
+    "mapping values are not allowed here": "found ': ' in a string, which then needs quotes, or wrong indentation",
     "found character '\\t' that cannot start any token": "found a tab, allowed for indentation are spaces",
 }
-"""PyYAML's words for the most common mistakes, and what they mean to the writer of a file."""
+"""PyYAML's messages of the most common errors → explanations for the author of a file."""
 
 
 def _explained(error: yaml.MarkedYAMLError) -> str:

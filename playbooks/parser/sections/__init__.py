@@ -1,6 +1,6 @@
-"""The sections of a playbook that are no steps: cluster, topics, clients, expectations, guards, storm.
+"""Parser of the sections of a playbook except steps: cluster, topics, clients, expectations, guards, storm.
 
-cluster: cluster, topics and clients: their keys, and the specification that they come to.
+cluster: cluster, topics and clients: their keys, and the resulting specification.
 clients: keys of producers, consumers and applications: load, records, partitioners, transactions, outputs.
 expectations: `expect`, `guards` and `storm`.
 

@@ -1,4 +1,4 @@
-"""Keys of producers, consumers and applications: load, records, partitioners, transactions, outputs."""
+"""Parser of producers, consumers and applications: load, records, partitioners, transactions, outputs."""
 
 import re
 from collections.abc import Callable
@@ -69,13 +69,13 @@ from playbooks.units import (
     thousandths,
 )
 
-TOO_FAST: Final = "more than one batch a microsecond; a lower rate, or larger batches, is allowed"
+TOO_FAST: Final = "more than one batch a microsecond; use a lower rate, or larger batches"
 _SIZE_SHAPES: Final = (("from", "to"), ("small", "large", "share"), ("median", "p99"))
 _SIZES_ALLOWED: Final = "allowed are from and to, or small, large and share, or median and p99"
 
 
 def read_rate(fields: Fields, batch: int, notes: Notes) -> tuple[int, RateProfile | None]:
-    """Interval of a producer's batches, and the profile where no whole interval says it all."""
+    """Return the interval of a producer's batches, and the profile of a rate without a whole interval."""
     given = fields.get("rate")
     if given is None:
         _check_rate_is_there(fields, notes)
@@ -94,7 +94,7 @@ def read_rate(fields: Fields, batch: int, notes: Notes) -> tuple[int, RateProfil
 def _check_rate_is_there(fields: Fields, notes: Notes) -> None:
     closed = isinstance(fields.get("loop"), Fields) or fields.bad("loop")
     if not fields.given("rate") and not closed:
-        notes.problem(fields.node, fields.key, "found no key 'rate', which is needed: records a second, as in 200/s")
+        notes.problem(fields.node, fields.key, "found no key 'rate', which is required: records a second, as 200/s")
 
 
 def _profile(fields: Fields, batch: int, notes: Notes) -> RateProfile | None:
@@ -115,19 +115,19 @@ def _profile(fields: Fields, batch: int, notes: Notes) -> RateProfile | None:
 
 
 def _whole(fields: Fields, stretches: list[Stretch], batch: int, every: int, notes: Notes) -> RateProfile | None:
-    """The profile of stretches of which only the last is endless, with its period."""
+    """Return the profile of segments of which only the last is endless, with its period."""
     if max(rate for stretch in stretches for rate in stretch[1:]) > batch * RECORD:
         notes.problem(fields.node, fields.key, f"found {TOO_FAST}")
         return None
     if not any(rate for stretch in stretches for rate in stretch[1:]):
-        notes.problem(fields.node, fields.key, "found 0/s all the time, allowed is a rate above 0 at some time")
+        notes.problem(fields.node, fields.key, "found only rates of 0/s, allowed is a rate above 0 at some time")
         return None
     if not every:
         return RateProfile(tuple(stretches))
     length = sum(stretch.duration_us for stretch in stretches[:-1])
     if every < length:
         least = duration_text(length)
-        message = f"found a period of {duration_text(every)} for what takes {least}, allowed is {least} or more"
+        message = f"found a period of {duration_text(every)} for a profile of {least}, allowed is {least} or more"
         notes.problem(fields.at("every"), fields.path("every"), message)
         return None
     last = [stretches[-1]._replace(duration_us=every - length)] if every > length else []
@@ -143,7 +143,7 @@ def _ramp(fields: Fields, notes: Notes) -> list[Stretch] | None:
 
 
 def _steps(steps: list[Fields], notes: Notes) -> list[Stretch] | None:
-    """Each step for its time; the last one's rate stays, also after its time."""
+    """Return a segment for each step; the last one's rate continues after its time."""
     stretches: list[Stretch] = []
     for number, step in enumerate(steps, 1):
         rate, lasts = step.get("rate"), step.get("for")
@@ -154,7 +154,7 @@ def _steps(steps: list[Fields], notes: Notes) -> list[Stretch] | None:
                 return None
             stretches.append(Stretch(lasts, rate, rate))
         elif number < len(steps):
-            message = "found no key 'for', which is needed in all steps but the last: how long"
+            message = "found no key 'for', which is required in all steps except the last: a duration"
             notes.problem(step.node, step.key, message)
             return None
         if number == len(steps):
@@ -172,7 +172,7 @@ def _burst(fields: Fields, notes: Notes) -> list[Stretch] | None:
 
 
 def _lasting(fields: Fields, name: str, notes: Notes) -> bool:
-    """Whether a time is above 0; otherwise a problem."""
+    """Return whether a time is above 0; otherwise report it."""
     if fields.get(name):
         return True
     notes.refuse(fields.at(name), fields.path(name), "a time above 0")
@@ -187,12 +187,12 @@ _SHAPES: Final[dict[str, Callable[[Any, Notes], list[Stretch] | None]]] = {
 
 
 def read_loop(fields: Fields, batch: int, notes: Notes) -> ClosedLoop | None:
-    """None for an open loop, which goes by the rate."""
+    """Return the closed loop; None for an open loop, which uses the rate."""
     loop: Any = fields.get("loop")
     if not isinstance(loop, Fields):
         return None
     if fields.given("rate"):
-        message = "found a rate in a closed loop, allowed only with 'loop: open': a closed one goes by its answers"
+        message = "found a rate in a closed loop, allowed only with 'loop: open': responses pace a closed one"
         notes.problem(fields.at("rate"), fields.path("rate"), message)
     if not loop.given("outstanding") and not loop.given("think"):
         notes.problem(loop.node, loop.key, "found neither outstanding nor think, allowed is one of them, or both")
@@ -204,7 +204,7 @@ def read_loop(fields: Fields, batch: int, notes: Notes) -> ClosedLoop | None:
 
 
 def read_sizes(fields: Fields, notes: Notes) -> Sizes | None:
-    """None where all records are alike."""
+    """Return the sizes of records; None if all are equal."""
     sizes: Any = fields.get("bytes")
     if not isinstance(sizes, Fields):
         return None
@@ -226,7 +226,7 @@ def read_sizes(fields: Fields, notes: Notes) -> Sizes | None:
 
 
 def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
-    """How many keys, and how some are had more often."""
+    """Return the number of keys, and their skew."""
     keys: Any = fields.get("keys", 0)
     if not isinstance(keys, Fields):
         return keys, None
@@ -237,23 +237,23 @@ def read_keys(fields: Fields, notes: Notes) -> tuple[int, KeySkew | None]:
     return keys.get("distinct", 0), skew
 
 
-# Handlers: what an application does with records that it cannot process.
+# Dead letters: handling of records that an application cannot process.
 
 
 def dead_letter(fields: Fields, notes: Notes) -> str:
-    """The topic for such records, by ``fails`` or by a fault: only where the application waits for its handler."""
+    """Return the dead-letter topic, for ``fails`` or a fault; allowed only if the application waits for its handler."""
     topic = str(fields.get("dead_letter", ""))
     wrong = ""
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
-        wrong = f"found {topic!r}, which the group reads itself, allowed is another topic"
+        wrong = f"found {topic!r}, which the group itself reads, allowed is another topic"
     elif topic and fields.get("commit", "auto") == HANDED_OFF:
-        wrong = "found a dead-letter topic with 'commit: handed_off', allowed where the poll loop waits for the handler"
+        wrong = "found a dead-letter topic with 'commit: handed_off', allowed if the poll loop waits for the handler"
     if wrong:
         notes.problem(fields.at("dead_letter"), fields.path("dead_letter"), wrong)
     return topic
 
 
-# Tables of a producer's load: rates that change, closed loops, sizes and keys that are drawn.
+# Tables of a producer's load: changing rates, closed loops, random sizes and keys.
 
 
 MOST_KEYS: Final = 1_000_000
@@ -262,7 +262,7 @@ MOST_STEPS: Final = 1_000
 LARGEST_RECORD: Final = 1024**2
 
 ANY_RATE: Final = Quantity(rate_units, RATE_PATTERN, RATE_ALLOWED)
-"""A rate in the model's units; none at all is one, too."""
+"""A rate in the model's units; 0 is allowed, too."""
 SHARE: Final = Quantity(share_ppm, SHARE_PATTERN, SHARE_ALLOWED)
 SIZE: Final = Quantity(size_bytes, SIZE_PATTERN, SIZE_ALLOWED, high=LARGEST_RECORD, numbers=True, write=size_text)
 DRAWN_SIZE: Final = Quantity(
@@ -271,34 +271,34 @@ DRAWN_SIZE: Final = Quantity(
 
 RAMP: Final = Record(
     {
-        "from": FieldSpec(ANY_RATE, "The rate at its beginning.", required=True),
-        "to": FieldSpec(ANY_RATE, "The rate at its end, and from then on.", required=True),
-        "over": FieldSpec(DURATION, "How long it takes.", required=True),
+        "from": FieldSpec(ANY_RATE, "Rate at the start.", required=True),
+        "to": FieldSpec(ANY_RATE, "Rate at the end, and afterwards.", required=True),
+        "over": FieldSpec(DURATION, "Duration of the ramp.", required=True),
     }
 )
 
 STEP: Final = Record(
     {
-        "rate": FieldSpec(ANY_RATE, "The rate.", required=True),
-        "for": FieldSpec(DURATION, "How long; only the last step may go on for ever."),
+        "rate": FieldSpec(ANY_RATE, "Rate of this step.", required=True),
+        "for": FieldSpec(DURATION, "Duration; only the last step may be endless."),
     }
 )
 
 BURST: Final = Record(
     {
-        "rate": FieldSpec(ANY_RATE, "The rate of the burst.", required=True),
-        "for": FieldSpec(DURATION, "How long it lasts.", required=True),
-        "after": FieldSpec(DURATION, "When it begins, from the start or in each period; at once unless given."),
-        "base": FieldSpec(ANY_RATE, "The rate otherwise; 0/s unless given."),
+        "rate": FieldSpec(ANY_RATE, "Rate of the burst.", required=True),
+        "for": FieldSpec(DURATION, "Duration of the burst.", required=True),
+        "after": FieldSpec(DURATION, "Start of the burst, from the beginning or in each period; default 0s."),
+        "base": FieldSpec(ANY_RATE, "Rate outside of the burst; default 0/s."),
     }
 )
 
 CHANGING_RATE: Final = Record(
     {
-        "ramp": FieldSpec(RAMP, "A rate that goes evenly from one to another."),
-        "step": FieldSpec(ListOf(STEP, 1, MOST_STEPS), "Rates that follow each other."),
-        "burst": FieldSpec(BURST, "A rate that is higher for a while."),
-        "every": FieldSpec(DURATION, "A period: all of it comes again after so long; once unless given."),
+        "ramp": FieldSpec(RAMP, "A linear ramp between two rates."),
+        "step": FieldSpec(ListOf(STEP, 1, MOST_STEPS), "Consecutive rates."),
+        "burst": FieldSpec(BURST, "A burst of a higher rate."),
+        "every": FieldSpec(DURATION, "Period after which the profile repeats; default: no repetition."),
     }
 )
 
@@ -310,9 +310,9 @@ LOOP: Final = ByShape(
     mapping=Record(
         {
             "outstanding": FieldSpec(
-                Integer(1, MOST_OUTSTANDING), "Records handed over and not settled, at most; one batch unless given."
+                Integer(1, MOST_OUTSTANDING), "Maximum number of records without an outcome; default one batch."
             ),
-            "think": FieldSpec(DURATION, "Time between an outcome and the batch that follows it; none unless given."),
+            "think": FieldSpec(DURATION, "Think time between an outcome and the next batch; default 0s."),
         }
     ),
 )
@@ -322,13 +322,13 @@ SIZES: Final = ByShape(
     scalar=SIZE,
     mapping=Record(
         {
-            "from": FieldSpec(DRAWN_SIZE, "The smallest size, all up to `to` being alike often."),
-            "to": FieldSpec(DRAWN_SIZE, "The largest size."),
+            "from": FieldSpec(DRAWN_SIZE, "Minimum size of a uniform distribution."),
+            "to": FieldSpec(DRAWN_SIZE, "Maximum size of a uniform distribution."),
             "small": FieldSpec(DRAWN_SIZE, "The usual one of two sizes."),
-            "large": FieldSpec(DRAWN_SIZE, "The other one."),
-            "share": FieldSpec(SHARE, "The part of all records that are large: 5%."),
-            "median": FieldSpec(DRAWN_SIZE, "Half of all records are smaller; the sizes' logarithm is normal."),
-            "p99": FieldSpec(DRAWN_SIZE, "One record in a hundred is larger."),
+            "large": FieldSpec(DRAWN_SIZE, "The other one of two sizes."),
+            "share": FieldSpec(SHARE, "Share of large records: 5%."),
+            "median": FieldSpec(DRAWN_SIZE, "Median size of a log-normal distribution."),
+            "p99": FieldSpec(DRAWN_SIZE, "99th percentile size."),
         }
     ),
 )
@@ -339,30 +339,30 @@ KEYS: Final = ByShape(
     mapping=Record(
         {
             "distinct": FieldSpec(
-                Integer(1, MOST_KEYS), "How many keys there are: key-0, key-1 and so on.", required=True
+                Integer(1, MOST_KEYS), "Number of distinct keys: key-0, key-1 and so on.", required=True
             ),
             "zipf": FieldSpec(
                 Quantity(thousandths, EXPONENT_PATTERN, EXPONENT_ALLOWED, numbers=True),
-                "Exponent s: the n-th key has n^s times fewer records than the first: 1.1.",
+                "Zipf exponent s: the n-th key has n^s times fewer records than the first: 1.1.",
             ),
-            "hot": FieldSpec(SHARE, "The part of all records that have the first key: 80%."),
+            "hot": FieldSpec(SHARE, "Share of records with the first key: 80%."),
         }
     ),
 )
 
 
-# Outputs: what an application writes for each record that it has read.
+# Outputs: records that an application writes for each record it reads.
 
 
 class Written(TypedDict):
-    """Parts of a group's spec."""
+    """Output fields of a group's specification."""
 
     to: str
     to_config: dict[str, Any]
 
 
 def read_output(fields: Fields, profile: Profile, notes: Notes) -> Written:
-    """The topic, and the configuration of the producers; both empty where nothing is written."""
+    """Return the topic, and the configuration of the producers; both empty without output."""
     topic = str(fields.get("to", ""))
     config = fields.get("to_config", {})
     commit = fields.get("commit", "auto")
@@ -378,19 +378,19 @@ def read_output(fields: Fields, profile: Profile, notes: Notes) -> Written:
 
 def _wrong_topic(fields: Fields, topic: str, commit: str) -> str:
     if topic and (topic in fields.get("topics", ()) or re.fullmatch(fields.get("pattern", ""), topic)):
-        return f"found {topic!r}, which the group reads itself, allowed is another topic"
+        return f"found {topic!r}, which the group itself reads, allowed is another topic"
     if topic and fields.given("dead_letter"):
         return "found a topic for output and one for dead letters, allowed is one of them"
     if topic and commit == HANDED_OFF:
-        return "found a topic for output with 'commit: handed_off', allowed where the poll loop waits for its output"
+        return "found a topic for output with 'commit: handed_off', allowed only if the poll loop waits for its output"
     return ""
 
 
 def conflict(error: ModelError) -> str:
-    """What is wrong with configurations, by the error of their client."""
+    """Describe a conflict of configurations, by the error of their client."""
     if error.code == "not_in_version":
         return "a configuration that this version lacks"
-    return "settings that exclude each other"
+    return "mutually exclusive settings"
 
 
 def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, transactional: bool) -> str:
@@ -399,7 +399,7 @@ def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, t
     if not fields.given("to"):
         return "found a producer's configuration without a topic, allowed only with to"
     if "transactional.id" in config:
-        return "found a transactional.id, allowed is none: with 'commit: transaction' each member's name is its own"
+        return "found a transactional.id, not allowed: with 'commit: transaction' each member has its own"
     try:
         ids = {"transactional.id": "a"} if transactional and profile.transactions else {}
         ProducerConfig.of(profile, {"acks": "all", **config, **ids})
@@ -410,17 +410,17 @@ def _wrong_config(fields: Fields, profile: Profile, config: dict[str, Any], *, t
 
 def _wrong_commit(fields: Fields, profile: Profile) -> str:
     if not fields.given("to"):
-        return "found 'transaction' without a topic to write to, allowed only with to"
+        return "found 'transaction' without an output topic, allowed only with to"
     if not profile.transactions:
         return f"found 'transaction' with Kafka {profile.version}, allowed since 0.11"
     if not fields.get("coordinated", True):
-        return "found 'transaction' in a group without a coordinator, allowed where it is coordinated"
+        return "found 'transaction' in a group without a coordinator, allowed only with one"
     if fields.get("config", {}).get("enable.auto.commit") is True:
         return "found 'transaction' with enable.auto.commit, allowed is one of them"
     return ""
 
 
-# Partitions of a producer: one of its own, or a partitioner of its application.
+# Partitions of a producer: a fixed one, or a partitioner of its application.
 
 
 OTHERS: Final = "others"
@@ -431,7 +431,7 @@ _PARTITION: Final = Integer(0, 999, "a partition's number")
 
 @dataclass(frozen=True, slots=True)
 class KeysToPartitions(FieldType):
-    """``key-N`` → partition, and ``others``; an :class:`OwnPartitioner`."""
+    """``key-N`` → partition, and ``others``; parsed to an :class:`OwnPartitioner`."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Mapping) or not node.entries:
@@ -460,7 +460,7 @@ class KeysToPartitions(FieldType):
 
 
 def check_placing(fields: Fields, distinct: int, notes: Notes) -> None:
-    """A producer's ``partition`` and ``partitioner``: partitions that its topic has, keys that its records have."""
+    """Check a producer's ``partition`` and ``partitioner``: its topic has the partitions, its records have the keys."""
     own: OwnPartitioner | None = fields.get("partitioner")
     total = (notes.facts.topics or {}).get(fields.get("topic", ""))
     if fields.get("partition") is not None:
@@ -491,7 +491,7 @@ def _check_partition(partition: int, total: int | None, node: Node, path: str, n
         notes.problem(node, path, f"found {partition} of {counted(total, 'partition')}, {allowed}")
 
 
-# Contents of records: a template by its name, or a map of fields.
+# Contents of records: a template by name, or a mapping of fields.
 
 
 MOST_FIELDS: Final = 100
@@ -500,7 +500,7 @@ _FIELD_NAME: Final = r"[A-Za-z_][A-Za-z0-9_.-]{0,99}"
 
 @dataclass(frozen=True, slots=True)
 class Template(FieldType):
-    """``faker:NAME`` of a built-in template."""
+    """Name of a built-in template: ``faker:NAME``."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         known = [FAKER + name for name in TEMPLATES]
@@ -539,7 +539,7 @@ class FieldMap(FieldType):
 
 
 def _field(name: str, where: Node, value: Node, key: str, notes: Notes) -> str:
-    """What a field is made of; empty after noting what is wrong with it."""
+    """Return the provider of a field; empty after reporting its errors."""
     path = f"{key}.{shown(name)[1:-1]}"
     if not re.fullmatch(_FIELD_NAME, name, re.ASCII):
         notes.problem(
@@ -562,7 +562,7 @@ RECORDS: Final = ByShape(
 )
 
 
-# A producer's interceptors, serializer and callbacks, its flushes and its end: keys and what they make.
+# A producer's interceptors, serializer, callbacks, flushes and close.
 
 
 ONE_IN: Final = Integer(1, 1_000_000)
@@ -570,35 +570,33 @@ ONE_IN: Final = Integer(1, 1_000_000)
 INTERCEPTOR: Final = Record(
     {
         "name": FieldSpec(NAME, "The interceptor's name.", required=True),
-        "adds": FieldSpec(SIZE, "Bytes of headers that it adds to each record; none unless given."),
-        "fails": FieldSpec(ONE_IN, "It throws at one record in so many of each partition; at none unless given."),
+        "adds": FieldSpec(SIZE, "Bytes of headers that it adds to each record; default none."),
+        "fails": FieldSpec(ONE_IN, "Throws for one in this number of records of each partition; default: never."),
     }
 )
 
 SERIALIZER: Final = Record(
-    {"fails": FieldSpec(ONE_IN, "One record in so many is refused with SerializationException.", required=True)}
+    {"fails": FieldSpec(ONE_IN, "One in this number of records fails with SerializationException.", required=True)}
 )
 
 SENDING: Final = {
-    "interceptors": FieldSpec(ListOf(INTERCEPTOR, 1, 10), "Who sees its records before they are sent, in this order."),
-    "serializer": FieldSpec(SERIALIZER, "Records that cannot be serialized; all can unless given."),
-    "callback": FieldSpec(
-        DURATION, "Time that each record's callback takes, while nothing is sent; none unless given."
-    ),
-    "flush_every": FieldSpec(Integer(1, 1_000_000), "It flushes after so many records; never unless given."),
-    "close": FieldSpec(DURATION, "How long it may take to close when it stops; it is not closed unless given."),
+    "interceptors": FieldSpec(ListOf(INTERCEPTOR, 1, 10), "Interceptors of its records, in this order."),
+    "serializer": FieldSpec(SERIALIZER, "Serialization failures; default: none."),
+    "callback": FieldSpec(DURATION, "Duration of each record's callback, which blocks sending; default 0s."),
+    "flush_every": FieldSpec(Integer(1, 1_000_000), "Number of records between two flushes; default: never flushes."),
+    "close": FieldSpec(DURATION, "Timeout of close() when it stops; default: it is not closed."),
 }
 """Keys of a producer."""
 
 
 def read_sending(fields: Fields, notes: Notes) -> dict[str, Any]:
-    """Fields of a producer's specification, from those keys."""
+    """Return the fields of a producer's specification from those keys."""
     mode = fields.get("send", "async")
     if fields.given("callback") and mode != "async":
-        message = f"found a callback with send: {mode}, allowed only with async: the others have none"
+        message = f"found a callback with send: {mode}, allowed only with async: other modes have no callback"
         notes.problem(fields.at("callback"), fields.path("callback"), message)
     if fields.given("flush_every") and mode == "sync":
-        message = "found flush_every with send: sync, allowed only with others: it waits for every record already"
+        message = "found flush_every with send: sync, allowed only with others: sync waits for every record already"
         notes.problem(fields.at("flush_every"), fields.path("flush_every"), message)
     serializer: Fields | None = fields.get("serializer")
     return {
@@ -621,7 +619,7 @@ def _interceptors(fields: Fields, notes: Notes) -> tuple[Interceptor, ...]:
     return tuple(made)
 
 
-# Subscriptions of a group: topics by name or by pattern; and the racks of its members.
+# Subscriptions of a group by topic or by pattern, and the racks of its members.
 
 
 LONGEST = 200
@@ -629,7 +627,7 @@ LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class Pattern(FieldType):
-    """A regular expression that topics' whole names are to match."""
+    """A regular expression that matches whole topic names."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if not isinstance(node, Scalar) or node.empty or len(node.text) > LONGEST:
@@ -647,11 +645,11 @@ class Pattern(FieldType):
 
 
 def racks(fields: Fields, notes: Notes) -> tuple[str, ...]:
-    """Racks of a group's members: as many as there are members."""
+    """Return the racks of a group's members: one for each."""
     given = tuple(fields.get("racks", ()))
     members = fields.get("members", 1)
     if given and len(given) != members:
-        wrong = f"found {len(given)} racks for members: {members}, allowed is one for each"
+        wrong = f"found {len(given)} racks for {members} members, allowed is one for each"
     elif given and "client.rack" in fields.get("config", {}):
         wrong = "found racks and client.rack in config, allowed is one of them"
     else:
@@ -661,7 +659,7 @@ def racks(fields: Fields, notes: Notes) -> tuple[str, ...]:
 
 
 def subscription(fields: Fields, profile: Profile, notes: Notes) -> tuple[tuple[str, ...], str]:
-    """The topics of a group and its pattern: one of the two, and a pattern only where partitions are shared out."""
+    """Return the topics of a group and its pattern: exactly one is set, and a pattern only with a coordinator."""
     topics = tuple(dict.fromkeys(fields.get("topics", ())))
     pattern = fields.get("pattern", "")
     wrong = ""
@@ -670,7 +668,7 @@ def subscription(fields: Fields, profile: Profile, notes: Notes) -> tuple[tuple[
     elif not fields.given("topics") and not fields.given("pattern"):
         wrong = "found neither topics nor a pattern, allowed is one of them"
     elif fields.given("pattern") and not fields.get("coordinated", True):
-        wrong = "found a pattern with 'coordinated: false', allowed only where a coordinator shares partitions out"
+        wrong = "found a pattern with 'coordinated: false', allowed only if a coordinator assigns partitions"
     elif fields.given("pattern") and not profile.group_membership:
         wrong = f"found a pattern with Kafka {profile.version}, allowed since 0.9"
     if wrong:
@@ -679,27 +677,25 @@ def subscription(fields: Fields, profile: Profile, notes: Notes) -> tuple[tuple[
     return topics, pattern
 
 
-# A producer's transactions: when its application commits, aborts, or leaves them open.
+# A producer's transactions: when its application commits, aborts, or abandons them.
 
 
 MOST: Final = 1_000_000
 
 TRANSACTIONS: Final = Record(
     {
-        "records": FieldSpec(
-            Integer(1, MOST), "A transaction ends after so many records; no matter how many unless given."
-        ),
-        "every": FieldSpec(DURATION, "... or so long after it began; with neither key after 100ms."),
-        "abort": FieldSpec(Integer(1, MOST), "One transaction in so many is aborted on purpose; none unless given."),
+        "records": FieldSpec(Integer(1, MOST), "Number of records after which a transaction ends; default: unlimited."),
+        "every": FieldSpec(DURATION, "... or the time after its start; without either key 100ms."),
+        "abort": FieldSpec(Integer(1, MOST), "One in this number of transactions is aborted; default: none."),
         "hang": FieldSpec(
-            Integer(1, MOST), "This one, counted from 1, is left open for good, and is the last; none unless given."
+            Integer(1, MOST), "Number, from 1, of the last transaction, which is left open for good; default: none."
         ),
     }
 )
 
 
 def read_transactions(fields: Fields, notes: Notes) -> TransactionPlan | None:
-    """None where nothing is said about them."""
+    """Return the transaction plan; None without any."""
     plan: Any = fields.get("transactions")
     if not isinstance(plan, Fields):
         return None

@@ -1,4 +1,4 @@
-"""Keys of cluster, topics and clients, and the checked specification of what to build."""
+"""Parser of cluster, topics and clients to the checked specification of the cluster."""
 
 import re
 from collections import Counter
@@ -73,25 +73,25 @@ from playbooks.parser.sections.clients import (
     subscription,
 )
 
-# Tables of a playbook's cluster, topics and clients: every key with its kind and a line of documentation.
+# Tables of a playbook's cluster, topics and clients: every key with its type and a line of documentation.
 
 
 MAX_BROKERS: Final = 100
 MAX_PARTITIONS: Final = 1_000
-"""Of one topic."""
+"""Maximum number of partitions of one topic."""
 MOST_PRODUCERS: Final = 1_000
 MOST_MEMBERS: Final = 500
-"""Of one group."""
+"""Maximum number of members of one group."""
 MOST_CONSUMERS: Final = 1_000
-"""Of all groups."""
+"""Maximum number of consumers of all groups."""
 QUORUM_ALLOWED: Final = "1, 3 or 5"
-CONTROLLERS_ALLOWED: Final = "1, 3 or 5, or a list of so many brokers"
+CONTROLLERS_ALLOWED: Final = "1, 3 or 5, or a list of as many brokers"
 BROKERS_ALLOWED: Final = f"a number of brokers from 1 to {MAX_BROKERS}, or a list of {{id, rack}}"
 
 
 @dataclass(frozen=True, slots=True)
 class Config(FieldType):
-    """Kafka's own configuration of one scope; a dict of name → value in the configuration's type."""
+    """Kafka's configuration of one scope; parsed to name → value in the configuration's type."""
 
     scope: Scope
 
@@ -119,7 +119,7 @@ class Config(FieldType):
 
 
 def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: Notes) -> bool:
-    """Note each configuration under a key that this release of Kafka does not have; whether it has all of them."""
+    """Report each configuration under a key that this release of Kafka lacks; return whether it has all of them."""
     node, version = fields.at(name), parse_version(kafka)
     if not fields.given(name) or fields.bad(name) or not isinstance(node, Mapping):
         return True
@@ -136,7 +136,7 @@ def check_releases(scope: Scope, fields: Fields, name: str, kafka: str, notes: N
 
 
 def note_conflict(error: ModelError, fields: Fields, name: str, notes: Notes) -> None:
-    """Note why configurations cannot be, at the one to blame where it is known."""
+    """Report a conflict of configurations, at the offending one if it is known."""
     node, path = fields.at(name), fields.path(name)
     if isinstance(error, ConfigConflictError) and isinstance(node, Mapping) and error.key in node.entries:
         node, path = node.entries[error.key][1], f"{path}.{error.key}"
@@ -144,7 +144,7 @@ def note_conflict(error: ModelError, fields: Fields, name: str, notes: Notes) ->
 
 
 def _typed(key: ConfigKey | None, value: Scalar) -> ConfigValue:
-    """A plain number becomes one where the configuration is a number; all else stays text."""
+    """Convert a number without quotes if the configuration is a number; other values stay text."""
     if key is not None and key.type == "int" and value.plain and re.fullmatch(r"-?[0-9]{1,19}", value.text, re.ASCII):
         return int(value.text)
     return value.text
@@ -160,13 +160,13 @@ def _config_schema(key: ConfigKey) -> Schema:
     if not key.choices:
         return {"type": ["string", "integer"], "pattern": f"^({key.pattern})$", "description": key.doc}
     numbers = [int(choice) for choice in key.choices if choice.isdigit()]
-    numbers += [-1] if "all" in key.choices else []  # Kafka's number for all
+    numbers += [-1] if "all" in key.choices else []  # Kafka's numeric value of "all"
     return {"enum": [*key.choices, *numbers], "description": key.doc}
 
 
 @dataclass(frozen=True, slots=True)
 class KafkaVersion(FieldType):
-    """A release line. As the file's text is taken as written, ``4.10`` is not ``4.1``."""
+    """A release line. It is compared as text: ``4.10`` is not ``4.1``."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         if isinstance(node, Scalar) and node.text in PROFILE_VERSIONS:
@@ -182,7 +182,7 @@ class KafkaVersion(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class QuorumSize(FieldType):
-    """A number of voters: an odd one, for a majority."""
+    """A number of voters: odd, for a majority."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         number = Integer(1, max(QUORUM_SIZES), QUORUM_ALLOWED).read(node, key, notes)
@@ -204,30 +204,28 @@ BROKER: Final = Record(
 
 NETWORK: Final = Record(
     {
-        "latency": FieldSpec(DURATION, "One-way latency of every link; 1ms unless given."),
-        "jitter": FieldSpec(DURATION, "The most that jitter adds to it; 200us unless given."),
+        "latency": FieldSpec(DURATION, "One-way latency of every link; default 1ms."),
+        "jitter": FieldSpec(DURATION, "Maximum jitter added to the latency; default 200us."),
     }
 )
 
 DISK: Final = Record(
     {
-        "writeback": FieldSpec(
-            DURATION, "Age at which the operating system has written a dirty page to disk; 30s unless given."
-        ),
+        "writeback": FieldSpec(DURATION, "Age at which the operating system writes back a dirty page; default 30s."),
     }
 )
 
 CLUSTER: Final = Record(
     {
-        "kafka": FieldSpec(KafkaVersion(), "Kafka release line whose rules hold; the newest unless given."),
-        "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Kind of controller, where the release has both."),
+        "kafka": FieldSpec(KafkaVersion(), "Kafka release line to emulate; default: the newest."),
+        "mode": FieldSpec(ChoiceType(("kraft", "zookeeper")), "Controller mode, if the release has both."),
         "brokers": FieldSpec(
             ByShape(
                 BROKERS_ALLOWED,
                 scalar=Integer(1, MAX_BROKERS, BROKERS_ALLOWED),
                 sequence=ListOf(BROKER, 1, MAX_BROKERS),
             ),
-            "How many brokers (ids from 1), or a list of them; 3 unless given.",
+            "Number of brokers (ids from 1), or a list of them; default 3.",
         ),
         "controllers": FieldSpec(
             ByShape(
@@ -235,9 +233,9 @@ CLUSTER: Final = Record(
                 scalar=QuorumSize(),
                 sequence=ListOf(BrokerId(), 1, max(QUORUM_SIZES)),
             ),
-            "KRaft: how many controllers of their own, or the brokers that are controllers too; 3 unless given.",
+            "KRaft: number of dedicated controllers, or list of brokers that are controllers too; default 3.",
         ),
-        "zookeepers": FieldSpec(QuorumSize(), "ZooKeeper mode: servers of the ensemble; 3 unless given."),
+        "zookeepers": FieldSpec(QuorumSize(), "ZooKeeper mode: number of servers in the ensemble; default 3."),
         "config": FieldSpec(Config("broker"), "Broker configuration by Kafka's names and units, for all brokers."),
         "network": FieldSpec(NETWORK, "The network between all nodes."),
         "disk": FieldSpec(DISK, "The brokers' disks."),
@@ -251,7 +249,7 @@ TOPIC: Final = Record(
             "The topic's name.",
             required=True,
         ),
-        "partitions": FieldSpec(Integer(1, MAX_PARTITIONS), "Number of partitions; 1 unless given."),
+        "partitions": FieldSpec(Integer(1, MAX_PARTITIONS), "Number of partitions; default 1."),
         "replication": FieldSpec(Integer(1, MAX_BROKERS), "Replicas of each partition."),
         "placement": FieldSpec(
             ListOf(ListOf(BrokerId(), 1, MAX_BROKERS), 1, MAX_PARTITIONS),
@@ -264,45 +262,45 @@ TOPIC: Final = Record(
 PRODUCER: Final = Record(
     {
         "name": FieldSpec(NAME, "The producer's name.", required=True),
-        "topic": FieldSpec(Reference("topic"), "The topic it writes to.", required=True),
-        "rate": FieldSpec(RATE_OF_RECORDS, "Records a second, or another unit: 200/s; or a ramp, steps, or bursts."),
+        "topic": FieldSpec(Reference("topic"), "Topic that it writes to.", required=True),
+        "rate": FieldSpec(RATE_OF_RECORDS, "Rate of records: 200/s; or a ramp, steps, or bursts."),
         "loop": FieldSpec(
-            LOOP, "open, at the rate whatever happens, unless given; or a closed one, by what was answered."
+            LOOP, "open (default): sends at the rate regardless of responses; or a closed loop, paced by responses."
         ),
-        "batch": FieldSpec(Integer(1, 100_000), "Records handed over at a time; 1 unless given."),
-        "bytes": FieldSpec(SIZES, "Size of a record, or how sizes are drawn; 200 unless given."),
+        "batch": FieldSpec(Integer(1, 100_000), "Records per send; default 1."),
+        "bytes": FieldSpec(SIZES, "Size of a record, or a distribution of sizes; default 200."),
         "keys": FieldSpec(
             KEYS,
-            "Distinct keys of its records, which say where they go, and which compaction needs; none unless given.",
+            "Distinct record keys, for partitioning and compaction; default: no keys.",
         ),
         "partition": FieldSpec(
-            Integer(0, MAX_PARTITIONS - 1), "The partition of all its records; by its partitioner unless given."
+            Integer(0, MAX_PARTITIONS - 1), "Partition of all its records; default: by its partitioner."
         ),
         "partitioner": FieldSpec(
             KeysToPartitions(),
-            "The application's own: partitions of keys, {key-0: 2, others: 1}; those not named by Kafka's hash.",
+            "Custom partitioner: key to partition, {key-0: 2, others: 1}; other keys use Kafka's hash.",
         ),
         "tombstones": FieldSpec(
-            Integer(1, 1_000_000), "One record in so many is a tombstone, which deletes its key; none unless given."
+            Integer(1, 1_000_000), "One in this number of records is a tombstone, which deletes its key; default: none."
         ),
         "send": FieldSpec(
             ChoiceType(SEND_MODES),
-            "How it sends: async (unless given), sync (one record at a time) or fire_and_forget.",
+            "Send mode: async (default), sync (one record at a time) or fire_and_forget.",
         ),
         "records": FieldSpec(
             RECORDS,
-            "What the records hold, for whoever looks at them: faker: and a template, or fields with their providers.",
+            "Record contents, for inspection: faker: and a template, or fields with their providers.",
         ),
         **SENDING,
         "resends": FieldSpec(
             BooleanType(),
-            "Whether it sends again, after a restart, what it was not told the outcome of; no unless given.",
+            "Whether it resends records of unknown outcome after a restart; default false.",
         ),
         "transactions": FieldSpec(
-            TRANSACTIONS, "When its transactions end, and how; with transactional.id in its config."
+            TRANSACTIONS, "When and how its transactions end; needs transactional.id in its config."
         ),
-        "start": FieldSpec(DURATION, "When it begins; at once unless given."),
-        "stop": FieldSpec(DURATION, "When it ends; when the settling begins unless given."),
+        "start": FieldSpec(DURATION, "Start time; default 0s."),
+        "stop": FieldSpec(DURATION, "Stop time; default: when settling begins."),
         "config": FieldSpec(Config("producer"), "Producer configuration by Kafka's names."),
     }
 )
@@ -310,55 +308,51 @@ PRODUCER: Final = Record(
 GROUP: Final = Record(
     {
         "name": FieldSpec(NAME, "The group's id.", required=True),
-        "topics": FieldSpec(ListOf(Reference("topic"), 1, 100), "The topics it reads."),
+        "topics": FieldSpec(ListOf(Reference("topic"), 1, 100), "Topics that it reads."),
         "pattern": FieldSpec(
-            Pattern(), "Instead of topics: all whose names match this regular expression, new ones too."
+            Pattern(), "Instead of topics: a regular expression of topic names, also of future topics."
         ),
-        "members": FieldSpec(Integer(1, MOST_MEMBERS), "Number of consumers; 1 unless given."),
+        "members": FieldSpec(Integer(1, MOST_MEMBERS), "Number of consumers; default 1."),
         "instances": FieldSpec(
             ListOf(NAME, 1, 100),
-            "The group.instance.id of each member, in their order; two members may claim the same one.",
+            "group.instance.id of each member, in order; two members may have the same one.",
         ),
-        "racks": FieldSpec(ListOf(NAME, 1, 100), "The client.rack of each member, in their order."),
-        "processing": FieldSpec(DURATION, "Time a consumer spends on the records of one poll; none unless given."),
+        "racks": FieldSpec(ListOf(NAME, 1, 100), "client.rack of each member, in order."),
+        "processing": FieldSpec(DURATION, "Processing time for the records of one poll; default 0s."),
         "coordinated": FieldSpec(
-            BooleanType(), "false: its partitions are given once and read from 0; else its coordinator shares them out."
+            BooleanType(), "false: partitions are assigned manually and read from 0; default true: by its coordinator."
         ),
-        "commit": FieldSpec(ChoiceType(tuple(COMMIT_MODES)), "When its applications commit; auto unless given."),
+        "commit": FieldSpec(ChoiceType(tuple(COMMIT_MODES)), "Commit mode of its applications; default auto."),
         "fails": FieldSpec(
-            Integer(1, 1_000_000), "Its handler cannot process one record in so many; all unless given."
+            Integer(1, 1_000_000), "Its handler fails for one in this number of records; default: never."
         ),
-        "retries": FieldSpec(
-            Integer(1, 1_000), "How often it is tried again before it is left unprocessed; 0 unless given."
-        ),
-        "retry_pause": FieldSpec(DURATION, "How long after; at once unless given."),
-        "dead_letter": FieldSpec(Reference("topic"), "The topic that it is sent to instead; with fails."),
-        "to": FieldSpec(
-            Reference("topic"), "The topic that its members write one record to for each that they have read."
-        ),
-        "to_config": FieldSpec(Config("producer"), "Configuration of the producers that they do it with."),
+        "retries": FieldSpec(Integer(1, 1_000), "Number of retries before a record is left unprocessed; default 0."),
+        "retry_pause": FieldSpec(DURATION, "Delay before each retry; default 0s."),
+        "dead_letter": FieldSpec(Reference("topic"), "Dead-letter topic of unprocessed records; with fails."),
+        "to": FieldSpec(Reference("topic"), "Output topic, to which members write one record for each record read."),
+        "to_config": FieldSpec(Config("producer"), "Configuration of the producers of the output."),
         "config": FieldSpec(Config("consumer"), "Consumer configuration by Kafka's names."),
     }
 )
 
 CLIENTS: Final = Record(
     {
-        "producers": FieldSpec(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Who writes."),
-        "groups": FieldSpec(ListOf(GROUP, 0, 100), "Who reads."),
+        "producers": FieldSpec(ListOf(PRODUCER, 0, MOST_PRODUCERS), "Producers."),
+        "groups": FieldSpec(ListOf(GROUP, 0, 100), "Consumer groups."),
     }
 )
 
 TOPICS: Final = ListOf(TOPIC, 1, 100)
 
 
-# The protocol of a group, checked against what its cluster supports (KIP-848).
+# The protocol of a group, checked against its cluster (KIP-848).
 
 
 SETTING = "group.coordinator.rebalance.protocols"
 
 
 def check_protocol(fields: Fields, group: GroupSpec, spec: ClusterSpec, notes: Notes) -> None:
-    """``group.protocol: consumer`` needs a coordinator that shares partitions out, and by that protocol."""
+    """Check that ``group.protocol: consumer`` has a coordinator that supports the protocol."""
     if group.config.get("group.protocol") != "consumer":
         return
     profile = Profile.of(spec.kafka, spec.mode)
@@ -374,7 +368,7 @@ DEFAULT_BROKERS: Final = 3
 
 
 def build_cluster(fields: Fields | None, notes: Notes, *, manual: bool, broken: bool) -> ClusterSpec:
-    """The specification without topics and clients; brokers and racks become facts unless the part is ``broken``."""
+    """Return the specification without topics and clients, and note its names unless the section is ``broken``."""
     plain = NetworkSpec()
     if fields is None:
         brokers = tuple(BrokerSpec(i) for i in range(1, DEFAULT_BROKERS + 1))
@@ -425,7 +419,7 @@ def _check_features(spec: ClusterSpec, fields: Fields, notes: Notes) -> None:
 
 
 def _note_control_plane(spec: ClusterSpec, notes: Notes) -> None:
-    """Who may be the controller becomes a fact, for targets."""
+    """Note which nodes may be controllers, for targets."""
     voters = spec.voters if spec.mode == "kraft" else ()
     notes.facts = replace(notes.facts, mode=spec.mode, voters=voters, zookeepers=spec.zookeepers)
 
@@ -436,12 +430,10 @@ def _controllers(fields: Fields) -> int:
 
 
 def _combined(fields: Fields, brokers: tuple[BrokerSpec, ...], kafka: str, notes: Notes) -> tuple[int, ...]:
-    """Brokers that are controllers too, checked against the brokers there are."""
+    """Return the brokers that are controllers too, checked against the existing ones."""
     given = fields.get("controllers")
     if given is not None and _mode_of(fields, kafka) != "kraft":
-        message = (
-            "found controllers in ZooKeeper mode, allowed with 'mode: kraft' only: a broker is the controller there"
-        )
+        message = "found controllers in ZooKeeper mode, allowed with 'mode: kraft' only: ZooKeeper mode uses a broker"
         notes.problem(fields.at("controllers"), fields.path("controllers"), message)
     if given is None or isinstance(given, int):
         return ()
@@ -493,7 +485,7 @@ def _brokers(fields: Fields, notes: Notes) -> tuple[BrokerSpec, ...]:
 
 
 def build_topics(topics: list[Fields] | None, spec: ClusterSpec, notes: Notes) -> ClusterSpec:
-    """``spec`` with its topics; topics and their partitions become facts."""
+    """Return ``spec`` with its topics, and note the names of topics and partitions."""
     if topics is None:
         return spec
     built: list[TopicSpec] = []
@@ -531,7 +523,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
     known = notes.facts.brokers is not None
     if replication is None:
         if not fields.given("replication") and not fields.given("placement"):
-            message = "found no key 'replication', which is needed: replicas of each partition (or give a placement)"
+            message = "found no key 'replication', which is required: replicas of each partition (or give a placement)"
             notes.problem(fields.node, fields.key, message)
         replication = 1
     elif known and replication > len(spec.brokers):
@@ -543,7 +535,7 @@ def _topic(fields: Fields, spec: ClusterSpec, notes: Notes) -> TopicSpec:
 
 
 def _check_placement(fields: Fields, notes: Notes) -> None:
-    """Kafka's ``INVALID_REPLICA_ASSIGNMENT``: rows of one length without repeats, and no contradicting numbers."""
+    """Check for Kafka's ``INVALID_REPLICA_ASSIGNMENT``: rows of one length without repeats, and consistent numbers."""
     rows: list[list[int]] | None = fields.get("placement")
     if rows is None:
         return
@@ -560,20 +552,20 @@ def _check_placement(fields: Fields, notes: Notes) -> None:
     for name, implied in (("partitions", len(rows)), ("replication", len(rows[0]))):
         value = fields.get(name)
         if value is not None and value != implied:
-            message = f"found {value}, allowed is {implied} as in the placement, or nothing"
+            message = f"found {value}, allowed is {implied} as in the placement, or no value"
             notes.problem(fields.at(name), fields.path(name), message)
 
 
 def _check_collision(name: str, others: dict[str, int | None], fields: Fields, notes: Notes) -> None:
-    """Kafka refuses names that differ only in dots and underscores: their metrics would collide."""
+    """Reject names that differ only in dots and underscores, as Kafka does: their metrics would collide."""
     for other in others:
         if other.replace(".", "_") == name.replace(".", "_"):
-            message = f"found {shown(name)}, which Kafka cannot tell from {shown(other)} in its metrics"
+            message = f"found {shown(name)}, which Kafka's metrics cannot distinguish from {shown(other)}"
             notes.problem(fields.at("name"), fields.path("name"), message)
 
 
 def build_clients(clients: Fields | None, spec: ClusterSpec, notes: Notes, *, broken: bool) -> ClusterSpec:
-    """``spec`` with its producers and groups; their names become facts unless the part is ``broken``."""
+    """Return ``spec`` with its producers and groups, and note their names unless the section is ``broken``."""
     producers: list[Fields] = clients.get("producers", []) if clients else []
     groups: list[Fields] = clients.get("groups", []) if clients else []
     if not broken and (clients is None or not clients.bad("producers")):
@@ -658,12 +650,12 @@ def _producer(fields: Fields, profile: Profile, notes: Notes) -> ProducerSpec:
 
 
 def _instances(fields: Fields, profile: Profile, notes: Notes) -> tuple[str, ...]:
-    """Ids of static members: as many as there are members, and only where there are such."""
+    """Return the ids of static members: one for each, and only in versions that have them."""
     instances = tuple(fields.get("instances", ()))
     members = fields.get("members", 1)
     wrong = ""
     if instances and len(instances) != members:
-        wrong = f"found {len(instances)} instances for members: {members}, allowed is one for each"
+        wrong = f"found {len(instances)} instances for {members} members, allowed is one for each"
     elif instances and not profile.static_members:
         wrong = f"found instances with Kafka {profile.version}, allowed since 2.3"
     elif instances and "group.instance.id" in fields.get("config", {}):

@@ -1,4 +1,4 @@
-"""The sections ``expect``, ``guards`` and ``storm`` of a playbook."""
+"""Parser of the sections ``expect``, ``guards`` and ``storm`` of a playbook."""
 
 from dataclasses import replace
 from typing import Any, Final, cast
@@ -34,22 +34,20 @@ MAX_EXPECTATIONS: Final = 500
 SINCE: Final = ("start", "heal")
 
 AT_END: Final = Record(
-    {"end": FieldSpec(ConditionText(), "Holds at the end.", required=True), "kafka": KAFKA, "given": GIVEN}
+    {"end": FieldSpec(ConditionText(), "Must hold at the end.", required=True), "kafka": KAFKA, "given": GIVEN}
 )
 ALWAYS: Final = Record(
     {
-        "always": FieldSpec(ConditionText(), "Holds from the start to the end.", required=True),
+        "always": FieldSpec(ConditionText(), "Must hold from start to end.", required=True),
         "kafka": KAFKA,
         "given": GIVEN,
     }
 )
 EVENTUALLY: Final = Record(
     {
-        "eventually": FieldSpec(ConditionText(), "Holds at some instant.", required=True),
-        "within": FieldSpec(DURATION, "At most so long after 'since'; until the end unless given."),
-        "since": FieldSpec(
-            ChoiceType(SINCE), "The start, or the moment the last fault was healed; start unless given."
-        ),
+        "eventually": FieldSpec(ConditionText(), "Must hold at some time.", required=True),
+        "within": FieldSpec(DURATION, "Maximum time after since; default: until the end."),
+        "since": FieldSpec(ChoiceType(SINCE), "start, or heal: when the last fault was healed; default start."),
         "kafka": KAFKA,
         "given": GIVEN,
     }
@@ -62,7 +60,7 @@ RECORDS: Final = {"end": AT_END, "always": ALWAYS, "eventually": EVENTUALLY}
 
 
 def read_expectations(node: Node, notes: Notes, *, manual: bool) -> tuple[Expectation, ...]:
-    """All expectations that are right; the others are noted."""
+    """Return the valid expectations; the errors of others are reported."""
     if not isinstance(node, Sequence):
         notes.refuse(node, "expect", "a list of conditions")
         return ()
@@ -86,7 +84,7 @@ def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation |
         return None
     record = RECORDS[kinds[0]] if kinds else EVENTUALLY
     if not kinds and any(name not in EVENTUALLY.keys for name in node.entries):
-        record = EITHER  # the unknown key is the mistake, and may be meant for any of both
+        record = EITHER  # the error is the unknown key, which may be meant for either kind
     fields: Fields = record.read(node, key, notes)
     if manual:
         _refuse_time(fields, notes)
@@ -99,12 +97,12 @@ def _read_one(node: Node, key: str, notes: Notes, manual: bool) -> Expectation |
 def _refuse_time(fields: Fields, notes: Notes) -> None:
     for name in ("within", "since"):
         if fields.given(name):
-            message = "found a time, allowed is none in 'stepping: manual', where time stands still"
+            message = "found a time, not allowed with 'stepping: manual', which has no time"
             notes.problem(fields.at(name), fields.path(name), message)
 
 
 def _expectation(kind: str, condition: Condition, node: Node, within: int = -1, since: str = "start") -> Expectation:
-    """``text`` says the whole expectation as a person would."""
+    """Return an expectation; its ``text`` is the whole expectation as one line."""
     words = [] if kind == "end" else [f"{kind}:"]
     words.append(condition.text)
     if within >= 0:
@@ -116,50 +114,49 @@ def _expectation(kind: str, condition: Condition, node: Node, within: int = -1, 
 
 
 def schema() -> Schema:
-    """JSON Schema of the list of expectations."""
+    """Return the JSON Schema of the list of expectations."""
     shapes = [END.schema(), *(record.schema() for record in RECORDS.values())]
     return {"type": "array", "items": {"anyOf": shapes}, "maxItems": MAX_EXPECTATIONS}
 
 
-# Guardrails of a playbook: limits that refuse a fault, or heal what is active once they are crossed.
+# Guards of a playbook: limits that refuse a fault, or heal all faults when exceeded.
 
 
 MOST: Final = 10_000
-"""The largest limit that may be written."""
+"""Maximum value of a limit."""
 
 GUARDS: Final = Record(
     {
         "max_brokers_down": FieldSpec(
-            Integer(0, MOST), "Brokers that may be dead, paused or cut off from the controller at once."
+            Integer(0, MOST), "Maximum number of brokers down, paused or isolated from the controller."
         ),
-        "keep_last_in_sync": FieldSpec(BooleanType(), "Never take away the last in-sync replica of any partition."),
-        "max_faults": FieldSpec(Integer(0, MOST), "Faults that last and may be active at once."),
+        "keep_last_in_sync": FieldSpec(BooleanType(), "Never remove the last in-sync replica of a partition."),
+        "max_faults": FieldSpec(Integer(0, MOST), "Maximum number of active lasting faults."),
         "stop_when": FieldSpec(
-            ConditionText(), "Chaos ends when this holds: all is healed, and no fault is injected any more."
+            ConditionText(), "Condition that ends the chaos: all faults heal, and no more are injected."
         ),
         "on_breach": FieldSpec(
             ChoiceType(ON_BREACH),
-            "Refuse what would cross a limit, or let it happen and heal everything once it is crossed; refuse unless "
-            "given.",
+            "refuse faults that would exceed a limit, or inject them and heal everything once exceeded; default given.",
         ),
     }
 )
-"""Every key of ``guards``."""
+"""All keys of ``guards``."""
 
 _LIMITS: Final = tuple(name for name in GUARDS.keys if name != "on_breach")
 
 
 def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guarding | None:
-    """The guards, None where there are none or they are wrong."""
+    """Return the guards, None if there are none or they have errors."""
     if fields is None:
         return None
     if manual:
-        message = "found guards, allowed are none in 'stepping: manual', where no fault is injected"
+        message = "found guards, not allowed with 'stepping: manual', which has no faults"
         notes.problem(fields.node, fields.key, message)
         return None
     if not any(fields.given(name) for name in _LIMITS):
         if any(name not in GUARDS.keys for name in fields.node.entries):
-            return None  # the unknown key is the mistake, and may be meant for a limit
+            return None  # the error is the unknown key, which may be meant as a limit
         notes.problem(fields.node, fields.key, f"found no limit, allowed are {listed(_LIMITS, 'and')}")
         return None
     limits = Limits(
@@ -171,12 +168,12 @@ def read_guards(fields: Fields | None, notes: Notes, *, manual: bool) -> Guardin
     return Guarding(limits, fields.get("stop_when"))
 
 
-# ``storm``: ranges that the storms over a playbook draw from, and findings that are expected.
+# ``storm``: ranges of the random options of storms, and expected findings.
 
 
 MOST_AT_ONCE: Final = 20
 STORM_OPERATIONS: Final = ("reassign", "elect_leaders", "set_replication", "add_partitions", "shutdown")
-"""What an administrator does in a storm: what moves replicas, leaders and brokers."""
+"""Administrator operations in storms: those that move replicas, leaders and brokers."""
 
 _NAMES: Final = ListOf(
     ChoiceType((*CATALOGUE, *STORM_OPERATIONS), "a fault of the catalogue, or one of " + listed(STORM_OPERATIONS)), 1
@@ -184,32 +181,28 @@ _NAMES: Final = ListOf(
 
 
 def _span(kind: FieldType, what: str) -> FieldType:
-    """One value, or the least and the most."""
-    return ByShape(f"{what}, or a list of the least and the most", scalar=kind, sequence=ListOf(kind, 2, 2))
+    """Return the type of one value, or a list of minimum and maximum."""
+    return ByShape(f"{what}, or a list of minimum and maximum", scalar=kind, sequence=ListOf(kind, 2, 2))
 
 
 STORM: Final = Record(
     {
-        "chaos": FieldSpec(_span(DURATION, "a duration"), "How long faults are injected; [15s, 25s] unless given."),
+        "chaos": FieldSpec(_span(DURATION, "a duration"), "Time in which faults are injected; default [15s, 25s]."),
         "fault": FieldSpec(
-            _span(DURATION, "a duration"), "How long the longest fault of a run may last; [500ms, 12s] unless given."
+            _span(DURATION, "a duration"), "Longest duration of a fault in a run; default [500ms, 12s]."
         ),
-        "healthy": FieldSpec(
-            _span(DURATION, "a duration"), "The longest from a strike to the next; [250ms, 5s] unless given."
-        ),
-        "at_once": FieldSpec(
-            _span(Integer(1, MOST_AT_ONCE), "a number"), "Faults that are active at once; [1, 3] unless given."
-        ),
+        "healthy": FieldSpec(_span(DURATION, "a duration"), "Longest time between two faults; default [250ms, 5s]."),
+        "at_once": FieldSpec(_span(Integer(1, MOST_AT_ONCE), "a number"), "Number of active faults; default [1, 3]."),
         "steered": FieldSpec(
             _span(Integer(0, 100), "a number"),
-            "Strikes in a hundred that wait for an interesting state; [30, 90] unless given.",
+            "Percentage of faults that wait for an interesting state; default [30, 90].",
         ),
-        "faults": FieldSpec(_NAMES, "What may come; every fault that fits the cluster unless given."),
-        "without": FieldSpec(_NAMES, "... but these."),
-        "expected": FieldSpec(ListOf(TextType(), 1, 100), "Keys of what is no surprise, as in finding:lost/*."),
+        "faults": FieldSpec(_NAMES, "Allowed faults; default: all that fit the cluster."),
+        "without": FieldSpec(_NAMES, "Excluded faults."),
+        "expected": FieldSpec(ListOf(TextType(), 1, 100), "Keys of expected findings, as in finding:lost/*."),
     }
 )
-"""Every key of ``storm``."""
+"""All keys of ``storm``."""
 
 _SPANS: Final = {
     "chaos": "chaos_us",
@@ -221,11 +214,11 @@ _SPANS: Final = {
 
 
 def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> StormRanges | None:
-    """The ranges, None where there are none or they are wrong."""
+    """Return the ranges, None if there are none or they have errors."""
     if fields is None:
         return None
     if manual:
-        message = "found storms, allowed are none in 'stepping: manual', where no fault is injected"
+        message = "found storms, not allowed with 'stepping: manual', which has no faults"
         notes.problem(fields.node, fields.key, message)
         return None
     values: dict[str, Any] = {}
@@ -235,7 +228,7 @@ def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> StormRan
             low, high = value if isinstance(value, list) else (value, value)
             if low > high:
                 notes.problem(
-                    fields.at(name), fields.path(name), "found the larger value first, allowed is the smaller"
+                    fields.at(name), fields.path(name), "found the larger value first, allowed is the smaller first"
                 )
             values[field] = (low, high)
     for name in ("faults", "without", "expected"):
@@ -244,6 +237,6 @@ def read_storm(fields: Fields | None, notes: Notes, *, manual: bool) -> StormRan
     left = [name for name in values.get("faults", ()) if name not in values.get("without", ())]
     if "faults" in values and not left:
         notes.problem(
-            fields.at("without"), fields.path("without"), "found every fault that may come, allowed is to leave one"
+            fields.at("without"), fields.path("without"), "found all allowed faults, at least one must remain"
         )
     return StormRanges(**values)

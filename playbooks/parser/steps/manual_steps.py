@@ -1,4 +1,4 @@
-"""Steps of ``stepping: manual``: one protocol action each, with the state they are expected to leave (``then``)."""
+"""Parser of the steps of ``stepping: manual``: one protocol action each, with their expected state (``then``)."""
 
 import re
 from collections.abc import Mapping
@@ -33,14 +33,14 @@ from playbooks.parser.document.yaml_source import Node, Scalar, Sequence
 from playbooks.parser.steps.timed_steps import NOTE, REFUSED, TIMED_VERBS, TRIGGERS, the_verb
 
 MAX_RECORDS: Final = 100_000
-"""Of one append: a trace by hand is to be read."""
+"""Maximum number of records of one append: a manual trace is meant to be read."""
 _OFFSET: Final = Integer(0, 2**53)
 PARTITION_PATTERN: Final = "^[A-Za-z0-9._-]+-[0-9]+$"
 
 
 @dataclass(frozen=True, slots=True)
 class PairType(FieldType):
-    """A list of two, such as ``[epoch, start offset]``."""
+    """A list of two values, such as ``[epoch, start offset]``."""
 
     first: FieldType
     second: FieldType
@@ -79,7 +79,7 @@ class RecordNameType(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class ByBroker(FieldType):
-    """A mapping with brokers' ids as keys, and a few words that stand for others who have a state."""
+    """A mapping with brokers' ids as keys, or words for other components with a state."""
 
     broker: FieldType
     others: Mapping[str, FieldType] = field(default_factory=dict)
@@ -119,61 +119,57 @@ _EPOCH: Final = Integer(-1, 2**31 - 1)
 
 BROKER_STATE: Final = Record(
     {
-        "leo": FieldSpec(_OFFSET, "Log end offset: the next to be written."),
-        "hw": FieldSpec(_OFFSET, "High watermark (exclusive), as this broker knows it."),
-        "log_start": FieldSpec(_OFFSET, "First offset still held."),
+        "leo": FieldSpec(_OFFSET, "Log end offset: next offset to be written."),
+        "hw": FieldSpec(_OFFSET, "High watermark (exclusive) of this broker."),
+        "log_start": FieldSpec(_OFFSET, "Log start offset."),
         "epochs": FieldSpec(
             ListOf(PairType(_EPOCH, _OFFSET, "[epoch, start offset]")),
             "Leader-epoch cache: [[epoch, start offset], ...].",
         ),
-        "isr": FieldSpec(
-            ListOf(BrokerId()), "The ISR this broker keeps as a leader, in ascending order; [] on a follower."
-        ),
-        "leader": FieldSpec(_LEADER, "Who leads, as this broker believes; -1 for nobody."),
-        "epoch": FieldSpec(_EPOCH, "The leader epoch it acts in; -1 before it was told any."),
-        "role": FieldSpec(ChoiceType(("leader", "follower", "none")), "What it acts as."),
+        "isr": FieldSpec(ListOf(BrokerId()), "ISR of this broker as a leader, in ascending order; [] on a follower."),
+        "leader": FieldSpec(_LEADER, "Leader in this broker's metadata; -1 for none."),
+        "epoch": FieldSpec(_EPOCH, "Its leader epoch; -1 before it received any."),
+        "role": FieldSpec(ChoiceType(("leader", "follower", "none")), "Its role."),
         "followers": FieldSpec(
-            ByBroker(Integer(-1, 2**53)), "A leader's idea of each follower's LEO; -1 for not known."
+            ByBroker(Integer(-1, 2**53)), "Each follower's LEO as known to the leader; -1 for unknown."
         ),
         "log": FieldSpec(
             ListOf(PairType(_EPOCH, RecordNameType(), "[epoch, record]"), 0, MAX_RECORDS),
-            "Its records: [[epoch, name or number], ...].",
+            "Records of its log: [[epoch, name or number], ...].",
         ),
         "up": FieldSpec(BooleanType(), "Whether its process runs."),
-        "pending": FieldSpec(
-            ListOf(BrokerId()), "The ISR that this leader has proposed and is not done with; [] for none."
-        ),
+        "pending": FieldSpec(ListOf(BrokerId()), "The pending ISR proposed by this leader; [] for none."),
         "fetcher": FieldSpec(
             ChoiceType(("running", "truncating", "failed", "none")),
-            "A follower's fetcher: it must first find out where to truncate, or has failed until the next decision.",
+            "State of a follower's fetcher: truncating, or failed until the next leader change.",
         ),
         "segments": FieldSpec(ListOf(_OFFSET), "First offset of each segment, the active one last."),
-        "flushed": FieldSpec(_OFFSET, "Recovery point: everything below has been forced to disk."),
-        "checkpointed": FieldSpec(_OFFSET, "High watermark on disk, with which a start begins."),
+        "flushed": FieldSpec(_OFFSET, "Recovery point: all offsets below have been flushed to disk."),
+        "checkpointed": FieldSpec(_OFFSET, "Checkpointed high watermark, used after a restart."),
     }
 )
 
 CONTROLLER_STATE: Final = Record(
     {
-        "leader": FieldSpec(_LEADER, "Who leads by the controller's decision; -1 for nobody."),
+        "leader": FieldSpec(_LEADER, "Leader in the controller's state; -1 for none."),
         "epoch": FieldSpec(_EPOCH, "The newest leader epoch."),
-        "partition_epoch": FieldSpec(_EPOCH, "How often the state has changed."),
+        "partition_epoch": FieldSpec(_EPOCH, "Partition epoch: number of state changes."),
         "isr": FieldSpec(ListOf(BrokerId()), "The committed ISR, in ascending order."),
-        "elr": FieldSpec(ListOf(BrokerId()), "Replicas out of the ISR that may lead (KIP-966), in ascending order."),
+        "elr": FieldSpec(ListOf(BrokerId()), "Eligible leader replicas (KIP-966), in ascending order."),
         "recovering": FieldSpec(
-            BooleanType(), "Whether the winner of an unclean election has yet to report (KIP-704)."
+            BooleanType(), "Whether the leader of an unclean election is still recovering (KIP-704)."
         ),
-        "live": FieldSpec(ListOf(BrokerId()), "Brokers that the controller takes to be alive, in ascending order."),
+        "live": FieldSpec(ListOf(BrokerId()), "Brokers that are not fenced, in ascending order."),
     }
 )
 
 CONSUMER_STATE: Final = Record(
     {
-        "position": FieldSpec(_OFFSET, "The offset it reads next."),
-        "epoch": FieldSpec(_EPOCH, "Epoch of the last record it was handed; -1 for none."),
+        "position": FieldSpec(_OFFSET, "The next offset to read."),
+        "epoch": FieldSpec(_EPOCH, "Leader epoch of the last record returned; -1 for none."),
         "read": FieldSpec(
             ListOf(PairType(_EPOCH, RecordNameType(), "[epoch, record]"), 0, MAX_RECORDS),
-            "What it was handed, in order: [[epoch, name or number], ...].",
+            "Records returned to it, in order: [[epoch, name or number], ...].",
         ),
     }
 )
@@ -183,10 +179,10 @@ BY_BROKER: Final = ByBroker(BROKER_STATE, {"controller": CONTROLLER_STATE, "cons
 
 @dataclass(frozen=True, slots=True)
 class ByPartition(FieldType):
-    """The state of one partition as it is, or a mapping with partitions as keys."""
+    """The state of one partition, or a mapping with partitions as keys."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        """Partition → who → field → value; the partition is empty where the playbook names none."""
+        """Return partition → component → field → value; the partition is empty if the playbook names none."""
         if not isinstance(node, YamlMapping) or not any(map(_like_a_partition, node.entries)):
             states = BY_BROKER.read(node, key, notes)
             return BAD if states is BAD else {"": states}
@@ -209,13 +205,13 @@ def _like_a_partition(name: str) -> bool:
     return re.search(PARTITION_PATTERN, name) is not None
 
 
-THEN: Final = FieldSpec(ByPartition(), "State that the step is expected to leave behind.")
+THEN: Final = FieldSpec(ByPartition(), "Expected state after the step.")
 
 
 def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> dict[str, dict[str, Any]]:
-    """``then`` by partition: what names none speaks of the step's own partition, or of the only one there is.
+    """Return ``then`` by partition: a state without partition is that of the step's partition, or of the only one.
 
-    Notes where neither helps, and who holds no replica of the partition.
+    Report states without a partition, and brokers without a replica of theirs.
     """
     states: dict[str, dict[str, Any]] = fields.get("then", {})
     if "" in states:
@@ -223,7 +219,7 @@ def settle_partitions(fields: Fields, partition: str | None, notes: Notes) -> di
         if name is None:
             if notes.facts.topics is not None:
                 first = f"{next(iter(notes.facts.topics), 'orders')}-0"
-                why = "as there are several and the step names none"
+                why = "since there are several and the step names none"
                 message = f"found no partition, allowed is {{{first}: {{1: ...}}}}, {why}"
                 notes.problem(fields.at("then"), fields.path("then"), message)
             return {}
@@ -244,7 +240,7 @@ def _only_partition(notes: Notes) -> str | None:
     return f"{topic}-0" if count in (1, None) else None
 
 
-# Steps of ``stepping: manual``: one protocol action each, with the state they are expected to leave behind.
+# Steps of ``stepping: manual``: one protocol action each, with their expected state.
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +263,11 @@ class NumberOr(FieldType):
         return {"anyOf": [{"enum": list(self.words)}, self.number.schema()]}
 
 
-EVENT: Final = FieldSpec(TextType(), "Begins a row of the printed table, and says what happens in it.")
+EVENT: Final = FieldSpec(TextType(), "Heading of a new row in the printed table.")
 
 
 def kind_of(param: ManualParam) -> FieldType:
-    """How the value of a parameter of a step by hand is written."""
+    """Return the type of a parameter of a manual step."""
     kinds: dict[str, FieldType] = {
         "int": Integer(0, MAX_RECORDS),
         "ints": ListOf(_OFFSET),
@@ -290,7 +286,7 @@ def kind_of(param: ManualParam) -> FieldType:
 
 
 def manual_parameters(verb: str) -> Record:
-    """The keys below a verb."""
+    """Return the parameters of a verb."""
     params = MANUAL_VERBS[verb].params
     return Record({name: FieldSpec(kind_of(param), param.doc, param.required) for name, param in params.items()})
 
@@ -310,7 +306,7 @@ class Nothing(FieldType):
 
 
 def manual_record(verb: str) -> Record:
-    """All keys of a step by hand with this verb."""
+    """Return all keys of a manual step with this verb."""
     params = manual_parameters(verb) if MANUAL_VERBS[verb].params else Nothing()
     return Record(
         {
@@ -326,28 +322,28 @@ def manual_record(verb: str) -> Record:
 
 
 class ManualSteps:
-    """Reads the steps of a manual playbook."""
+    """Parser of the steps of a manual playbook."""
 
     def begin_round(self) -> None:
-        """What follows belongs to a round of a group."""
+        """Begin a round of a group."""
 
     def end_round(self) -> int:
-        """The round is over; no time has passed."""
+        """End the round; no time has passed."""
         return 0
 
     def took(self, at_least_us: int) -> None:
-        """A group has been read."""
+        """Note the duration of a group."""
 
     def trigger(self, fields: Fields, notes: Notes) -> Trigger:
-        """Steps by hand follow each other."""
+        """Return the trigger: manual steps follow each other."""
         del fields, notes
         return Trigger("after")
 
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
-        """The step, or None after noting what is wrong with it."""
+        """Return the step, or None after adding its errors to the notes."""
         before = len(notes.problems)
         others = {**TIMED_VERBS, **TRIGGERS}
-        hint = "which has no place in 'stepping: manual', where time stands still"
+        hint = "not allowed with 'stepping: manual', which has no time"
         verb = the_verb(
             node, key, tuple(MANUAL_VERBS), others, hint, notes, ("refused", "then", "event", "kafka", "given")
         )
@@ -377,7 +373,7 @@ class ManualSteps:
 
 
 def _check_replicas(verb: str, params: Fields, notes: Notes) -> None:
-    """A broker that a step asks about a partition has to hold it."""
+    """Check that the brokers of a step have a replica of the partition."""
     partition = params.get("partition")
     for name, param in MANUAL_VERBS[verb].params.items():
         brokers = {"broker": [params.get(name)], "brokers": params.get(name, [])}.get(param.type, [])

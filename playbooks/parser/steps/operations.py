@@ -1,4 +1,4 @@
-"""Steps with ``admin:``: the keys of each operation, read from its declaration, and what a playbook knows after it."""
+"""Parser of steps with ``admin:``: the keys of each operation from its declaration, and the names known after it."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -37,7 +37,7 @@ _ALLOWED: Final = {
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionsType(FieldType):
-    """A topic of the playbook, perhaps with partitions, as Kafka's tools write it; ``type`` is the parameter's."""
+    """A topic of the playbook, optionally with partitions, in the form of Kafka's tools."""
 
     type: str
 
@@ -67,7 +67,7 @@ class TopicPartitionsType(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionsListType(FieldType):
-    """A list of them, as a tuple."""
+    """A list of topics or partitions, as a tuple."""
 
     type: str
 
@@ -80,7 +80,7 @@ class TopicPartitionsListType(FieldType):
 
 
 def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
-    """Note a reset of offsets without a scope, or with more than one."""
+    """Report a reset of offsets without a scope, or with several."""
     if operation.name != "reset_offsets":
         return
     scopes = [name for name in ("topics", "all_topics") if fields.given(name) and fields.get(name) is not False]
@@ -94,7 +94,7 @@ def check_reset(operation: Operation, fields: Fields, notes: Notes) -> None:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic(FieldType):
-    """The name of a topic that there is not yet."""
+    """The name of a topic that does not exist yet."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         return NAME.read(node, key, notes)
@@ -105,7 +105,7 @@ class NewTopic(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class Brokers(FieldType):
-    """Brokers in an order, each once."""
+    """A list of distinct brokers in order."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
         found = ListOf(BrokerId(), 1).read(node, key, notes)
@@ -137,7 +137,7 @@ class Pairs(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class AsTuple(FieldType):
-    """A list, read as a tuple."""
+    """A list, parsed to a tuple."""
 
     kind: ListOf
 
@@ -154,9 +154,9 @@ class Whole(FieldType):
     """The number or the name of an operation, or all."""
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
-        words = ("all", *OPERATIONS)
+        allowed = ("all", *OPERATIONS)
         text = str(getattr(node, "text", ""))
-        return text if text.isdecimal() else ChoiceType(words, f"a number, {listed(words)}").read(node, key, notes)
+        return text if text.isdecimal() else ChoiceType(allowed, f"a number, {listed(allowed)}").read(node, key, notes)
 
     def _schema(self) -> Schema:
         return {"anyOf": [{"enum": ["all", *OPERATIONS]}, Integer(1, 1 << 31).schema()]}
@@ -181,16 +181,16 @@ _KINDS: Final[dict[str, FieldType]] = {
 
 
 _SCOPES: Final[dict[str, Scope]] = {"topic config": "topic", "broker config": "broker"}
-"""Types of parameters that are configurations, by whose they are."""
+"""Type of a configuration parameter → its scope."""
 
 
 def operation_kind(param: Param) -> FieldType | None:
-    """How the value of an operation's parameter is written, None for the types that faults have too."""
+    """Return the type of an operation's parameter, None for the types shared with faults."""
     return _KINDS.get(param.type)
 
 
 def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
-    """Note what no key alone shows, and what the playbook's cluster cannot do."""
+    """Report errors that involve several keys, and operations that the playbook's cluster does not support."""
     given = [name for name in operation.one_of if fields.given(name) and fields.get(name) is not False]
     if operation.one_of and len(given) != 1:
         found = listed(given, "and") + " together" if given else f"neither {listed(operation.one_of, 'nor')}"
@@ -215,7 +215,7 @@ def check_operation(operation: Operation, fields: Fields, notes: Notes) -> None:
 
 
 def learn(operation: Operation, fields: Fields, notes: Notes, *, sure: bool = True) -> None:
-    """What the steps after this one may speak of. Where it is not ``sure`` that the step acts, as far as it can be."""
+    """Add the names known after this step; as far as possible if it is not ``sure`` that the step acts."""
     facts = notes.facts
     topic = fields.get("topic") or str(fields.get("partition", "")).rpartition("-")[0]
     if facts.topics is None or not topic:

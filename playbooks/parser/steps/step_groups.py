@@ -1,4 +1,4 @@
-"""The list of a playbook's steps: groups and their rounds, unrolled as if each step had been written out."""
+"""Parser of a playbook's steps: groups and their rounds are unrolled to a flat list of steps."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -25,23 +25,23 @@ from playbooks.parser.document.yaml_source import Mapping, Node, Scalar, Sequenc
 from playbooks.parser.steps.manual_steps import ManualSteps
 from playbooks.parser.steps.timed_steps import MAX_STEPS, NOTE, TIMED_VERBS, TRIGGERS, TimedSteps
 
-# Groups of steps: number of rounds, time between rounds, and names that change in each round.
+# Groups of steps: number of rounds, time between rounds, and the variable of the round.
 
 
 MAX_GROUPS: Final = 3
-"""Groups within each other."""
+"""Maximum nesting of groups."""
 
 
 @dataclass(frozen=True, slots=True)
 class Filled(FieldType):
-    """A list with something in it, which is read later."""
+    """A non-empty list that is parsed later."""
 
     of: str
     items: Schema
 
     @property
     def allowed(self) -> str:
-        """In words."""
+        """Description of allowed values."""
         return f"a list with at least one {self.of}"
 
     def _read(self, node: Node, key: str, notes: Notes) -> Any:
@@ -55,49 +55,49 @@ class Filled(FieldType):
 
 
 _OWN: Final[dict[str, FieldSpec]] = {
-    "repeat": FieldSpec(Integer(1, MAX_STEPS), "How many rounds there are."),
-    "each": FieldSpec(Filled("value", {}), "Values instead of a number: a round for each."),
+    "repeat": FieldSpec(Integer(1, MAX_STEPS), "Number of rounds."),
+    "each": FieldSpec(Filled("value", {}), "Values instead of a number, one round for each."),
     "as": FieldSpec(
         TextType(NAME_PATTERN, NAME_ALLOWED),
-        "What the steps call the number of the round, or its value, as in ${round}; that unless given.",
+        "Variable of the steps for the number of the round, or its value; default round, as in ${round}.",
     ),
-    "steps": FieldSpec(Filled("step", {"$ref": "#/$defs/step"}), "The steps of a round.", required=True),
+    "steps": FieldSpec(Filled("step", {"$ref": "#/$defs/step"}), "Steps of a round.", required=True),
 }
 _TIMED: Final[dict[str, FieldSpec]] = {
     **{name: key for name, key in TRIGGERS.items() if name != "executed"},
     "every": FieldSpec(
-        DURATION, "From the beginning of a round to that of the next, or as long as it takes if longer."
+        DURATION, "Time from the start of a round to that of the next, or longer if a round takes longer."
     ),
 }
 GROUP: Final[dict[bool, Record]] = {
     True: Record({**_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
     False: Record({**_TIMED, **_OWN, "kafka": KAFKA, "given": GIVEN, "note": NOTE}),
 }
-"""Whether steps are by hand → the keys of a group."""
+"""Whether steps are manual → the keys of a group."""
 
 
 def is_group(node: Mapping) -> bool:
-    """Whether a step is a group of steps."""
+    """Return whether a step is a group of steps."""
     return not {"repeat", "each", "steps"}.isdisjoint(node.entries)
 
 
 @dataclass(frozen=True, slots=True)
 class Rounds:
-    """What the rounds of a group are called, and what changes from one to the next."""
+    """Rounds of a group: their variable and its values."""
 
     variable: str
     values: tuple[Node, ...]
     numbered: bool
-    """Whether the values only count the rounds."""
+    """Whether the values are only numbers from 1."""
 
     def name(self, place: int) -> str:
-        """``2 of 3``, and the value where it is more than that number."""
+        """Return the name of a round: ``2 of 3``, with its value if that is not the number."""
         number = f"{place + 1} of {len(self.values)}"
         return number if self.numbered else f"{number}, {self.variable} {_text(self.values[place])}"
 
 
 def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields:
-    """The keys of a group; a verb beside them is told apart from an unknown key."""
+    """Return the keys of a group; report a verb beside them."""
     verbs = [name for name in node.entries if name in (MANUAL_VERBS if manual else TIMED_VERBS)]
     if verbs:
         message = f"found {listed(verbs, 'and')} beside the steps of a group, allowed is one or the other"
@@ -108,7 +108,7 @@ def read_group(node: Mapping, key: str, notes: Notes, *, manual: bool) -> Fields
 
 
 def read_rounds(fields: Fields, notes: Notes) -> Rounds:
-    """The rounds of a group whose keys were read; one, of an unknown value, where they are wrong."""
+    """Return the rounds of a group; one round of an unknown value if they have errors."""
     sound = not any(fields.bad(name) for name in ("repeat", "each", "as"))
     if fields.given("repeat") and fields.given("each"):
         message = "found repeat and each together, allowed is one of them"
@@ -132,7 +132,7 @@ def read_rounds(fields: Fields, notes: Notes) -> Rounds:
 
 
 def _text(node: Node) -> str:
-    """A value as it may stand in a line for people."""
+    """Return a value as one line of text."""
     if isinstance(node, Scalar):
         return shown(node.text)[1:-1]
     if isinstance(node, Sequence):
@@ -141,7 +141,7 @@ def _text(node: Node) -> str:
 
 
 def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, ...]:
-    """The steps in the order in which they act; ``node`` is None where the playbook has none."""
+    """Return the steps in acting order; ``node`` is None if the playbook has none."""
     if node is None:
         return ()
     if not isinstance(node, Sequence):
@@ -156,7 +156,7 @@ def read_steps(node: Node | None, notes: Notes, *, manual: bool) -> tuple[Step, 
 
 
 class _Reader:
-    """Reads a list of steps and the groups in it, counting what they come to."""
+    """Parser of a list of steps with its groups, limiting their total number."""
 
     def __init__(self, notes: Notes, *, manual: bool) -> None:
         self.steps: list[Step] = []
@@ -166,10 +166,10 @@ class _Reader:
         self._count = 0
         self._told = False
         self._grouped = False
-        """Whether a group was met, after which places in the file and order of acting are two things."""
+        """Whether a group was found, after which list positions differ from acting order."""
 
     def read_list(self, node: Sequence, key: str, number: str, rounds: tuple[int, ...]) -> None:
-        """A list in ``rounds`` (from 1, the outermost group's first) of the group called ``number``."""
+        """Parse a list in ``rounds`` (from 1, the outermost group's first) of the group ``number``."""
         for place, item in enumerate(node.items, 1):
             here = item_key(item, f"{key}[{place}]")
             mapping = _as_mapping(item)
@@ -189,12 +189,12 @@ class _Reader:
                 return
 
     def _full(self, node: Node, key: str) -> bool:
-        """Whether there are too many steps, which is told where the first of them stands."""
+        """Return whether there are too many steps, reported once at the first excess step."""
         if self._count <= MAX_STEPS:
             return False
         if not self._told:
             self._told = True
-            message = f"found more than {MAX_STEPS} steps with all rounds written out, the most allowed"
+            message = f"found more than {MAX_STEPS} steps with all rounds unrolled, the most allowed"
             self._notes.problem(node, key, message)
         return True
 
@@ -214,14 +214,14 @@ class _Reader:
             del self.steps[first:]
 
     def _unroll(self, steps: Sequence, group: "_Group") -> None:
-        """Every round: the step that begins it, and the steps of the list with its value put in."""
+        """Unroll every round: the step that begins it, and the steps of the list with its value inserted."""
         round_us = 0
         for place, value in enumerate(group.found.values):
             self.steps.append(group.begins(place, self._count))
             self._count += 1
             self._single.begin_round()
             round_steps = substitute(steps, {group.found.variable: value}, self._notes)
-            assert isinstance(round_steps, Sequence)  # a list stays one
+            assert isinstance(round_steps, Sequence)  # a list stays a list
             self.read_list(round_steps, f"{group.fields.key}.steps", f"{group.number}.", (*group.rounds, place + 1))
             round_us = max(round_us, self._single.end_round())
             if self._full(steps, f"{group.fields.key}.steps"):
@@ -235,15 +235,15 @@ class _Group:
     """A group that is being unrolled."""
 
     number: str
-    """``3.2`` is the second step of the third."""
+    """Number of the group: ``3.2`` is the second step of the third."""
     rounds: tuple[int, ...]
-    """Of the groups around it, from 1."""
+    """Rounds of the enclosing groups, from 1."""
     fields: Fields
     trigger: Trigger
     found: Rounds
 
     def begins(self, place: int, index: int) -> Step:
-        """The step that begins the round at ``place``."""
+        """Return the step that begins the round at index ``place``."""
         depth = len(self.rounds) + 1
         trigger = self.trigger
         if place:
@@ -263,12 +263,12 @@ class _Group:
 
 
 def label(number: str, rounds: tuple[int, ...]) -> str:
-    """How people call a step of a playbook with groups."""
+    """Return the name of a step of a playbook with groups."""
     return f"{number} round {'.'.join(map(str, rounds))}" if rounds else number
 
 
 def _as_mapping(node: Node) -> Mapping | None:
-    """A step; a bare word stands for a verb without anything to say about it: ``- show``."""
+    """Return a step as a mapping; a bare word is a verb without parameters: ``- show``."""
     if isinstance(node, Scalar) and not node.empty:
         nothing = Scalar(node.line, node.column, "", True, 0, node.origin)
         return Mapping(node.line, node.column, {node.text: (node, nothing)}, node.origin)

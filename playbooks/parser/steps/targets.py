@@ -1,4 +1,4 @@
-"""Target selectors of steps: checked in form by the faults, and here against the playbook's own cluster."""
+"""Parser of target selectors: their form is checked by the faults, and their names here by the playbook's cluster."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ from playbooks.parser.document.field_types import BAD, BrokerId, Fields, FieldTy
 from playbooks.parser.document.yaml_source import Node, Scalar
 
 LONGEST: Final = 400
-"""Characters of a target."""
+"""Maximum number of characters of a target."""
 _DIGITS: Final = 9
-"""Digits of a node's number that are looked at: longer ones name nobody either."""
+"""Maximum number of digits of a node number that are parsed; longer ones match no node."""
 _MANY: Final = ("followers", "isr", "replicas")
-"""Selectors of a partition that can mean several; without a leader, everybody is a follower."""
+"""Selectors of a partition that can match several brokers; without a leader, all replicas are followers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target(FieldType):
-    """A selector such as ``leader(orders-0)``; ``accepts`` is what the fault can be done to.
+    """A selector such as ``leader(orders-0)``; ``accepts`` is the kind of nodes that the fault accepts.
 
-    ``sides``: it may name both sides of the links that a fault is about, ``link(broker(1), broker(2))``;
-    ``at_least``: how many nodes the fault takes.
+    ``sides``: it may name both sides of the links of a fault, ``link(broker(1), broker(2))``;
+    ``at_least``: minimum number of nodes of the fault.
     """
 
     accepts: str
@@ -63,7 +63,7 @@ class Target(FieldType):
         return node.text
 
     def _problems(self, selector: Selector, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
-        """What is wrong with it, and the column of each, from 0."""
+        """Yield the errors of a selector with their columns, from 0."""
         if selector.kind == LINK and not self.sides:
             yield selector.column, f"found {LINK}, which has two sides; allowed are {ACCEPTS[self.accepts]}"
         one = selector.parts[0] if selector.kind == LINK else selector
@@ -79,21 +79,21 @@ class Target(FieldType):
                 yield _first(part).column, wrong
         most = _most(one, facts)
         if most is not None and most < self.at_least:
-            yield _first(one).column, f"found {one}, allowed are {self.at_least} nodes or more: it never means so many"
+            yield _first(one).column, f"found {one}, allowed are {self.at_least} nodes or more: it matches fewer"
 
     def _schema(self) -> Schema:
         return {"type": "string", "minLength": 1}
 
 
 def check_sides(fields: Fields, notes: Notes) -> None:
-    """Note where a step names the other side of its links twice, in its target and beside it."""
+    """Report a step that gives the other side of its links twice, in its target and beside it."""
     if parse(fields.get("target", "all")).kind == LINK:
         message = f"found the other side twice, allowed is a target of one side, or {LINK} alone"
         notes.problem(fields.at(OTHER_SIDE), fields.path(OTHER_SIDE), message)
 
 
 def _walked(selector: Selector) -> Iterator[Selector]:
-    """The selector and all that it is made of, what is inside first."""
+    """Yield the selector and all its parts, the innermost first."""
     for part in selector.parts:
         yield from _walked(part)
     if selector.inner is not None:
@@ -102,14 +102,14 @@ def _walked(selector: Selector) -> Iterator[Selector]:
 
 
 def _first(selector: Selector) -> Selector:
-    """The plain selector that it begins with."""
+    """Return the first plain selector of a compound one."""
     if selector.inner is not None:
         return _first(selector.inner)
     return _first(selector.parts[0]) if selector.parts else selector
 
 
 def _wrong(selector: Selector, facts: PlaybookNames) -> str:
-    """Why a plain selector can never find anybody in this cluster."""
+    """Return why a plain selector can never match a node of this cluster."""
     kind, argument = selector.kind, selector.argument
     if kind in PARTITION_SELECTORS:
         return facts.wrong_partition(argument)
@@ -134,12 +134,12 @@ def _wrong(selector: Selector, facts: PlaybookNames) -> str:
 
 
 def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
-    """Why so many can never be drawn."""
+    """Return why so many nodes can never be selected at random."""
     if selector.kind not in OF_OTHERS:
         return ""
     most = _most_drawn_from(selector, facts)
     if selector.kind == "minority" and most is not None and most < 3:
-        return f"found {selector} of no more than {most}, which is nobody; allowed is one of 3 or more"
+        return f"found {selector} of at most {most}, which matches none; allowed is one of 3 or more"
     if selector.kind != "random" or selector.inner is None:
         return ""
     if selector.count < 1:
@@ -147,7 +147,7 @@ def _wrong_count(selector: Selector, facts: PlaybookNames) -> str:
     if most is None or selector.count <= most:
         return ""
     allowed = f"allowed are 1 to {most}" if most > 1 else "allowed is 1"
-    return f"found {selector.count} drawn from {selector.inner}, {allowed}: it never means more"
+    return f"found {selector.count} selected from {selector.inner}, {allowed}: it never matches more"
 
 
 def _most_drawn_from(selector: Selector, facts: PlaybookNames) -> int | None:
@@ -157,7 +157,7 @@ def _most_drawn_from(selector: Selector, facts: PlaybookNames) -> int | None:
 
 
 def _most(selector: Selector, facts: PlaybookNames) -> int | None:
-    """How many nodes a sound selector can ever mean; None where the file does not say."""
+    """Return the maximum number of nodes that a valid selector can match; None if the file does not determine it."""
     kind, argument = selector.kind, selector.argument
     if kind in OF_OTHERS:
         of = _most_drawn_from(selector, facts)
@@ -200,7 +200,7 @@ def _most_clients(kind: str, facts: PlaybookNames) -> int | None:
 
 
 def _wrong_client(name: str, facts: PlaybookNames) -> str:
-    """A client is a producer by its name, a group's member by group, slash and number from 0, or ``admin``."""
+    """Check a client: a producer by name, a group's member by group, slash and number from 0, or ``admin``."""
     if facts.producers is None or facts.groups is None or name in (ADMIN, OUTSIDE, *facts.producers):
         return ""
     group, slash, number = name.rpartition("/")
@@ -214,12 +214,12 @@ def _wrong_client(name: str, facts: PlaybookNames) -> str:
 
 
 def _unfit(selector: Selector, accepts: str, facts: PlaybookNames) -> Iterator[tuple[int, str]]:
-    """Why the fault cannot be done to such a target, by the words of the catalogue, and the column."""
+    """Yield why the fault does not accept such a target, in the words of the catalogue, with the column."""
     if selector.kind == COMMON:
         each = [list(_unfit(part, accepts, facts)) for part in selector.parts]
         yield from each[0] if all(each) else ()
     elif selector.kind == WITHOUT:
-        # What is unfit may be just what is taken away.
+        # The excluded part of a selector may be unsuitable.
         plain = [part for part in _walked(selector.parts[0]) if not (part.parts or part.inner)]
         if all(part.kind != "clients" and list(_unfit(part, accepts, facts)) for part in plain):
             yield from _unfit(selector.parts[0], accepts, facts)
@@ -235,11 +235,11 @@ def _unfit(selector: Selector, accepts: str, facts: PlaybookNames) -> Iterator[t
 
 
 def _unfit_client(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
-    """Where the fault is for some clients, or for others only."""
+    """Return why a fault that accepts some clients, or other targets only, does not accept this one."""
     if leaf.kind not in ("client", "clients", "producers", "consumers", "members"):
         if accepts not in ("clients", "consumers", "producers"):
             return ""
-        return f"found {shown(leaf.kind)}, which are no clients; allowed are {ACCEPTS[accepts]}"
+        return f"found {shown(leaf.kind)}, which are not clients; allowed are {ACCEPTS[accepts]}"
     if accepts in ("brokers", "controllers", "plane"):
         return f"found a client, allowed are {ACCEPTS[accepts]}"
     if leaf.argument == ADMIN and accepts != "nodes":
@@ -254,12 +254,12 @@ def _unfit_client(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
 
 
 def _unfit_node(leaf: Selector, accepts: str, facts: PlaybookNames) -> str:
-    """Where the fault is for brokers, or their machines, only."""
+    """Return why a fault that accepts only brokers, or their machines, does not accept this node."""
     if accepts not in ("brokers", "hosts"):
         return ""
     if leaf.kind in ("zookeeper", "zookeepers"):
         return f"found a ZooKeeper server, allowed are {ACCEPTS[accepts]}"
     own = facts.mode is not None and not facts.controllers_are_brokers
     if own and leaf.kind in ("controller", "controllers"):
-        return f"found the {leaf.kind}, allowed are {ACCEPTS[accepts]}; here controllers have processes of their own"
+        return f"found the {leaf.kind}, allowed are {ACCEPTS[accepts]}; here controllers have their own processes"
     return ""

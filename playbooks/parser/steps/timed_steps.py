@@ -1,4 +1,4 @@
-"""Steps: when each acts, its one verb and the keys of that verb; also actions typed into a running session."""
+"""Parser of timed steps: the trigger, the one verb and its keys; also actions typed into a running session."""
 
 from collections.abc import Collection
 from collections.abc import Mapping as Values
@@ -61,23 +61,23 @@ from playbooks.units import (
     throughput_text,
 )
 
-# Steps that use another tool's name for a fault or an operation, and ``broker: 2`` as a target.
+# Aliases: names of other tools for a fault or an operation, and ``broker: 2`` as a target.
 
 
 def alias_of(name: str) -> Alias | None:
-    """The alias that a name is, None for a name of our own."""
+    """Return the alias of a name, None for a name of the catalogue."""
     found = FAULT_ALIASES.get(name) or OPERATION_ALIASES.get(name)
     return found[1] if found else None
 
 
 def may_name_broker(name: str) -> bool:
-    """Whether a step that calls the fault so may say ``broker: 2`` instead of a target."""
+    """Return whether a step with this fault name may have ``broker: 2`` instead of a target."""
     alias = alias_of(name)
     return alias is not None and alias.accepts == "brokers"
 
 
 def struck(name: str, fields: Fields, notes: Notes) -> str:
-    """The selector of a step's target, however it is given."""
+    """Return the target selector of a step, from either key."""
     if not may_name_broker(name):
         return str(fields.get("target", ""))
     if fields.given("target") and fields.given("broker"):
@@ -92,30 +92,30 @@ def struck(name: str, fields: Fields, notes: Notes) -> str:
 MAX_STEPS: Final = 2_000
 
 IF_ANY: Final = FieldSpec(
-    BooleanType(), "Whether the step is skipped, and not refused, where its target is nobody at that moment."
+    BooleanType(), "Whether the step is skipped, not refused, if its target matches no node at that time."
 )
 
-NOTE: Final = FieldSpec(TextType(), "A line for the reader, printed as the step is taken.")
+NOTE: Final = FieldSpec(TextType(), "A comment, printed when the step acts.")
 
 REFUSED: Final = FieldSpec(
     ChoiceType(
         ("any", "never", *(error.name for error in KafkaError if error is not KafkaError.NONE)),
         "any, never or a Kafka error such as NOT_LEADER_OR_FOLLOWER",
     ),
-    "Kafka's error expected of the step, or any, or never.",
+    "Expected Kafka error of the step, or any, or never.",
 )
 
 NOW: Final = ChoiceType(("now",))
 SEED: Final = Integer(0, 1 << 62)
 
 TRIGGERS: Final[dict[str, FieldSpec]] = {
-    "at": FieldSpec(DURATION, "Acts at this virtual time."),
+    "at": FieldSpec(DURATION, "Virtual time at which the step acts."),
     "executed": FieldSpec(
-        Integer(0, 1 << 62), "Beside at: acts in its instant right after so many events of the run; export writes it."
+        Integer(0, 1 << 62), "With at: the number of events of the run before the step acts; written by export."
     ),
-    "after": FieldSpec(DURATION, "Acts so long after the step before; at once unless at, after or when is given."),
-    "when": FieldSpec(ConditionText(), "Acts as soon as this condition holds."),
-    "within": FieldSpec(DURATION, "How long a when may take; waiting longer makes the run inconclusive."),
+    "after": FieldSpec(DURATION, "Delay after the previous step; default: no delay."),
+    "when": FieldSpec(ConditionText(), "Condition; the step acts as soon as it holds."),
+    "within": FieldSpec(DURATION, "Maximum wait for when; a longer wait makes the run inconclusive."),
 }
 
 TIMED_VERBS: Final[dict[str, FieldSpec]] = {
@@ -126,24 +126,24 @@ TIMED_VERBS: Final[dict[str, FieldSpec]] = {
     ),
     "heal": FieldSpec(
         Numbered(("all", *CATALOGUE, *FAULT_ALIASES), "all, or a fault that 'floodmark faults' lists"),
-        "A fault to heal, by its name or by its number among the run's, or all.",
+        "A fault to heal, by name or by its number in the run, or all.",
         required=True,
     ),
     "admin": FieldSpec(
         ChoiceType((*OPERATIONS, *OPERATION_ALIASES), listed(OPERATIONS)),
-        "An operation of the administrator.",
+        "An administrator operation.",
         required=True,
     ),
-    "settle": FieldSpec(NOW, "Ends the steps: producers stop, faults heal, and the quiet time runs.", required=True),
-    "stop": FieldSpec(NOW, "Ends the session right here: nothing heals, and there is no quiet time.", required=True),
-    "reseed": FieldSpec(SEED, "From here on every random draw comes of this seed.", required=True),
+    "settle": FieldSpec(NOW, "Ends the steps: producers stop, faults heal, and the quiet time begins.", required=True),
+    "stop": FieldSpec(NOW, "Ends the session immediately: nothing heals, and there is no quiet time.", required=True),
+    "reseed": FieldSpec(SEED, "Seed of all random streams from here on.", required=True),
 }
 ENDINGS: Final = ("settle", "stop")
-"""Verbs after which no step acts any more."""
+"""Verbs after which no step acts."""
 
 
 def kind_of(param: Param) -> FieldType:
-    """How the value of a parameter of a fault or an operation is written."""
+    """Return the type of a parameter of a fault or an operation."""
     if param.type == "duration":
         return Quantity(duration_us, DURATION_PATTERN, DURATION_ALLOWED, param.low, param.high, write=duration_text)
     if param.type == "size":
@@ -164,7 +164,7 @@ def kind_of(param: Param) -> FieldType:
 
 
 def timed_record(verb: str, name: str) -> Record:
-    """All keys of a timed step with this verb; ``name`` is the fault or the operation, or what else it is called."""
+    """Return all keys of a timed step with this verb; ``name`` is the fault, the operation, or an alias."""
     keys = {**TRIGGERS, verb: TIMED_VERBS[verb]}
     true, alias = true_name(name), alias_of(name)
     if verb == "inject":
@@ -173,13 +173,13 @@ def timed_record(verb: str, name: str) -> Record:
         by_id = may_name_broker(name)
         keys["target"] = FieldSpec(
             Target(accepts, fault.param(OTHER_SIDE) is not None, fault.at_least),
-            f"What it strikes: {ACCEPTS[accepts]}{f'; {fault.target} unless given' if fault.target else ''}.",
+            f"Target: {ACCEPTS[accepts]}{f'; default {fault.target}' if fault.target else ''}.",
             required=not fault.target and not by_id,
         )
         if by_id:
-            keys["broker"] = FieldSpec(BrokerId(), "The broker that it strikes, instead of a target.")
+            keys["broker"] = FieldSpec(BrokerId(), "Target broker, instead of target.")
         if fault.lasting:
-            keys["for"] = FieldSpec(DURATION, "How long it lasts; until it is healed unless given.")
+            keys["for"] = FieldSpec(DURATION, "Duration; default: until it is healed.")
         keys |= {"if_any": IF_ANY, **_parameters(fault.params)}
     elif verb == "admin":
         keys |= {"refused": REFUSED, **_parameters(OPERATIONS[true].params)}
@@ -191,38 +191,38 @@ def _parameters(params: tuple[Param, ...]) -> dict[str, FieldSpec]:
 
 
 COMMON: Final = Record({**TRIGGERS, "for": FieldSpec(DURATION, ""), "if_any": IF_ANY, "kafka": KAFKA, "note": NOTE})
-"""Keys that mean the same in every step that has them."""
+"""Keys with the same meaning in every step that has them."""
 
 
 class TimedSteps:
-    """Reads steps one after the other; ``at`` may not go back in time."""
+    """Parser of timed steps in order; ``at`` may not decrease."""
 
     def __init__(self) -> None:
         self._at_us = [0]
-        """The earliest that the next step can act, by its session or, in a group, by its round; one for each depth."""
+        """Earliest time of the next step, in the session or, in a group, in its round; one for each depth."""
         self._ended = ""
 
     def begin_round(self) -> None:
-        """What follows belongs to a round of a group, whose times count from its beginning."""
+        """Begin a round of a group, whose times count from its start."""
         self._at_us.append(0)
 
     def end_round(self) -> int:
-        """The round is over; returns how long it takes at least."""
+        """End the round; return its minimum duration."""
         return self._at_us.pop()
 
     def took(self, at_least_us: int) -> None:
-        """A group has been read, whose rounds take so long together at least."""
+        """Note the minimum duration of a group's rounds together."""
         self._at_us[-1] += at_least_us
 
     def read(self, node: YamlMapping, index: int, key: str, notes: Notes) -> Step | None:
-        """The step, or None after noting what is wrong with it."""
+        """Return the step, or None after adding its errors to the notes."""
         before = len(notes.problems)
         verb = the_verb(node, key, tuple(TIMED_VERBS), MANUAL_VERBS, TIMED_HINT, notes, (*TRIGGERS, "kafka", "given"))
         if verb is None:
             self._others(node, key, notes)
             return None
         if self._ended:
-            notes.problem(node, key, f"found a step behind '{self._ended}: now', which ends the steps; allowed is none")
+            notes.problem(node, key, f"found a step after '{self._ended}: now', which ends the steps; none is allowed")
             return None
         name = TIMED_VERBS[verb].kind.read(node.entries[verb][1], f"{key}.{verb}", notes)
         if name is BAD:
@@ -259,14 +259,14 @@ class TimedSteps:
         )
 
     def _others(self, node: YamlMapping, key: str, notes: Notes) -> None:
-        """Note what is wrong with the keys that every step has, where nobody knows which one this is."""
+        """Report errors in the keys that every step has, for a step of unknown kind."""
         fields = Fields(node, key)
         for name in COMMON.keys:
             COMMON.fill(fields, name, notes)
         self.trigger(fields, notes)
 
     def trigger(self, fields: Fields, notes: Notes) -> Trigger:
-        """When a step or a group begins."""
+        """Return the trigger of a step or a group."""
         given = [name for name in ("at", "after", "when") if fields.given(name)]
         for name in given[1:]:
             notes.problem(
@@ -276,7 +276,7 @@ class TimedSteps:
             message = "found a time limit without a condition, allowed beside 'when' only"
             notes.problem(fields.at("within"), fields.path("within"), message)
         if fields.given("executed") and "at" not in given:
-            message = "found a number of events without an instant, allowed beside 'at' only"
+            message = "found a number of events without a time, allowed with 'at' only"
             notes.problem(fields.at("executed"), fields.path("executed"), message)
         if "when" in given:
             return Trigger("when", 0, fields.get("when"), fields.get("within", -1))
@@ -292,7 +292,7 @@ class TimedSteps:
         return Trigger("after", fields.get("after", 0))
 
 
-TIMED_HINT: Final = "a step by hand, which needs 'stepping: manual'"
+TIMED_HINT: Final = "a manual step, which needs 'stepping: manual'"
 
 
 def the_verb(
@@ -304,7 +304,10 @@ def the_verb(
     notes: Notes,
     known: Collection[str],
 ) -> str | None:
-    """The one verb of a step, or None after saying what is wrong. ``others`` are verbs of the other way of stepping."""
+    """Return the one verb of a step, or None after reporting the error.
+
+    ``others``: verbs of the other kind of stepping.
+    """
     given = [name for name in node.entries if name in verbs]
     if len(given) == 1:
         return given[0]
@@ -327,27 +330,27 @@ def the_verb(
     return None
 
 
-# Reads actions typed into a running session, with the same checks and messages as in a playbook.
+# Parser of actions typed into a running session, with the same checks and messages as in a playbook.
 
 
 class StepParser:
-    """What one cluster can be asked for. Topics that operations create are known from then on."""
+    """Parser of actions and conditions for one cluster. Topics that operations create are known afterwards."""
 
     def __init__(self, spec: ClusterSpec, path: str) -> None:
-        """``path`` stands in messages."""
+        """``path`` is the file name in messages."""
         self._path = path
         self._facts = facts_of(spec)
 
     def step(self, asked: Values[str, Any]) -> Step:
-        """A step as its keys say: a verb, its name, and whatever belongs to it, plain values all of them.
+        """Parse a step from its keys: a verb, its name, and its parameters, all plain values.
 
         Raises:
-            PlaybookError: with everything that is wrong with it.
+            PlaybookError: with all errors of the step.
         """
         try:
             text = yaml.safe_dump(dict(asked), sort_keys=False, allow_unicode=True)
         except yaml.YAMLError as error:
-            problem = Problem(self._path, 1, 1, "", f"found a value that is no number, text, list or mapping: {error}")
+            problem = Problem(self._path, 1, 1, "", f"found no number, string, list or mapping: {error}")
             raise PlaybookError([problem]) from None
         node, problems = compose(text, self._path)
         notes = Notes(self._path, problems, self._facts)
@@ -359,10 +362,10 @@ class StepParser:
         return step
 
     def condition(self, text: str) -> Condition:
-        """A condition, or any other expression of that language.
+        """Parse a condition, or any other expression of its language.
 
         Raises:
-            PlaybookError: it is none, or speaks of what there is not.
+            PlaybookError: it is invalid, or uses unknown names.
         """
         try:
             condition = parse(text)
@@ -377,7 +380,7 @@ class StepParser:
 
 
 def facts_in(cluster: Cluster) -> PlaybookNames:
-    """The same of a cluster that runs, with what its clients outside are known by."""
+    """Return the names of a running cluster, with those of its external clients."""
     outside = cluster.outside
     return replace(
         facts_of(cluster.spec),
@@ -387,7 +390,7 @@ def facts_in(cluster: Cluster) -> PlaybookNames:
 
 
 def facts_of(spec: ClusterSpec) -> PlaybookNames:
-    """The names that a cluster's parts have."""
+    """Return the names of a cluster's parts."""
     racks: dict[str, int] = {}
     for broker in spec.brokers:
         if broker.rack:
