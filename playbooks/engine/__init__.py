@@ -1,11 +1,11 @@
-"""Runs playbooks: sessions in virtual time or by hand, replay, dry run, and pools of processes.
+"""Runs playbooks: timed and manual sessions, replay, dry run, and pools of processes.
 
-session, manual_session  the two engines: timed, and one protocol action a step with its worked table
-session_runner           starts the right engine, brings a rerun to a point, and says how far a session is
-step_scheduler           which step is next, what its operation answers, and what steps and expectations came to
-expectations             watches `expect` while a session runs
-replay                   runs a recording again, compares event by event, and seals sessions that crashed
-dry_run                  the timeline of a playbook, and what each fault is about to do
+session, manual_session  the two engines: timed, and one protocol action per step with its table
+session_runner           starts the right engine, brings a rerun to a position, and reports progress
+step_scheduler           the next step, responses to operations, and verdicts of steps and expectations
+expectations             evaluates `expect` while a session runs
+replay                   replays a recording, compares it event by event, and seals crashed sessions
+dry_run                  the timeline of a playbook, and the expected impact of each fault
 worker_pool              sessions as jobs for other processes
 
 Builds on `playbooks.model`, `parser`, `results` and `recording`, and on the injector of `faults`.

@@ -1,4 +1,4 @@
-"""A dry run: the timeline of a playbook, and what each fault is expected to do just before it acts."""
+"""Dry run of a playbook: its timeline, and the expected impact of each fault just before it acts."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,43 +17,43 @@ from playbooks.model.step_text import expected_json, step_name, step_words
 from playbooks.results.result import Verdict
 from playbooks.units import duration_text
 
-# What a step that injects a fault is about to do: told at its instant, before it acts.
+# Expected impact of a step that injects a fault, evaluated right before it acts.
 
 
 @dataclass(frozen=True, slots=True)
 class Foretold:
-    """A step that injects a fault, at the instant at which it is about to."""
+    """Expected impact of a step that injects a fault, right before it acts."""
 
     step: int
-    """From 1, in the order in which steps act; those for other versions of Kafka are counted, too."""
+    """Number from 1 in acting order; steps for other versions of Kafka are counted, too."""
     at_us: int
     text: str
-    """The step in words."""
+    """The step as text."""
     targets: tuple[str, ...]
-    """Whom its target means now."""
+    """Current matches of its target."""
     expected: ExpectedImpact | None
-    """None where it is refused."""
+    """None if it is refused."""
     refused: str = ""
-    """Why it cannot be done now."""
+    """Why it is impossible now."""
     guard: str = ""
-    """The guard whose limit it would cross."""
+    """Guard whose limit it would exceed."""
     guard_reason: str = ""
     guard_does: str = ""
     """``refuse`` or ``heal``."""
     skipped: str = ""
-    """Who is not there to be struck, where the step allows that."""
+    """Why the target matches nothing, if the step allows that."""
     name: str = ""
-    """How people call it: ``step 3.1 round 2``."""
+    """Name of the step: ``step 3.1 round 2``."""
     when: str = ""
-    """The condition that brought it on, and how long it took; empty for a step that goes by the clock."""
+    """Condition that triggered it, with its wait; empty for a step with a time."""
 
     @property
     def what(self) -> str:
-        """What kind of entry of a timeline it is."""
+        """Kind of this timeline entry."""
         return "fault"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         acts = {"guard": self.guard, "does": self.guard_does, "reason": self.guard_reason}
         return {
             "step": self.step,
@@ -70,7 +70,7 @@ class Foretold:
 
 
 def foretell(board: FaultBoard, step: Step, action: Action) -> Foretold:
-    """What a step would do now; nothing is changed."""
+    """Return the expected impact of a step now; nothing is changed."""
     return replace(_foretold(board, step, action), name=step_name(step))
 
 
@@ -93,7 +93,7 @@ def _foretold(board: FaultBoard, step: Step, action: Action) -> Foretold:
     return Foretold(number, now, text, targets, expected)
 
 
-# The timeline of a dry run: every step in order, what ends by itself, the end, and steps that never act.
+# The timeline of a dry run: every step in order, faults that end by themselves, the end, and steps that never act.
 
 
 What = Literal["step", "healed", "answer", "guard", "expectation", "settle", "cut", "end", "never"]
@@ -101,23 +101,23 @@ What = Literal["step", "healed", "answer", "guard", "expectation", "settle", "cu
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something on the timeline that is no fault."""
+    """Timeline entry that is not a fault."""
 
     what: What
     at_us: int
-    """-1 for what never comes."""
+    """Virtual time, -1 if it never occurs."""
     text: str
     step: int = 0
-    """From 1; 0 where it is no step."""
+    """Number from 1; 0 if it is not a step."""
     name: str = ""
-    """How people call the step."""
+    """Name of the step."""
     when: str = ""
-    """The condition that brought a step on, and how long it took; of one that never came what it goes by."""
+    """Condition that triggered a step, with its wait; for one that never acted its trigger."""
     refused: str = ""
-    """Why a step could not act."""
+    """Why a step failed."""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         step = {"step": self.step, "name": self.name, "when": self.when, "refused": self.refused} if self.step else {}
         return {"at_us": self.at_us if self.at_us >= 0 else None, "text": self.text, **step}
 
@@ -126,55 +126,55 @@ Entry = Foretold | Moment
 
 
 class DryRunTimeline:
-    """Puts the entries in order, and tells each as it is there."""
+    """Builder of the timeline; reports each entry as it is complete."""
 
-    def __init__(self, playbook: Playbook, tell: Callable[[Entry], None]) -> None:
+    def __init__(self, playbook: Playbook, report: Callable[[Entry], None]) -> None:
         self.entries: list[Entry] = []
         self._settle_us = playbook.settle_us
         self._steps = {step_name(step): step for step in playbook.steps}
-        self._tell = tell
+        self._report = report
         self._foretold: list[Foretold] = []
         self._previous_us = 0
         self._settling_us = -1
 
     def expect(self, foretold: Foretold) -> None:
-        """A fault is about to be injected; the line that says so is yet to come."""
+        """Note that a fault is about to be injected; the event of its step follows."""
         self._foretold.append(foretold)
 
     def take(self, events: Sequence[Event]) -> None:
-        """What happened since."""
+        """Process further events."""
         for event in events:
             entry = self._entry(event)
             if entry is not None:
                 self._add(entry)
 
     def close(self, events: Sequence[Event], end_us: int, until_us: int, left: Sequence[Step]) -> None:
-        """The run is over: what failed as the books were closed, why it ended, and the steps that never acted."""
+        """End the run: add expectations that failed at the end, the reason for the end, and steps that never acted."""
         for event in events:
             if isinstance(event, ExpectationChecked) and not event.ok:
                 self._add(_judged(event))
         ended = self._settling_us >= 0 and self._settling_us + self._settle_us == end_us
         if end_us == until_us and not ended:
-            self._add(Moment("cut", end_us, f"cut off, as --until {duration_text(until_us)} says"))
+            self._add(Moment("cut", end_us, f"cut off by --until {duration_text(until_us)}"))
         else:
-            self._add(Moment("end", end_us, "the end"))
+            self._add(Moment("end", end_us, "end of the session"))
         for step in left:
             self._add(Moment("never", -1, step_words(step), step.index + 1, step_name(step), _goes_by(step)))
 
     def _add(self, entry: Entry) -> None:
         self.entries.append(entry)
-        self._tell(entry)
+        self._report(entry)
 
     def _entry(self, event: Event) -> Entry | None:
         if isinstance(event, StepTaken):
             return self._taken(event)
         if isinstance(event, FaultHealed):
-            return Moment("healed", event.at_us, f"{event.fault} on {event.target} is over")
+            return Moment("healed", event.at_us, f"{event.fault} on {event.target} healed")
         if isinstance(event, ExpectationChecked):
             return _judged(event)
         if isinstance(event, AdminAnswered):
-            told = f"refused: {event.error}" if event.error else event.detail or "done"
-            return Moment("answer", event.at_us, f"{event.operation} of {event.by}: {told}")
+            outcome = f"refused: {event.error}" if event.error else event.detail or "done"
+            return Moment("answer", event.at_us, f"{event.operation} of {event.by}: {outcome}")
         if isinstance(event, GuardActed) and event.detail != "refused":
             return Moment("guard", event.at_us, f"{event.rule} {event.detail}: {event.cause}")
         return None
@@ -206,43 +206,43 @@ def _goes_by(step: Step) -> str:
         return f"when {trigger.condition.text}"
     if trigger.kind == "at":
         return f"at {duration_text(trigger.time_us)}"
-    return f"{duration_text(trigger.time_us)} after the step before" if trigger.time_us else ""
+    return f"{duration_text(trigger.time_us)} after the previous step" if trigger.time_us else ""
 
 
 class Unreached(NamedTuple):
     """A step that never acted."""
 
     step: int
-    """From 1, in the order in which steps act."""
+    """Number from 1 in acting order."""
     text: str
-    """The step in words."""
+    """The step as text."""
     name: str
-    """How people call it."""
+    """Name of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """The whole of it."""
+    """Result of a dry run."""
 
     playbook: str
     seed: int
     profile: str
     timeline: tuple[Entry, ...]
-    """Everything in the order in which it happens, then what never does."""
+    """All entries in the order in which they occur, then steps that never act."""
     unreached: tuple[Unreached, ...]
     reason: str
-    """Why they did not; also why the run would be inconclusive."""
+    """Why they never acted; also why the run would be inconclusive."""
     verdict: Verdict
-    """Of a run with this seed."""
+    """Verdict of a run with this seed."""
     virtual_us: int
 
     @property
     def foretold(self) -> tuple[Foretold, ...]:
-        """The faults among it."""
+        """The faults on the timeline."""
         return tuple(each for each in self.timeline if isinstance(each, Foretold))
 
     def to_json(self) -> dict[str, Any]:
-        """The published document."""
+        """Return the published document."""
         return {
             "playbook": self.playbook,
             "seed": self.seed,

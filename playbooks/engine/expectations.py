@@ -1,7 +1,7 @@
-"""Watches a playbook's expectations while a session runs, and gives each its verdict.
+"""Evaluation of a playbook's expectations while a session runs.
 
-An ``always`` fails the first time it does not hold; an ``eventually`` is met the first time it holds, counted from the
-start or from the moment the last fault was healed; an ``end`` is asked once, when the books are closed.
+An ``always`` fails the first time it does not hold; an ``eventually`` passes the first time it holds, counted from the
+start or from the time the last fault was healed; an ``end`` is evaluated once, at the end of the session.
 """
 
 import re
@@ -14,15 +14,15 @@ from playbooks.model.playbook import Expectation
 from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
-NEVER_ASKED = "so it was never asked"
-"""How the detail of an expectation ends whose time never began."""
+NEVER_ASKED = "so it was never evaluated"
+"""End of the detail of an expectation that was never evaluated."""
 
 _CALL = re.compile(r"[a-z_]+\([^()]*\)")
-"""The innermost calls of a condition: what a person wants to see the values of."""
+"""Pattern of the innermost calls of a condition, whose values are shown."""
 
 
 def holds(condition: Condition, query: object) -> bool:
-    """Whether a condition holds now; one that cannot be answered (an element of an empty list ...) does not."""
+    """Return whether a condition holds now; False if it has no value (an element of an empty list ...)."""
     try:
         return condition.holds(query)
     except EvaluationError:
@@ -30,7 +30,7 @@ def holds(condition: Condition, query: object) -> bool:
 
 
 def explain(condition: Condition, query: object) -> str:
-    """What the parts of a condition amount to now: ``acked_lost() is 3``."""
+    """Return the current values of the parts of a condition: ``acked_lost() is 3``."""
     parts = []
     for call in dict.fromkeys(_CALL.findall(condition.text)):
         try:
@@ -47,7 +47,7 @@ def explain(condition: Condition, query: object) -> str:
 
 
 class ExpectationMonitor:
-    """One expectation as the session goes. ``final`` once nothing later can change it."""
+    """State of one expectation during a session. ``final`` once nothing later can change it."""
 
     __slots__ = ("at_us", "detail", "expectation", "final", "heal", "ok")
 
@@ -58,20 +58,20 @@ class ExpectationMonitor:
         self.at_us = -1
         self.detail = ""
         self.heal = "the last heal"
-        """What it counts from, where it waits for a heal."""
+        """Start of its time in messages, if it waits for a heal."""
 
     @property
     def waits_for_heal(self) -> bool:
-        """Whether its time only begins when the last fault is healed."""
+        """Whether its time starts when the last fault is healed."""
         return self.expectation.kind == "eventually" and self.expectation.since == "heal"
 
     @property
     def broken(self) -> bool:
-        """Failed for good before the end: no later event could have saved it."""
+        """Whether it has failed before the end, so that no later event can change that."""
         return self.final and not self.ok
 
     def observe(self, query: object, now_us: int, healed_us: int) -> bool:
-        """Look at the cluster after something happened; True when this made the verdict final."""
+        """Evaluate it after an event; return True if this made the verdict final."""
         if self.final or self.expectation.kind == "end":
             return False
         if self.expectation.kind == "always":
@@ -79,12 +79,12 @@ class ExpectationMonitor:
         return self._observe_eventually(query, now_us, healed_us)
 
     def reset(self) -> None:
-        """A new fault began: what was counted since the heal before it does not count."""
+        """Restart the wait after a new fault began."""
         if self.waits_for_heal:
             self.ok, self.at_us, self.detail = False, -1, ""
 
     def close(self, query: object, now_us: int, healed_us: int, unhealed: str = "nothing was healed") -> None:
-        """The session is over, its books closed: decide what is still open. ``unhealed`` says why nothing is healed."""
+        """Decide it at the end of the session. ``unhealed`` says why nothing was healed."""
         self.observe(query, now_us, healed_us)
         if self.final:
             return
@@ -102,17 +102,17 @@ class ExpectationMonitor:
             self._decide(self.at_us, self.detail)
 
     def checked(self, undecided: str = "") -> ExpectationResult:
-        """The verdict as a result has it; ``undecided`` is the detail of what is still open, where that can be."""
+        """Return the verdict for a result; ``undecided`` is the detail if it is still open."""
         if undecided and not self.final:
             return ExpectationResult(self.expectation.text, ok=False, at_us=-1, detail=undecided)
         return ExpectationResult(self.expectation.text, self.ok, self.at_us, self.detail)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return (self.ok, self.final, self.at_us, self.detail, self.heal)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         self.ok, self.final, self.at_us, self.detail, self.heal = saved
 
     def _observe_always(self, query: object, now_us: int) -> bool:
@@ -137,7 +137,7 @@ class ExpectationMonitor:
             self.detail = f"held at {time_in_seconds(now_us)}{after}"
         else:
             return False
-        self.final = not self.waits_for_heal  # a later fault starts such a wait anew
+        self.final = not self.waits_for_heal  # a later fault restarts such a wait
         return self.final
 
     def _decide(self, now_us: int, detail: str) -> None:
@@ -147,7 +147,7 @@ class ExpectationMonitor:
 
 
 class Expecting:
-    """All expectations of a session, with the moment of the last heal."""
+    """All expectations of a session, with the time of the last heal."""
 
     def __init__(self, expectations: tuple[Expectation, ...]) -> None:
         self.watches = tuple(ExpectationMonitor(each) for each in expectations)
@@ -157,16 +157,16 @@ class Expecting:
 
     @property
     def open(self) -> bool:
-        """Whether anything has to be looked at while the session runs."""
+        """Whether any expectation has to be evaluated while the session runs."""
         return bool(self._open)
 
     @property
     def broken(self) -> bool:
-        """Whether some expectation failed for good before the end."""
+        """Whether an expectation has failed for good before the end."""
         return any(watch.broken for watch in self.watches)
 
     def faults(self, active: bool, now_us: int) -> None:
-        """Tell whether any fault is active now."""
+        """Note whether any fault is active now."""
         if active and not self._faulty:
             self.healed_us = -1
             for watch in self.watches:
@@ -176,23 +176,23 @@ class Expecting:
         self._faulty = active
 
     def all_healed(self, now_us: int) -> None:
-        """The settling begins: nothing is broken from here on, and nothing will be."""
+        """Begin settling: from here on no fault is active."""
         if not self._faulty and self.healed_us < 0:
             for watch in self.watches:
-                watch.heal = "settling began, with nothing broken"
+                watch.heal = "settling began without faults"
         self._faulty = False
         if self.healed_us < 0:
             self.healed_us = now_us
 
     def observe(self, query: object, now_us: int) -> list[ExpectationResult]:
-        """Look at the cluster; returns the expectations that were decided just now."""
+        """Evaluate all expectations; return those that were decided now."""
         decided = [watch for watch in self._open if watch.observe(query, now_us, self.healed_us)]
         if decided:
             self._open = [watch for watch in self._open if not watch.final]
         return [watch.checked() for watch in decided]
 
     def close(self, query: object, now_us: int) -> list[ExpectationResult]:
-        """Decide everything that is still open; returns it."""
+        """Decide all open expectations; return them."""
         late = [watch for watch in self.watches if not watch.final]
         unhealed = "the last fault was not healed" if self._faulty else "nothing was healed"
         for watch in late:
@@ -201,12 +201,12 @@ class Expecting:
         return [watch.checked() for watch in late]
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         opened = tuple(place for place, watch in enumerate(self.watches) if watch in self._open)
         return (tuple(watch.save() for watch in self.watches), opened, self._faulty, self.healed_us)
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         watches, opened, self._faulty, self.healed_us = saved
         for watch, state in zip(self.watches, watches, strict=True):
             watch.load(state)
@@ -214,7 +214,7 @@ class Expecting:
 
 
 def plain(value: Any) -> Any:
-    """Tuples as lists, all the way down, so that a state and a playbook compare by what they hold."""
+    """Convert tuples to lists recursively, so that a state and a playbook compare by value."""
     if isinstance(value, (list, tuple)):
         return [plain(each) for each in value]
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""The engine of ``stepping: manual`` playbooks, and their worked table: each step is one protocol action.
+"""Engine of ``stepping: manual`` playbooks, with their table: each step is one protocol action.
 
-A step that the protocol refuses is written down with Kafka's error and the run goes on: refusals are what such a
-playbook is often about.
+A step that fails in the protocol is recorded with Kafka's error and the run continues: such failures are often the
+subject of the playbook.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,68 +25,68 @@ from playbooks.model.step_text import step_name, step_words
 from playbooks.recording.recorder import Recorder, conclude_session
 from playbooks.results.result import ExpectationResult, Felt, Findings, SessionResult
 
-# The worked table of a manual playbook: a row per event, and the state that each row left behind.
+# The table of a manual playbook: a row per event, with the state after it.
 #
-# A step with ``event`` begins a row, and the steps after it belong to that row until the next ``event``. A playbook
-# without any has a row per step.
+# A step with ``event`` begins a row, which includes the following steps up to the next ``event``. A playbook without
+# events has a row per step.
 
 
 SHOW: Final = "show"
-"""The step that only prints what there is."""
+"""The step that only prints the current state."""
 NEWEST: Final = 10
-"""Records of a log that a row keeps: more than a cell can show."""
+"""Maximum number of records of a log in a row: more than a cell can show."""
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRow:
-    """One row. ``state`` is by partition, as the row's last step left it, of each log only the newest records."""
+    """One row. ``state`` is by partition, after the row's last step, with only the newest records of each log."""
 
     number: int
-    """From 1."""
+    """Row number from 1."""
     event: str
     state: Mapping[str, State]
     notes: Sequence[str]
-    """What the protocol answered and did, and what the playbook's author says to it, in order."""
+    """Results of the protocol actions and notes of the playbook's author, in order."""
     steps: Sequence[tuple[str, str]]
-    """(step in words, Kafka's error or empty)."""
+    """Pairs of a step as text and its Kafka error, which may be empty."""
 
 
 @dataclass(slots=True)
 class TraceTable:
-    """Gathers rows while a session runs."""
+    """Builder of the rows while a session runs."""
 
     playbook: Playbook
     state_of: Callable[[str], State]
     partitions: tuple[str, ...]
     rows: list[TraceRow] = field(default_factory=list)
-    """Those that are complete."""
+    """Complete rows."""
     _event: str = ""
     _notes: list[str] = field(default_factory=list)
     _steps: list[tuple[str, str]] = field(default_factory=list)
 
     @property
     def by_event(self) -> bool:
-        """Whether the playbook tells where rows begin."""
+        """Whether the playbook defines where rows begin."""
         return any(step.event for step in self.playbook.steps)
 
     def before(self, step: Step) -> None:
-        """A step is about to be taken: the row before may be complete."""
+        """Note that a step is about to be taken, which may complete the previous row."""
         if step.event or not self.by_event:
             self.flush()
-            self._event = step.event or self._words(step)
+            self._event = step.event or self._text(step)
 
     def after(self, step: Step, error: str, events: Sequence[Event]) -> None:
-        """The step has been taken, with these events in the trace."""
+        """Note that the step was taken, with these trace events."""
         if step.name != SHOW and step.verb != "round":
-            self._steps.append((self._words(step), error))
+            self._steps.append((self._text(step), error))
         if error:
-            self._notes.append(f"{self._words(step)}: {error}")
+            self._notes.append(f"{self._text(step)}: {error}")
         self._notes += notes_of(events, several=len(self.partitions) > 1)
         if step.note:
             self._notes.append(step.note)
 
-    def _words(self, step: Step) -> str:
-        """The step without the partition, where there is only one to speak of."""
+    def _text(self, step: Step) -> str:
+        """Return the step without its partition if there is only one."""
         if len(self.partitions) > 1:
             return step_words(step)
         return step_words(
@@ -94,7 +94,7 @@ class TraceTable:
         )
 
     def flush(self) -> None:
-        """Complete the row that is being gathered, if it has anything in it."""
+        """Complete the current row, if it is not empty."""
         if self._steps or self._notes:
             state = {name: _newest(self.state_of(name)) for name in self.partitions}
             self.rows.append(TraceRow(len(self.rows) + 1, self._event, state, tuple(self._notes), tuple(self._steps)))
@@ -102,7 +102,7 @@ class TraceTable:
 
 
 def _newest(state: State) -> State:
-    """A copy to keep: of long logs the newest records, with ``older`` telling that there are more."""
+    """Return a copy to store: of long logs the newest records, with ``older`` as a mark for more."""
     kept: dict[str, dict[str, Any]] = {}
     for who, fields in state.items():
         kept[who] = {name: plain(value) for name, value in fields.items() if name not in ("log", "read")}
@@ -114,16 +114,16 @@ def _newest(state: State) -> State:
 
 @dataclass(frozen=True, slots=True)
 class ShowResult:
-    """What a ``show`` step found of one partition: broker id as text (and ``controller``) → field → value."""
+    """State of one partition in a ``show`` step: broker id as text (and ``controller``) → field → value."""
 
     step: Step
     partition: str
-    """Its name where the playbook has several, else empty."""
+    """Name of the partition if the playbook has several, else empty."""
     state: Mapping[str, Mapping[str, Any]]
 
 
 class ManualSession:
-    """One run of a manual playbook, with the surface of :class:`playbooks.engine.session.Session`."""
+    """A run of a manual playbook, with the interface of :class:`playbooks.engine.session.Session`."""
 
     board = None
     open_ended = False
@@ -137,7 +137,7 @@ class ManualSession:
         self.on_show: Callable[[ShowResult], None] = lambda shown: None
         """Called with the table of every ``show`` step."""
         self.table = TraceTable(playbook, cluster.state, cluster.partitions)
-        """What the steps did so far, as a table to print."""
+        """Table of the steps so far."""
         self._expecting = Expecting(playbook.expectations)
         self._step_checks: list[ExpectationResult] = []
         self._findings = Findings.none(service_bounds(playbook.spec))
@@ -147,11 +147,11 @@ class ManualSession:
 
     @classmethod
     def start(cls, playbook: Playbook, *, seed: int | None = None, recorder: Recorder | None = None) -> "ManualSession":
-        """Build the cluster: topics exist, logs are empty, and no broker has been told anything.
+        """Build the cluster: topics exist, logs are empty, and no broker has received metadata.
 
         Raises:
             ModelError: the cluster cannot be built.
-            RecordingError: the recording cannot be begun.
+            RecordingError: the recording cannot be started.
         """
         chosen = playbook.seed if seed is None else seed
         cluster = ManualCluster(playbook.spec, chosen)
@@ -168,19 +168,19 @@ class ManualSession:
 
     @property
     def next_step(self) -> Step | None:
-        """The step that acts next, None when all are taken."""
+        """The next step, None if all are taken."""
         steps = self.playbook.steps
         return steps[self.steps_taken] if self.steps_taken < len(steps) else None
 
     def drain(self) -> list[Event]:
-        """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
+        """Return the trace events since the last call, in order, for display. They are recorded already."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def advance(self, until_us: int = 0, max_events: int = 0) -> bool:
-        """Take up to ``max_events`` steps, all of them when 0; returns whether any is left.
+        """Take up to ``max_events`` steps, all of them if 0; return whether any is left.
 
-        ``until_us`` is there for the sake of the common surface: no time passes.
+        ``until_us`` only exists for the common interface: no time passes.
         """
         del until_us
         last = self.steps_taken + max_events if max_events else len(self.playbook.steps)
@@ -190,13 +190,13 @@ class ManualSession:
         return self.next_step is not None
 
     def act(self, action: Action) -> str:
-        """Refuse: in a manual playbook only its steps act. Raises :class:`FaultError`."""
+        """Reject an action: only the steps of a manual playbook act. Raises :class:`FaultError`."""
         raise FaultError(
-            f"{action.name} needs time to pass; in manual stepping only the playbook's steps act", code="needs_time"
+            f"{action.name} needs virtual time; with manual stepping only the playbook's steps act", code="needs_time"
         )
 
     def finish(self) -> SessionResult:
-        """Take the steps that are left, close the books and seal the recording."""
+        """Take the remaining steps, evaluate the end and seal the recording."""
         if self._result is not None:
             return self._result
         self.advance()
@@ -218,7 +218,7 @@ class ManualSession:
         return self._result
 
     def standing(self, reason: str) -> SessionResult:
-        """Like :meth:`Session.standing`."""
+        """Return the result so far, as :meth:`Session.standing`."""
         judged = (*self._step_checks, *(watch.checked(reason) for watch in self._expecting.watches))
         broken = self._expecting.broken or any(not each.ok for each in self._step_checks)
         return conclude_session(
@@ -226,7 +226,7 @@ class ManualSession:
         )
 
     def position(self) -> dict[str, int]:
-        """Where the session stands: its only clock is the number of steps taken."""
+        """Return the position of the session: the number of steps taken."""
         return {"at_us": 0, "executed": 0, "steps": self.steps_taken}
 
     def _take(self, step: Step) -> None:
@@ -250,13 +250,13 @@ class ManualSession:
             self.table.flush()
 
     def _perform(self, step: Step) -> str:
-        """Take the step; returns Kafka's error, or a sentence for a step that makes no sense."""
+        """Take the step; return Kafka's error, or a sentence for an invalid step."""
         if step.verb == "round":
             return ""
         try:
             return self.cluster.act(step.name, step.params)
         except ModelError as error:
-            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, makes no sense: {error}"
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, is invalid: {error}"
             return str(error)
 
     def _announce(self, checked: ExpectationResult) -> None:

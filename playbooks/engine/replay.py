@@ -1,7 +1,7 @@
-"""Replays a recorded session, compares it event by event, and seals sessions whose process died.
+"""Replay of a recorded session, compared event by event, and sealing of sessions whose process died.
 
-The same version of floodmark, playbook, seed and operator's actions give the same events, so any difference is either
-another version of the model or a mistake in it.
+The same version of floodmark, playbook, seed and operator's actions give the same events, so any difference is caused
+by another version of the model or by a bug.
 """
 
 import json
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from playbooks.engine.manual_session import ManualSession
 
 
-# Describes how a recorded event differs from the one that a rerun gives in its place.
+# Description of the difference between a recorded event and the replayed one.
 
 
 _SHOWN: Final = 120
-"""Characters of a value that a message repeats."""
+"""Maximum number of characters of a value in a message."""
 
 _Event = dict[str, Any] | None
 
@@ -41,10 +41,10 @@ _Event = dict[str, Any] | None
 def told(
     number: int, recorded: str, replayed: str, versions: str, next_recorded: str = "", next_replayed: str = ""
 ) -> str:
-    """The message: which event, when, what kind of difference, and both lines.
+    """Return the message: which event, when, what kind of difference, and both lines.
 
-    ``recorded`` and ``replayed`` are lines of the event log, or some other text where there is no event. The lines that
-    come next tell an event that was left out or put in from one that is another; empty where nobody knows them.
+    ``recorded`` and ``replayed`` are lines of the event log, or another text if there is no event. The following lines
+    help to distinguish a missing or extra event from a changed one; empty if unknown.
     """
     was, now = _event(recorded), _event(replayed)
     at_us = next((event["at_us"] for event in (was, now) if event and type(event.get("at_us")) is int), None)
@@ -61,17 +61,17 @@ def _difference(was: _Event, now: _Event, was_next: _Event, now_next: _Event) ->
     if was is None:
         return f"an extra {_kind(now)}, which was not recorded" if now else "neither is an event"
     if was["kind"] not in FIELDS:
-        return f"a recorded {_kind(was)}, a kind that this version does not know"
+        return f"a recorded {_kind(was)}, a kind unknown to this version"
     if now is None:
-        return f"a missing {_kind(was)}, which does not happen again"
+        return f"a missing {_kind(was)}, which is not replayed"
     if was_next is not None and _same(was_next, now):
-        return f"a missing {_kind(was)}: what was recorded after it comes in its place"
+        return f"a missing {_kind(was)}: the next recorded event is replayed instead"
     if now_next is not None and _same(now_next, was):
-        return f"an extra {_kind(now)}, which was not recorded: what was comes after it"
+        return f"an extra {_kind(now)}, which was not recorded: the recorded event follows it"
     if was["kind"] != now["kind"]:
         return f"another kind: recorded {_kind(was)}, replayed {_kind(now)}"
     fields = [*_values(was, now), *_names(was, now)]
-    return "; ".join(fields) or "the same values, written in another way"
+    return "; ".join(fields) or "the same values in another notation"
 
 
 def _values(was: dict[str, Any], now: dict[str, Any]) -> list[str]:
@@ -113,11 +113,11 @@ SLICE_US: Final = 1_000_000
 """Virtual time between two comparisons."""
 
 Progress = Callable[[int, int], None]
-"""Called with the events compared and the events recorded."""
+"""Progress callback with the numbers of compared and recorded events."""
 
 
 class ReplayMismatchError(Exception):
-    """The rerun is not the recording; the message names the first event that differs."""
+    """The replay differs from the recording; the message names the first differing event."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,19 +125,19 @@ class Replayed:
     """A replay that agreed with its recording."""
 
     events: int
-    """Events compared."""
+    """Number of events compared."""
     digest: str
-    """Of the whole session; empty for a torn one, which has none."""
+    """Digest of the whole session; empty for an incomplete recording, which has none."""
     notes: tuple[str, ...]
 
 
 def replay(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> Replayed:
-    """Run ``recorded`` again.
+    """Replay ``recorded`` and compare it.
 
     Raises:
-        ReplayMismatchError: it came out differently.
-        SessionError: it holds nothing to compare with.
-        PlaybookError: the session's playbook is not one that this version runs.
+        ReplayMismatchError: the replay differs.
+        SessionError: the recording has nothing to compare with.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     comparison = begin(recorded, progress)
     if recorded.manifest is not None and recorded.manifest.recovered:
@@ -156,14 +156,14 @@ def replay(recorded: RecordedSession, progress: Progress = lambda done, total: N
 def run_to_the_last(
     recorded: RecordedSession, progress: Progress = lambda done, total: None
 ) -> "Session | ManualSession":
-    """Run a session that was cut short again, up to where its last whole event has just happened.
+    """Replay an incomplete session up to its last complete event.
 
-    That is always the same place: right after the kernel event, step or action that the last event belongs to.
+    That is always the same position: right after the kernel event, step or action of the last recorded event.
 
     Raises:
-        ReplayMismatchError: it came out differently up to there.
-        SessionError: it holds nothing to compare with.
-        PlaybookError: the session's playbook is not one that this version runs.
+        ReplayMismatchError: the replay differs before that.
+        SessionError: the recording has nothing to compare with.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     comparison = begin(recorded, progress)
     comparison.to_the_last()
@@ -173,14 +173,14 @@ def run_to_the_last(
 def rerun(
     recorded: RecordedSession, at_us: int = -1, progress: Progress = lambda done, total: None
 ) -> "Session | ManualSession":
-    """Run ``recorded`` again up to a virtual time, to its end by default, and look at what is there then.
+    """Replay ``recorded`` up to a virtual time, by default to its end, and return the session there.
 
-    A session stepped by hand has one instant only: it is run to its end.
+    A manual session has no time: it is replayed to its end.
 
     Raises:
-        ReplayMismatchError: it came out differently up to there.
-        SessionError: it holds nothing to compare with.
-        PlaybookError: the session's playbook is not one that this version runs.
+        ReplayMismatchError: the replay differs before that.
+        SessionError: the recording has nothing to compare with.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     comparison = begin(recorded, progress)
     timed = at_us >= 0 and isinstance(comparison.session, Session)
@@ -196,25 +196,25 @@ def rerun(
 
 
 def playbook_of(recorded: RecordedSession) -> Playbook:
-    """The playbook that a session was recorded with.
+    """Return the playbook of a recorded session.
 
     Raises:
-        PlaybookError: it is not one that this version runs.
+        PlaybookError: it is not valid in this version.
     """
     return loads(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
 
 
 def begin(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> "ReplayComparison":
-    """A rerun of ``recorded`` at its beginning.
+    """Start a replay of ``recorded``.
 
     Raises:
-        SessionError: it holds nothing to compare with.
-        PlaybookError: the session's playbook is not one that this version runs.
+        SessionError: the recording has nothing to compare with.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     playbook = playbook_of(recorded)
     if not recorded.count:
         raise SessionError(
-            f"{recorded.path / session_files.EVENTS} holds no whole event: there is nothing to compare with",
+            f"{recorded.path / session_files.EVENTS} has no complete event: nothing to compare with",
             code="no_whole_event",
         )
     session = start_session(
@@ -224,7 +224,7 @@ def begin(recorded: RecordedSession, progress: Progress = lambda done, total: No
 
 
 class ReplayComparison:
-    """A rerun beside its recording."""
+    """Replay of a session, compared with its recording."""
 
     def __init__(self, recorded: RecordedSession, session: "Session | ManualSession", progress: Progress) -> None:
         self._recorded = recorded
@@ -233,18 +233,18 @@ class ReplayComparison:
         self._at = 0
         self.compared = 0
         self.on_events: Callable[[list[Event]], None] = lambda events: None
-        """Told of the events of the rerun as they come."""
+        """Callbacks for the events of the replay."""
 
     @property
     def done(self) -> bool:
-        """Whether a torn recording has nothing more to compare with."""
+        """Whether an incomplete recording has been compared to its end."""
         return self._recorded.cut_short and self.compared == self._recorded.count
 
     def stand(self, action: RecordedAction) -> None:
-        """Bring the rerun to where the operator acted; a torn recording may end before.
+        """Run to the position of an operator's action; an incomplete recording may end before.
 
         Raises:
-            ReplayMismatchError: it never comes there.
+            ReplayMismatchError: the replay never reaches it.
         """
         session = self.session
         wanted = {"at_us": action.at_us, "executed": action.executed, "steps": action.steps}
@@ -254,15 +254,15 @@ class ReplayComparison:
             return
         if session.position() != wanted:
             raise ReplayMismatchError(
-                f"the rerun never stands where the operator acted: recorded {wanted}, replayed {session.position()}"
+                f"the replay never reaches the operator's action: recorded {wanted}, replayed {session.position()}"
                 + self._versions()
             )
 
     def repeat(self, action: RecordedAction) -> bool:
-        """Bring the rerun to where the operator acted, and act; whether it was done and not refused.
+        """Run to the position of an operator's action, and repeat it; return whether it was not refused.
 
         Raises:
-            ReplayMismatchError: it comes out differently.
+            ReplayMismatchError: the replay differs.
         """
         self.stand(action)
         if self.done:
@@ -273,7 +273,7 @@ class ReplayComparison:
         return done
 
     def to_the_last(self) -> None:
-        """Stop as soon as the last whole event is there, and not one event of the model later."""
+        """Stop right after the last complete event, before the next event of the model."""
         last_us = self._recorded.last_us
         for action in self._recorded.actions:
             if action.at_us > last_us:
@@ -286,14 +286,14 @@ class ReplayComparison:
             if self.done:
                 return
         self._step_up_to(last_us)
-        if self.session.phase == "ended":  # what closing the books adds is there in part, or not yet
+        if self.session.phase == "ended":  # the events of the end may be incomplete or missing
             self.session.finish()
             self.compare(self.session.drain())
         if not self.done:
-            raise self._difference(self._next_line(), "nothing: it goes no further")
+            raise self._difference(self._next_line(), "nothing: the replay has ended")
 
     def _step_up_to(self, last_us: int, action: RecordedAction | None = None) -> None:
-        """Go through an instant one event of the model at a time, to where the operator acted if that comes first."""
+        """Run one event of the model at a time, up to the end of that time or the position of the operator's action."""
         session = self.session
         self.to(last_us - 1)
         before: object = None
@@ -308,11 +308,11 @@ class ReplayComparison:
             self.compare(session.drain())
 
     def check_digest(self, digest: str) -> str:
-        """Hold a digest against that of the recording; returns it."""
+        """Compare a digest with that of the recording; return it."""
         manifest = self._recorded.manifest
         if manifest is not None and digest != manifest.digest:
             raise ReplayMismatchError(
-                f"all {self.compared} events are the same, but the digest is not: "
+                f"all {self.compared} events are equal, but the digest differs: "
                 f"recorded {manifest.digest}, replayed {digest}{self._versions()}"
             )
         return digest
@@ -321,7 +321,7 @@ class ReplayComparison:
         return self._recorded.events[self._at :].split(b"\n", 1)[0].decode()
 
     def to(self, at_us: int) -> None:
-        """Run on to a virtual time, or to the end if that comes first."""
+        """Run to a virtual time, or to the end if that comes first."""
         session = self.session
         running = True
         while running and not self.done and session.cluster.now_us < at_us:
@@ -329,7 +329,7 @@ class ReplayComparison:
             self.compare(session.drain())
 
     def to_the_end(self) -> str:
-        """Run what is left; the digest of the whole, empty for a recording without its end."""
+        """Run the rest; return the digest of the session, empty for a recording without its end."""
         session = self.session
         running = True
         while running and not self.done:
@@ -342,14 +342,14 @@ class ReplayComparison:
         result = session.finish()
         self.compare(session.drain())
         if self.compared < self._recorded.count:
-            raise self._difference(self._next_line(), "nothing: the session is over")
+            raise self._difference(self._next_line(), "nothing: the session has ended")
         return "" if self._recorded.cut_short else self.check_digest(result.digest)
 
     def compare(self, events: list[Event]) -> None:
-        """Hold the next events of the rerun against the recording.
+        """Compare the next events of the replay with the recording.
 
         Raises:
-            ReplayMismatchError: one of them is another one there.
+            ReplayMismatchError: one of them differs.
         """
         self.on_events(events)
         block = encode(self.compared, events)
@@ -362,7 +362,7 @@ class ReplayComparison:
         self._progress(self.compared, self._recorded.count)
 
     def _compare_lines(self, lines: list[bytes]) -> None:
-        """Find the first line that differs; none when a torn recording just ends in between."""
+        """Find the first differing line; none if an incomplete recording ends before."""
         for place, line in enumerate(lines):
             if self.done:
                 return
@@ -370,7 +370,7 @@ class ReplayComparison:
             recorded = self._recorded.events[self._at : end] if end else b""
             if recorded != line:
                 following = lines[place + 1].decode() if place + 1 < len(lines) else ""
-                raise self._difference(recorded.decode() or "nothing: the session is over", line.decode(), following)
+                raise self._difference(recorded.decode() or "nothing: the session has ended", line.decode(), following)
             self._at = end
             self.compared += 1
 
@@ -385,31 +385,31 @@ class ReplayComparison:
         return "" if then == now else f" (recorded by floodmark {then}, replayed by {now})"
 
 
-# Seals a session whose process died, by running it again up to its last whole event.
+# Sealing of a session whose process died, by replaying it up to its last complete event.
 #
-# What was recorded is never changed, except that half a line at the end of a log is cut off and kept beside it.
+# The recording is not changed, except that an incomplete line at the end of a log is moved to a file beside it.
 
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A session that is sealed now."""
+    """A session sealed by recovery."""
 
     path: Path
     events: int
-    """Whole events in it."""
+    """Number of complete events."""
     end_us: int
     dropped: int
-    """Bytes of half a line that were moved from its logs to a file beside them."""
+    """Bytes of incomplete lines that were moved from its logs to files beside them."""
     manifest: dict[str, Any]
 
 
 def recover(path: Path, progress: Progress = lambda done, total: None, disk: FileSystem | None = None) -> Recovered:
-    """Seal a torn session with status ``recovered``. Killed at any instant, it can be done again.
+    """Seal an incomplete session with status ``recovered``. If interrupted, it can be repeated.
 
     Raises:
-        SessionError: it is sealed already, or holds nothing to recover.
-        ReplayMismatchError: this version runs it differently, so that its ending cannot be found out.
-        PlaybookError: the session's playbook is not one that this version runs.
+        SessionError: it is sealed already, or has nothing to recover.
+        ReplayMismatchError: this version replays it differently, so that its end cannot be computed.
+        PlaybookError: the session's playbook is not valid in this version.
         RecordingError: the directory cannot be written.
     """
     disk = disk or FileSystem()
@@ -422,7 +422,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
     session = run_to_the_last(recorded, progress)
     reason = f"the recording ends at {time_in_seconds(recorded.last_us)}: its process died"
     result = session.finish() if session.phase == "ended" else session.standing(reason)
-    from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second that a refusal lacks
+    from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second to import
 
     try:
         dropped = sum(_cut(disk, path / log, path / side) for log, side in session_files.TORN_TAILS.items())
@@ -436,7 +436,7 @@ def recover(path: Path, progress: Progress = lambda done, total: None, disk: Fil
 
 
 def _cut(disk: FileSystem, log: Path, side: Path) -> int:
-    """Move half a line at the end of a log to a file of its own; returns its bytes."""
+    """Move an incomplete line at the end of a log to a file of its own; return its bytes."""
     data = log.read_bytes()
     whole = data.rfind(b"\n") + 1
     if whole == len(data):

@@ -1,8 +1,8 @@
-"""The engine of timed playbooks: a cluster, the steps that break it, the expectations that watch it, RE2 patterns.
+"""Engine of timed playbooks: a cluster, steps, expectations and guards; RE2 patterns.
 
-However a session is advanced, one event at a time or an hour at a time, it comes out the same: steps act when every
-event due up to their moment has been handled, and conditions are looked at after each event that left a trace and
-after each act, never in between. So the digest depends on the playbook, the seed and the operator's actions alone.
+The result does not depend on how a session is advanced, one event or an hour at a time: steps act after all events due
+by their time, and conditions are evaluated after each event with a trace and after each action, never in between. So
+the digest depends on the playbook, the seed and the operator's actions alone.
 """
 
 from collections.abc import Callable
@@ -33,15 +33,15 @@ from playbooks.units import duration_text
 
 
 MAX_MEMORY_BYTES: Final = 2 << 20
-"""Memory that one compiled expression may take. The library keeps up to 128 of them."""
+"""Memory limit of one compiled expression. The library keeps up to 128 of them."""
 
 
 @lru_cache(maxsize=COMPILED_PATTERNS)
 def compile_re2_pattern(pattern: str) -> PatternMatcher:
-    """Compile an expression whose matching takes time in proportion to the length of the text.
+    """Compile an expression whose matching time is linear in the length of the text.
 
     Raises:
-        PatternError: it is not in RE2's syntax, or takes more memory than :data:`MAX_MEMORY_BYTES`.
+        PatternError: it is not in RE2's syntax, or needs more memory than :data:`MAX_MEMORY_BYTES`.
     """
     import re2  # noqa: PLC0415 - few sessions have a subscription by a regular expression
 
@@ -59,11 +59,11 @@ def compile_re2_pattern(pattern: str) -> PatternMatcher:
     return lambda name: compiled.fullmatch(name) is not None
 
 
-# The board of a session with the guards that its playbook asks for.
+# Fault injector of a session with the guards of its playbook.
 
 
 def board_for(playbook: Playbook, cluster: Cluster) -> FaultBoard:
-    """A fresh board."""
+    """Return a new fault injector."""
     board = FaultBoard(cluster)
     if playbook.guards is not None:
         condition = playbook.guards.stop_when
@@ -77,34 +77,34 @@ def board_for(playbook: Playbook, cluster: Cluster) -> FaultBoard:
 
 
 def alarmed(board: FaultBoard) -> bool:
-    """Whether a guard has something to do now; looking changes nothing."""
+    """Return whether a guard has to act now; nothing is changed."""
     return board.guards is not None and board.guards.alarm()
 
 
 def guard(board: FaultBoard) -> None:
-    """Have it done."""
+    """Execute the guards."""
     if board.guards is not None and board.guards.alarm():
         board.guards.act()
 
 
-# Read-only properties of a session at any point.
+# The timed session.
 
 
 SLICE_US: Final = 1_000_000
-"""How much virtual time :meth:`Session.finish` runs between two writes to the recording."""
+"""Virtual time that :meth:`Session.finish` runs between two writes to the recording."""
 
 SETTLE: Final = "settle"
-"""Verb of the recorded line that says when a live session began to settle, and of the step that does the same."""
+"""Verb of the recorded line for the start of settling of a live session, and of the step that does the same."""
 
 TAKE_OVER: Final = "take_over"
-"""Verb of the recorded line that says where an operator dropped what was left of the steps."""
+"""Verb of the recorded line for an operator taking over the remaining steps."""
 
 ENDINGS: Final = (SETTLE, "stop")
 """Verbs of the steps that end a session."""
 
 
 class Session:
-    """One run of a timed playbook. Make one with :meth:`start`."""
+    """A run of a timed playbook. Create it with :meth:`start`."""
 
     def __init__(
         self, playbook: Playbook, cluster: Cluster, board: FaultBoard, recorder: Recorder | None, until_us: int
@@ -114,11 +114,11 @@ class Session:
         self.board = board
         self.recorder = recorder
         self.until_us = until_us
-        """Virtual time at which the session is cut off wherever it is; -1 never."""
+        """Virtual time at which the session is cut off; -1 never."""
         self.open_ended = False
         self.reason = ""
         self.on_step: Callable[[Step], None] = lambda step: None
-        """Told of every step of the playbook right when it acts."""
+        """Callbacks for every step of the playbook, called right when it acts."""
         self._script = Script(playbook)
         self._end_us = -1
         self._ended = False
@@ -139,53 +139,53 @@ class Session:
 
     @property
     def settles_us(self) -> int:
-        """Since when producers have stopped and faults are healed, -1 while they are not."""
+        """Time since which producers have stopped and faults are healed, -1 before."""
         return self._end_us - self.playbook.settle_us if self._end_us >= 0 else -1
 
     @property
     def next_step(self) -> Step | None:
-        """The step that acts next, None when all are taken or given up."""
+        """The next step, None if all are taken or cancelled."""
         return self._script.next
 
     @property
     def steps_taken(self) -> int:
-        """How many steps acted."""
+        """Number of steps that acted."""
         return self._script.taken
 
     @property
     def client_books(self) -> ClientBooks:
-        """What the clients saw so far."""
+        """Statistics of the clients so far."""
         return self._findings.clients
 
     @property
     def availability(self) -> Availability:
-        """When nobody served so far."""
+        """Unavailability so far."""
         return self._findings.availability
 
     @property
     def due_us(self) -> int:
-        """When the next step acts by the clock, or stops waiting for its condition; -1 for never."""
+        """Time of the next step, or end of the wait for its condition; -1 for never."""
         return self._script.due_us(patient=self.open_ended)
 
     @property
     def watches(self) -> tuple[ExpectationMonitor, ...]:
-        """What the playbook expects, each as far as it is decided."""
+        """Expectations of the playbook with their state."""
         return self._judging.watches
 
     @property
     def healed_us(self) -> int:
-        """When the last fault was healed, settling included; -1 while something is broken, or nothing ever was."""
+        """Time of the last heal, settling included; -1 while a fault is active, or if nothing was healed."""
         return self._judging.healed_us
 
     def position(self) -> dict[str, int]:
-        """Where exactly the session stands: what a replay has to reach before it repeats an action."""
+        """Return the exact position of the session, which a replay has to reach before it repeats an action."""
         return {"at_us": self.cluster.now_us, "executed": self.cluster.executed, "steps": self.steps_taken}
 
     def standing(self, reason: str) -> SessionResult:
-        """What it comes to where it stands, its books open: of a recording that ends here, ``reason`` says why."""
+        """Return the result so far, without ending the session: of a recording that ends here, ``reason`` says why."""
         judged, broken = self._judging.checked(reason), self._judging.broken
-        told = (self.playbook, self.cluster, None, self._findings)
-        return conclude_session(*told, checked=judged, broken=broken, reason=reason)
+        parts = (self.playbook, self.cluster, None, self._findings)
+        return conclude_session(*parts, checked=judged, broken=broken, reason=reason)
 
     @classmethod
     def start(
@@ -197,14 +197,13 @@ class Session:
         until_us: int = -1,
         open_ended: bool = False,
     ) -> "Session":
-        """Build the cluster and stand at time 0.
+        """Build the cluster and start at time 0.
 
-        ``open_ended`` is for a session with somebody at the screen: it goes on after its last step, until
-        :meth:`finish`.
+        ``open_ended`` is for an interactive session: it continues after its last step, until :meth:`finish`.
 
         Raises:
             ModelError: the cluster cannot be built.
-            RecordingError: the recording cannot be begun.
+            RecordingError: the recording cannot be started.
         """
         chosen = playbook.seed if seed is None else seed
         cluster = Cluster.build(playbook.spec, chosen, compile_pattern=compile_re2_pattern)
@@ -216,20 +215,20 @@ class Session:
         return session
 
     def begin(self) -> None:
-        """Take the steps whose condition holds at time 0. Only who has not used :meth:`start` has to."""
+        """Take the steps whose condition holds at time 0. Only needed without :meth:`start`."""
         self._take_due_conditions()
         self._collect()
 
     def drain(self) -> list[Event]:
-        """The trace events since the last call, in order, for whoever shows them. They are recorded already."""
+        """Return the trace events since the last call, in order, for display. They are recorded already."""
         fresh, self._fresh = self._fresh, []
         return fresh
 
     def advance(self, until_us: int, max_events: int = 0, stop: Callable[[], bool] | None = None) -> bool:
-        """Run the model and the steps that come due, up to ``until_us`` or for ``max_events`` kernel events.
+        """Run the model and the steps that are due, up to ``until_us`` or for ``max_events`` kernel events.
 
-        Comes back sooner if ``stop`` says so, asked after each event that left a trace. Returns whether there is more
-        to run. Slices never change what happens.
+        Return earlier if ``stop`` returns True, which is called after each event with a trace. Return whether there is
+        more to run. The size of slices never changes the result.
         """
         left = max_events
         self._stopped = False
@@ -260,7 +259,7 @@ class Session:
         return not self._ended
 
     def moment_us(self) -> int:
-        """The next instant at which the engine itself does something, -1 when only conditions can bring it on."""
+        """Return the next time at which the engine itself acts, -1 if that only depends on conditions."""
         moments = [self.until_us] if self.until_us >= 0 else []
         step = self.next_step
         if self._end_us >= 0:
@@ -275,13 +274,13 @@ class Session:
         return min(moments, default=-1)
 
     def act(self, action: Action) -> str:
-        """Do what an operator asks, now; returns one line for the screen. The action is recorded for replays.
+        """Execute an operator's action now; return one line for display. The action is recorded for replays.
 
         Raises:
             FaultError: it was refused; the message says why.
         """
         if self.phase != "steps":
-            raise FaultError(f"the session is {self.phase}: nothing can be broken any more", code="steps_over")
+            raise FaultError(f"the session is {self.phase}: faults are no longer possible", code="steps_over")
         self._record_action(action.verb, action)
         done = perform(self.board, action, OPERATOR)
         self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, action.target, words(action), done.error))
@@ -292,7 +291,7 @@ class Session:
         return done.told(action)
 
     def hand_in(self, ingress: Ingress) -> int:
-        """Let a client outside of the model ask something, now; returns its answer's token. It is recorded."""
+        """Pass a request of an external client to the model now; return the token of its response. It is recorded."""
         if self.recorder is not None:
             line = {**self.position(), **action_line(WIRE, action_of(ingress))}
             self.recorder.action(line, at_once=False)
@@ -303,7 +302,7 @@ class Session:
         return token
 
     def settle(self) -> None:
-        """Begin the end of a live session now: producers stop, faults heal, and the quiet time runs."""
+        """Begin the end of a live session now: producers stop, faults heal, and the quiet time begins."""
         if self.phase != "steps":
             return
         self._record_action(SETTLE, Action("heal", "all"))
@@ -313,7 +312,7 @@ class Session:
         self._collect()
 
     def finish(self) -> SessionResult:
-        """Run what is left, close the books and seal the recording."""
+        """Run the rest, evaluate the end and seal the recording."""
         if self._result is not None:
             return self._result
         if self.open_ended:
@@ -325,45 +324,45 @@ class Session:
         self.cluster.close()
         self._judging.close()
         self._collect()
-        told = (self.playbook, self.cluster, self.recorder, self._findings)
-        self._result = conclude_session(*told, checked=self._judging.checked(), broken=broken, reason=self.reason)
+        parts = (self.playbook, self.cluster, self.recorder, self._findings)
+        self._result = conclude_session(*parts, checked=self._judging.checked(), broken=broken, reason=self.reason)
         return self._result
 
     def take_over(self) -> str:
-        """Take no further step of the playbook: what is done from here on is the operator's; returns one line.
+        """Cancel the remaining steps of the playbook: from here on the operator acts; return one line.
 
-        It is recorded for replays. What the playbook expects is still watched, but nothing can be concluded of it.
+        It is recorded for replays. Expectations are still evaluated, but the result is inconclusive.
 
         Raises:
-            FaultError: there is nothing to take over.
+            FaultError: there are no steps left.
         """
         step = self.next_step
         if self.phase != "steps" or step is None:
-            raise FaultError("no step of the playbook is left to be taken over from", code="no_step_left")
+            raise FaultError("no steps of the playbook remain to take over", code="no_step_left")
         self._record_action(TAKE_OVER, Action("heal", ""))
         self.reason = f"taken over by the operator before {step_of(step, self.playbook.steps)}"
         left = len(self.playbook.steps) - self.steps_taken
-        text = f"take over: {counted(left, 'step')} of the playbook left out"
+        text = f"take over: {counted(left, 'step')} of the playbook cancelled"
         self.cluster.emit(StepTaken(self.cluster.now_us, OPERATOR, "", text, ""))
         self._script.call_off()
         self._collect()
-        return f"{text}; what happens from here on is your doing"
+        return f"{text}; you control the session from here on"
 
     def call_off(self) -> None:
-        """Take no further step, and go on until somebody ends it: settling has no end then, and nothing is cut off."""
+        """Cancel the remaining steps, and run until the session is ended from outside: no settling, no cut-off."""
         self._script.call_off()
         self.open_ended, self.until_us = True, -1
         self._end_us = -1
 
-    # -- what happens when ------------------------------------------------------------------------------------------
+    # -- timing -----------------------------------------------------------------------------------------------------
 
     def _quiet_from(self) -> int:
-        """When settling may begin: faults with an end of their own are given their time, as is a load without steps."""
+        """Return when settling may begin: after faults that end by themselves, and after a load without steps."""
         load = self.playbook.settle_us if self.playbook.load_alone else -1
         return max((fault.until_us for fault in self.board.active()), default=load)
 
     def _at_moment(self) -> None:
-        """Every event due by now is handled: settle, end, take the step, or stop waiting for it."""
+        """Act after all events due by now: settle, end, take the step, or end its wait."""
         step = self.next_step
         now = self.cluster.now_us
         if self._end_us == now:
@@ -379,11 +378,11 @@ class Session:
             self._take_due_conditions()
 
     def _takes_now(self) -> bool:
-        """Whether a step has come due in this very instant."""
+        """Return whether a step is due now."""
         return self._end_us < 0 and -1 < self._script.due_us(patient=self.open_ended) <= self.cluster.now_us
 
     def _cut(self) -> None:
-        """``until`` has come: the session ends right here, with nothing healed."""
+        """End the session at ``until`` right here, with nothing healed."""
         step = self.next_step
         where = f"before {step_of(step, self.playbook.steps)}" if step else "before the quiet time"
         where = "while settling" if self._end_us >= 0 else where
@@ -418,13 +417,13 @@ class Session:
         self._script.took(now)
         self.on_step(step)
         if not self._judging.acted(step, done) and done.error and not done.guarded:
-            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, could not act: {done.error}"
+            self.reason = self.reason or f"{step_name(step)}, {step_words(step)}, failed: {done.error}"
         guard(self.board)
         self._judging.look(settling=self._end_us >= 0)
         self._judging.tell()
 
     def _end_by(self, step: Step) -> None:
-        """A step that ends the session: by its quiet time, or right here with nothing healed."""
+        """Take a step that ends the session: by settling, or right here with nothing healed."""
         now = self.cluster.now_us
         text = f"{step_words(step)}: {step.note}" if step.note else step_words(step)
         self.cluster.emit(StepTaken(now, step_name(step), "", text, ""))
@@ -436,7 +435,7 @@ class Session:
             self._ended = True
 
     def _take_due_conditions(self) -> None:
-        """Take the ``when`` steps whose condition holds already as their turn comes."""
+        """Take the ``when`` steps whose condition holds already at their turn."""
         while (step := self.next_step) is not None and step.trigger.kind == "when" and self._condition_holds():
             self._take(step)
 
@@ -446,7 +445,7 @@ class Session:
             return False
         return holds(step.trigger.condition, self.cluster.query)
 
-    # -- looking ----------------------------------------------------------------------------------------------------
+    # -- conditions-------------------------------------------------------------------------------------------------
 
     @property
     def _watching(self) -> bool:
@@ -464,13 +463,13 @@ class Session:
         return ask
 
     def _look(self) -> bool:
-        """Called by the model after each event that left a trace; True makes it stop so that the engine can act."""
+        """Evaluate conditions after an event with a trace; True makes the model stop so that the engine can act."""
         self._judging.look(settling=self._end_us >= 0)
         self._reached = self._condition_holds() or (self._end_us < 0 and alarmed(self.board))
         return self._reached or self._judging.decided
 
     def _after_look(self) -> bool:
-        """Act on what the look found; whether there was anything."""
+        """Act on the conditions evaluated last; return whether there was anything to do."""
         if not (self._judging.decided or self._reached):
             return False
         self._judging.tell()
@@ -502,30 +501,30 @@ class Session:
         if self.recorder is not None:
             self.recorder.action({**self.position(), **action_line(verb, action)})
 
-    # -- going back -------------------------------------------------------------------------------------------------
+    # -- snapshots --------------------------------------------------------------------------------------------------
 
     def follow(self, playbook: Playbook) -> None:
-        """Go on by another playbook, whose steps are the same as far as they are taken; only what it expects counts."""
+        """Continue with another playbook, whose steps so far are the same; only its expectations count."""
         self.playbook = playbook
         self._script.follow(playbook)
         self._judging = Judging(playbook, self.cluster, self.board)
         self._result = None
 
     def twin(self) -> "Session":
-        """Another session of the same playbook, unrecorded, that any state of this one can be loaded into."""
+        """Return another, unrecorded session of the same playbook, into which any state of this one can be loaded."""
         cluster = self.cluster.twin()
         twin = Session(self.playbook, cluster, board_for(self.playbook, cluster), None, self.until_us)
         twin.open_ended = self.open_ended
         return twin
 
     def save(self) -> tuple[Keyframe, tuple[Any, ...]]:
-        """All state: the cluster's keyframe, and the rest as plain values."""
+        """Return all state: the cluster's keyframe, and the rest as plain values."""
         plain = tuple([getattr(self, name) for name in _PLAIN])
         parts = (self.board, self._judging, self._findings, self._script)
         return self.cluster.save(), (plain, *[part.save() for part in parts])
 
     def load(self, keyframe: Keyframe, rest: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`; nothing waits to be drained then."""
+        """Restore the state of :meth:`save`; no events are left to drain then."""
         plain, board, judging, findings, script = rest
         self.cluster.load(keyframe)
         for name, value in zip(_PLAIN, plain, strict=True):
@@ -539,4 +538,4 @@ class Session:
 
 
 _PLAIN: Final = ("reason", "_end_us", "_ended", "_reached")
-"""Attributes of a session that are numbers, words and flags."""
+"""Attributes of a session that are plain values."""

@@ -1,4 +1,4 @@
-"""Starts the engine that a playbook needs, brings a rerun to a point, and describes how far a session is."""
+"""Start of the engine that a playbook needs, positioning of a rerun, and progress of a session."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """One thing that the session will do."""
+    """Next action of a session."""
 
     words: str
-    """``step 3 inject crash on leader(orders-0)``, ``settling for 30s``, ``the end``."""
+    """``step 3 inject crash on leader(orders-0)``, ``settling for 30s``, ``end of the session``."""
     at_us: int
-    """When by the clock, in virtual time; of a step with a condition when it stops waiting, -1 for never."""
+    """Its virtual time; for a step with a condition the end of its wait, -1 for never."""
     condition: str = ""
-    """What a step waits for."""
+    """Condition that a step waits for."""
 
     def told(self, now_us: int) -> str:
-        """On one line, counted from now: ``step 3 inject crash on leader(orders-0) in 4.2 s``."""
+        """Format it on one line, relative to now: ``step 3 inject crash on leader(orders-0) in 4.2 s``."""
         left = f"{seconds_to_the_tenth(max(0, self.at_us - now_us))} s"
         if self.condition:
             return f"{self.words} when {self.condition}{f', for {left} at most' if self.at_us >= 0 else ''}"
@@ -38,7 +38,7 @@ class Next:
 
 
 def coming(session: Session) -> Next | None:
-    """What a session does next; None once it has ended."""
+    """Return the next action of a session; None after its end."""
     if session.phase == "ended":
         return None
     moment, step = session.moment_us(), session.next_step
@@ -46,21 +46,21 @@ def coming(session: Session) -> Next | None:
     if step is not None and condition is not None:
         return Next(f"{step_name(step)} {step_words(step)}", moment, condition.text)
     if moment == session.until_us:
-        return Next("the cut", moment)
+        return Next("cut-off", moment)
     if session.phase == "settling":
-        return Next("the end", moment)
+        return Next("end of the session", moment)
     if step is None:
         return Next(f"settling for {duration_text(session.playbook.settle_us)}", moment)
     return Next(f"{step_name(step)} {step_words(step)}", moment)
 
 
-# Brings a rerun of a session to the place where its operator acted, and acts there again.
+# Positioning of a rerun where the operator acted, and repetition of the action.
 
 
 def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: int) -> None:
-    """Run to where a session stood before; all three tell it, for events and steps may share an instant.
+    """Run to an earlier position of a session; it takes all three numbers, since events and steps may share a time.
 
-    A rerun that goes other ways stops elsewhere: ``session.position()`` tells.
+    A rerun that differs stops elsewhere: compare ``session.position()``.
     """
     if executed > session.cluster.executed:
         session.advance(at_us, executed - session.cluster.executed)
@@ -69,9 +69,9 @@ def reach(session: "Session | ManualSession", at_us: int, executed: int, steps: 
 
 
 def repeat(session: "Session | ManualSession", verb: str, action: Action) -> bool:
-    """Do again what an operator did; what was refused then is refused again, and the trace says so.
+    """Repeat an operator's action; an action that was refused is refused again, with a trace event.
 
-    Returns whether it was done.
+    Return whether it was not refused.
     """
     try:
         if verb == SETTLE and isinstance(session, Session):
@@ -87,7 +87,7 @@ def repeat(session: "Session | ManualSession", verb: str, action: Action) -> boo
     return True
 
 
-# Starts the engine that a playbook asks for: virtual time, or one protocol action at a time.
+# Start of the engine that a playbook needs: timed or manual.
 
 
 def start_session(
@@ -98,44 +98,44 @@ def start_session(
     until_us: int = -1,
     open_ended: bool = False,
 ) -> "Session | ManualSession":
-    """A session at its beginning. ``until_us`` and ``open_ended`` mean nothing where time stands still.
+    """Start a session. ``until_us`` and ``open_ended`` have no effect on manual sessions.
 
     Raises:
         ModelError: the cluster cannot be built.
-        RecordingError: the recording cannot be begun.
+        RecordingError: the recording cannot be started.
     """
     if playbook.spec.manual:
-        from playbooks.engine.manual_session import ManualSession  # noqa: PLC0415 - few are stepped by hand
+        from playbooks.engine.manual_session import ManualSession  # noqa: PLC0415 - few playbooks are manual
 
         return ManualSession.start(playbook, seed=seed, recorder=recorder)
     return Session.start(playbook, seed=seed, recorder=recorder, until_us=until_us, open_ended=open_ended)
 
 
-# The result of a session so far: nothing is closed, and the session continues as before.
+# The result of a session so far, without ending it.
 
 
-OPEN = "the session goes on"
-"""Detail of what is not decided yet."""
+OPEN = "the session is running"
+"""Detail of undecided expectations."""
 
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """A result that is not final."""
+    """A preliminary result."""
 
     result: SessionResult
     holding: tuple[str, ...]
-    """Expectations of the end that would hold if it were now ..."""
+    """Expectations of the end that hold now ..."""
     failing: tuple[str, ...]
-    """... and those that would not."""
+    """... and those that do not."""
 
     @property
     def failed(self) -> bool:
-        """Whether something has been found not to hold that nothing can mend."""
+        """Whether a failure is already final."""
         return self.result.verdict == "fail"
 
 
 def so_far(session: Session) -> SoFar:
-    """How a session stands. Nothing of it changes by being asked."""
+    """Return the state of a session, without changing it."""
     result = session.standing(OPEN)
     query = session.cluster.query
     undecided = [each.text for each in result.expectations if is_open(each)]
@@ -145,19 +145,19 @@ def so_far(session: Session) -> SoFar:
 
 
 def is_open(checked: ExpectationResult) -> bool:
-    """Whether an expectation is yet to be decided."""
+    """Return whether an expectation is undecided."""
     return checked.detail == OPEN and not checked.ok
 
 
-# The progress of a running session, in a few words.
+# The progress of a running session as text.
 
 
 def stage(session: "Session | ManualSession") -> str:
-    """What the session is at: the step before which it stands, and what that waits for, or that it settles."""
+    """Return the stage of the session: its next step with the condition that it waits for, or settling."""
     if session.phase != "steps":
         return session.phase
     step, count = session.next_step, len(session.playbook.steps)
     if step is None:
         return f"{counted(count, 'step')} taken" if count else "load without steps"
-    waits = f", which waits for {step.trigger.condition.text}" if step.trigger.condition else ""
+    waits = f", waiting for {step.trigger.condition.text}" if step.trigger.condition else ""
     return f"before {step_of(step, session.playbook.steps)}{waits}"

@@ -1,4 +1,4 @@
-"""The steps of a timed session: which is next, what its operation answers, and what steps and expectations found."""
+"""Scheduler of a timed session's steps: the next step, responses to operations, and verdicts of steps."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -19,13 +19,13 @@ from playbooks.model.step_text import action_of, step_name, step_words, words
 from playbooks.results.result import ExpectationResult
 from playbooks.units import duration_text
 
-# Assertions of a step: the protocol's response, and the state that it left.
+# Assertions of a step: the protocol's response, and the state after it.
 
 
 def check_answer(step: Step, error: str, now_us: int, more: str = "") -> ExpectationResult | None:
-    """The verdict on ``refused:``, None for a step that has no opinion. ``error`` is empty where all went well.
+    """Return the verdict on ``refused:``, None for a step without it. ``error`` is empty after success.
 
-    ``more`` is what else there is to say about the answer.
+    ``more`` is an additional note about the response.
     """
     if not step.refused:
         return None
@@ -36,7 +36,7 @@ def check_answer(step: Step, error: str, now_us: int, more: str = "") -> Expecta
 
 
 def answer_text(step: Step) -> str:
-    """What a step with ``refused:`` expects, in words."""
+    """Describe the expected response of a step with ``refused:``."""
     expected = {"any": "is refused", "never": "is not refused"}.get(step.refused, f"is refused with {step.refused}")
     return f"{step_name(step)}, {step_words(step)}, {expected}"
 
@@ -48,9 +48,9 @@ State = Mapping[str, Mapping[str, Any]]
 def check_state(
     step: Step, state_of: Callable[[str], State], now_us: int, *, several: bool = False
 ) -> ExpectationResult | None:
-    """The verdict on ``then:``, field by field, None for a step without one.
+    """Return the verdict on ``then:``, field by field, None for a step without it.
 
-    ``state_of`` tells a partition's state; ``several``: there are more of them, so that each finding names its own.
+    ``state_of`` returns a partition's state; with ``several`` partitions each difference names its own.
     """
     if not step.then:
         return None
@@ -68,13 +68,13 @@ def check_state(
 
 
 def unreached(step: Step, why: str, now_us: int) -> ExpectationResult:
-    """The entry for a step that the session never got to take."""
-    assert step.trigger.condition is not None  # only a `when` can fail to come
+    """Return the entry for a step that was never taken."""
+    assert step.trigger.condition is not None  # only a `when` can wait in vain
     return ExpectationResult(f"{step_name(step)} when {step.trigger.condition.text}", False, now_us, why, by_step=True)
 
 
 def show_rows(state: State) -> list[tuple[str, ...]]:
-    """What ``show`` prints, a row each: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
+    """Return the rows of ``show``: broker, role, LEO, HW, epochs, ISR and log (a record is ``epoch:name``)."""
     rows: list[tuple[str, ...]] = []
     for who, fields in state.items():
         isr = _joined(fields.get("isr", []))
@@ -104,34 +104,34 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else str(value)
 
 
-# Results of steps that come later: the response to an administrator's operation.
+# Results of actions, and later responses to an administrator's operations.
 
 
 RESEED: Final = "reseed"
-"""Verb of the step from which on every draw comes of another seed."""
+"""Verb of the step after which all random streams have another seed."""
 
 
 class ActionResult(NamedTuple):
-    """What came of an action at once."""
+    """Immediate result of an action."""
 
     error: str = ""
     """Why it was refused."""
     code: str = ""
-    """The same as the code of a :class:`~faults.declarations.FaultError`."""
+    """The reason as the code of a :class:`~faults.declarations.FaultError`."""
     number: int = 0
-    """Of the operation that it began."""
+    """Number of the operation that it started."""
     skipped: bool = False
-    """Whether there was nobody for it to strike, as it allows."""
+    """Whether its target matched nothing, as it allows."""
     guarded: bool = False
-    """Whether it was a guard that refused it."""
+    """Whether a guard refused it."""
 
     def told(self, action: Action) -> str:
-        """The action in words for who asked for it."""
-        return f"{words(action)}: skipped, there is nobody" if self.skipped else words(action)
+        """Describe the action for display."""
+        return f"{words(action)}: skipped, no matching target" if self.skipped else words(action)
 
 
 def perform(board: FaultBoard, action: Action, by: str) -> ActionResult:
-    """Do what somebody asks for."""
+    """Execute an action."""
     try:
         if action.verb == "inject":
             return ActionResult(skipped=not board.inject(action))
@@ -144,7 +144,7 @@ def perform(board: FaultBoard, action: Action, by: str) -> ActionResult:
 
 
 def take(step: Step, cluster: Cluster, board: FaultBoard) -> ActionResult:
-    """Do what a step says that does not end its session; one that begins a round does nothing."""
+    """Execute a step that does not end its session; one that begins a round does nothing."""
     if step.verb == "round":
         return ActionResult()
     if step.verb == RESEED:
@@ -154,26 +154,26 @@ def take(step: Step, cluster: Cluster, board: FaultBoard) -> ActionResult:
 
 
 class Answers:
-    """Steps with an opinion about an answer that has not come yet."""
+    """Steps whose assertion waits for the response of an operation."""
 
     def __init__(self, steps: tuple[Step, ...]) -> None:
-        # By their places in the file: those for other versions are not among them.
+        # Steps by index in the file; those for other versions are missing.
         self._steps = {step.index: step for step in steps}
         self._waiting: dict[int, int] = {}
         """Operation → step."""
 
     @property
     def open(self) -> bool:
-        """Whether any answer is waited for."""
+        """Whether any response is pending."""
         return bool(self._waiting)
 
     def sent(self, number: int, step: Step) -> None:
-        """A step began an operation."""
+        """Note that a step started an operation."""
         if step.refused:
             self._waiting[number] = step.index
 
     def judge(self, ended: Iterable[OperationResult], now_us: int) -> list[ExpectationResult]:
-        """The verdicts on the answers that came."""
+        """Return the verdicts on the responses that arrived."""
         found = []
         for number, error, detail in ended:
             index = self._waiting.pop(number, -1)
@@ -183,7 +183,7 @@ class Answers:
         return found
 
     def close(self, board: FaultBoard, now_us: int) -> tuple[list[ExpectationResult], list[ExpectationResult]]:
-        """The session is over: verdicts on what Kafka has at least accepted, and on what nobody answered."""
+        """End the session: return the verdicts on accepted operations, and on those without a response."""
         accepted: list[ExpectationResult] = []
         unanswered: list[ExpectationResult] = []
         for number, index in self._waiting.items():
@@ -193,21 +193,21 @@ class Answers:
                 accepted += [checked] if checked is not None else []
             else:
                 text = answer_text(step)
-                unanswered.append(ExpectationResult(text, False, now_us, "no answer came by the end", by_step=True))
+                unanswered.append(ExpectationResult(text, False, now_us, "no response by the end", by_step=True))
         self._waiting.clear()
         return accepted, unanswered
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         return tuple(self._waiting.items())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         self._waiting = dict(saved)
 
 
 class Judging:
-    """The verdicts of one session. What is decided while the model runs is kept until :meth:`tell`."""
+    """Verdicts of one session. Decisions while the model runs are queued until :meth:`tell`."""
 
     def __init__(self, playbook: Playbook, cluster: Cluster, board: FaultBoard) -> None:
         self._cluster = cluster
@@ -220,31 +220,31 @@ class Judging:
 
     @property
     def open(self) -> bool:
-        """Whether anything is left that a look could decide."""
+        """Whether anything undecided could be decided by an evaluation."""
         return self._expecting.open or self._answers.open
 
     @property
     def healed_us(self) -> int:
-        """When the last fault was healed; -1 while something is broken, or nothing ever was."""
+        """Time of the last heal; -1 while a fault is active, or if nothing was healed."""
         return self._expecting.healed_us
 
     @property
     def watches(self) -> tuple[ExpectationMonitor, ...]:
-        """The expectations, each as far as it is decided."""
+        """Expectations with their state."""
         return self._expecting.watches
 
     @property
     def decided(self) -> bool:
-        """Whether there is anything to tell."""
+        """Whether any verdict is queued."""
         return bool(self._decided)
 
     @property
     def broken(self) -> bool:
-        """Whether anything was found not to hold."""
+        """Whether any assertion or expectation failed."""
         return self._expecting.broken or any(not each.ok for each in self._step_checks)
 
     def acted(self, step: Step, done: ActionResult) -> bool:
-        """A step acted; whether it has an opinion about how that went."""
+        """Note that a step acted; return whether it has an assertion about its result."""
         if done.number:
             self._answers.sent(done.number, step)
         checked = None if done.number else check_answer(step, done.error, self._cluster.now_us)
@@ -254,14 +254,14 @@ class Judging:
         return checked is not None
 
     def look(self, *, settling: bool) -> None:
-        """Judge the answers that have come to earlier steps, and the expectations."""
+        """Evaluate pending responses and the expectations."""
         judged = self._answers.judge(self._board.desk.take_ended(), self._cluster.now_us)
         self._step_checks += judged
         self._decided += judged
         self.observe(settling=settling)
 
     def observe(self, *, settling: bool) -> None:
-        """Judge the expectations alone."""
+        """Evaluate the expectations only."""
         if not self._expecting.open:
             return
         if not settling:
@@ -269,22 +269,22 @@ class Judging:
         self._decided += self._expecting.observe(self._cluster.query, self._cluster.now_us)
 
     def all_healed(self) -> None:
-        """The quiet time begins."""
+        """Begin the quiet time."""
         self._expecting.all_healed(self._cluster.now_us)
 
     def never_came(self, checked: ExpectationResult) -> None:
-        """A step was waited for in vain."""
+        """Add the verdict of a step that waited in vain."""
         self._unreached.append(checked)
         self._announce(checked)
 
     def tell(self) -> None:
-        """Put into the trace what was decided since the last time."""
+        """Write the queued verdicts to the trace."""
         decided, self._decided = self._decided, []
         for checked in decided:
             self._announce(checked)
 
     def close_steps(self, reason: str) -> str:
-        """The session is over, what about its steps? Returns why nothing can be concluded, ``reason`` first."""
+        """End the steps of the session; return why the result is inconclusive, ``reason`` first."""
         accepted, unanswered = self._answers.close(self._board, self._cluster.now_us)
         self._step_checks += accepted
         self._unreached += unanswered
@@ -293,12 +293,12 @@ class Judging:
         return reason or next((f"{checked.text}: {checked.detail}" for checked in unanswered), "")
 
     def close(self) -> None:
-        """The books are closed: decide the rest."""
+        """Decide the rest at the end of the session."""
         for checked in self._expecting.close(self._cluster.query, self._cluster.now_us):
             self._announce(checked)
 
     def checked(self, undecided: str = "") -> tuple[ExpectationResult, ...]:
-        """Everything that was judged, for the result; ``undecided`` is the detail of what is still open."""
+        """Return all verdicts for the result; ``undecided`` is the detail of open ones."""
         watched = (watch.checked(undecided) for watch in self._expecting.watches)
         return (*self._step_checks, *self._unreached, *watched)
 
@@ -306,19 +306,19 @@ class Judging:
         self._cluster.emit(ExpectationChecked(self._cluster.now_us, checked.text, checked.ok, checked.detail))
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state."""
         lists = (tuple(self._decided), tuple(self._step_checks), tuple(self._unreached))
         return (*lists, self._expecting.save(), self._answers.save())
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         decided, step_checks, unreached, expecting, answers = saved
         self._decided, self._step_checks, self._unreached = list(decided), list(step_checks), list(unreached)
         self._expecting.load(expecting)
         self._answers.load(answers)
 
 
-# Waiting steps, and why a ``when`` waited in vain: its condition at the end, and where the seed put things.
+# Waiting steps, and why a ``when`` waited in vain: its condition at the end, and placements by the seed.
 
 
 _PLACED: Final = r"(?:leader|isr|replicas)\([^()]*\)"
@@ -326,14 +326,14 @@ _IDS: Final = r"\[?\s*\d"
 _NAMES_BROKERS: Final = re.compile(
     rf"{_PLACED}\s*(?:==|!=|not\s+in\b|in\b)\s*{_IDS}|\d\s*\]?\s*(?:==|!=|not\s+in\b|in\b)\s*{_PLACED}"
 )
-"""A leader or a set of replicas compared with ids that are written out."""
+"""Pattern of a leader or a set of replicas compared with literal ids."""
 
 
 def due_us(trigger: Trigger, previous_us: int, patience_us: int, round_us: int = 0) -> int:
-    """When a step acts by the clock, or stops waiting for its condition; -1 for never.
+    """Return when a step acts, or stops waiting for its condition; -1 for never.
 
-    ``patience_us`` is how long a condition without a limit of its own may take, -1 for ever; ``round_us`` is when the
-    round began that the time counts from, 0 for the session's beginning.
+    ``patience_us`` is the limit of a condition without one of its own, -1 for none; ``round_us`` is the start of the
+    round that the time counts from, 0 for the session's beginning.
     """
     if trigger.kind == "at":
         return round_us + trigger.time_us
@@ -344,7 +344,7 @@ def due_us(trigger: Trigger, previous_us: int, patience_us: int, round_us: int =
 
 
 def why_in_vain(condition: Condition, query: Query, spec: ClusterSpec) -> str:
-    """``leader(orders-0) is 1``, and a hint where ids meet replicas that only the seed has placed; may be empty."""
+    """Return the values of a condition, ``leader(orders-0) is 1``, with a hint on placements by the seed."""
     parts = [explain(condition, query)]
     if condition.brokers or _NAMES_BROKERS.search(condition.text):
         parts += [_placed_by_seed(partition, query, spec) for partition in condition.partitions]
@@ -358,38 +358,38 @@ def _placed_by_seed(partition: str, query: Query, spec: ClusterSpec) -> str:
         return ""
     placed = list(query.replicas(partition))
     row = str(sorted(placed)) + (", ..." if topic.partitions > 1 else "")
-    return f"{partition} was placed on {placed} by the seed; placement: [{row}] fixes it"
+    return f"{partition} was placed on {placed} by the seed; fix it with placement: [{row}]"
 
 
-# The order of steps: which is next, when it acts, and the text for one that never acts.
+# The order of steps: the next one, its time, and the text for one that never acts.
 
 
 PATIENCE_US: Final = 600_000_000
-"""How long a ``when`` without ``within`` may wait in a session that has nobody watching: ten minutes."""
+"""Limit of a ``when`` without ``within`` in a session without an operator: ten minutes."""
 
 
 class Script:
-    """Where a session stands among the steps of its playbook."""
+    """Position of a session among the steps of its playbook."""
 
     def __init__(self, playbook: Playbook) -> None:
         self._playbook = playbook
         self.taken = 0
-        """How many steps acted."""
+        """Number of steps that acted."""
         self._previous_us = 0
-        """When the last of them did."""
+        """Time of the last of them."""
         self._rounds = [0]
-        """When the newest round of each depth of groups began; before them the session itself."""
+        """Start of the newest round at each depth of groups; before that the session's start."""
         self._gave_up = False
 
     @property
     def next(self) -> Step | None:
-        """The step that acts next, None when all are taken or given up."""
+        """The next step, None if all are taken or cancelled."""
         if self._gave_up or self.taken == len(self._playbook.steps):
             return None
         return self._playbook.steps[self.taken]
 
     def due_us(self, *, patient: bool) -> int:
-        """When the next step acts by the clock, or stops waiting for its condition; -1 for never.
+        """Return when the next step acts, or stops waiting for its condition; -1 for never.
 
         ``patient``: a condition without a limit of its own may take for ever.
         """
@@ -400,14 +400,14 @@ class Script:
         return due_us(step.trigger, self._previous_us, -1 if patient else PATIENCE_US, since_us)
 
     def events_left(self, executed: int) -> int:
-        """Kernel events until the exact place of the next step in its instant; -1 where it has none."""
+        """Return the kernel events until the exact position of the next step; -1 if it has none."""
         step = self.next
         if step is None or step.trigger.executed < 0:
             return -1
         return max(0, step.trigger.executed - executed)
 
     def took(self, now_us: int) -> None:
-        """The next step acted."""
+        """Note that the next step acted."""
         step = self.next
         if step is not None and step.verb == "round":
             self._rounds[step.depth :] = [now_us]
@@ -415,7 +415,7 @@ class Script:
         self._previous_us = now_us
 
     def give_up(self, query: Query, now_us: int) -> tuple[str, ExpectationResult]:
-        """The next step waited long enough, and none is taken any more: why, and the entry for the result."""
+        """Stop waiting for the next step, and cancel all steps; return the reason, and the entry for the result."""
         step = self.next
         assert step is not None
         condition = step.trigger.condition
@@ -427,18 +427,18 @@ class Script:
         return reason, unreached(step, f"never held within {waited}; {why}".rstrip("; "), now_us)
 
     def follow(self, playbook: Playbook) -> None:
-        """Go on by the steps of another playbook, which has the same ones as far as they are taken."""
+        """Continue with the steps of another playbook, which are the same as far as they are taken."""
         self._playbook = playbook
 
     def call_off(self) -> None:
-        """Nothing waits any more: the rest of the steps is not taken."""
+        """Cancel the remaining steps."""
         self._gave_up = True
 
     def save(self) -> tuple[Any, ...]:
-        """All state as plain values."""
+        """Return all state as plain values."""
         return (self.taken, self._previous_us, self._gave_up, tuple(self._rounds))
 
     def load(self, saved: tuple[Any, ...]) -> None:
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         self.taken, self._previous_us, self._gave_up, rounds = saved
         self._rounds = list(rounds)

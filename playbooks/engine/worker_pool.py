@@ -1,8 +1,8 @@
-"""Runs many sessions at a time, each as a job for a process of its own.
+"""Pool of worker processes for sessions, each session a job.
 
-Workers are started once and take one job after another. They are fresh interpreters and no copies of this one, so that
-threads, locks and open files stay behind. A worker that dies takes only its own job with it: the batch says by which
-signal it died and goes on with another.
+Workers are started once and execute one job after another. They are fresh interpreters, not forks, so that threads,
+locks and open files are not inherited. A worker that dies only loses its own job: its outcome has the signal, and the
+batch continues with another worker.
 """
 
 import os
@@ -29,81 +29,81 @@ from playbooks.results.result import SessionResult
 from playbooks.session_format import session_files
 from playbooks.session_format.filesystem import Fsync
 
-# One session as a job for another process, and its result.
+# A session as a job for another process, and its outcome.
 
 
 SLICE_US: Final = 500_000
-"""Virtual time between two looks at the progress."""
+"""Virtual time between two progress reports."""
 
 NOT_RUN: Final = -1
-"""Code of a job that was never begun: a batch stopped before it."""
+"""Code of a job that was never started, because the batch stopped before."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookJob:
-    """A playbook to run once, and how. Everything in it is plain, so that it can go to another process."""
+    """One run of a playbook, as plain data that can be sent to another process."""
 
     text: str
-    """The playbook's text, with settings made."""
+    """Text of the playbook, with settings applied."""
     path: str
-    """Where it comes from: stands in messages, and gives the name where the text has none."""
+    """Path of the playbook: used in messages, and as name if the text has none."""
     seed: int | None = None
-    """None: the playbook's own."""
+    """Seed; None: the playbook's own."""
     out: Path | None = None
-    """Parent directory of its session; None: nothing is recorded."""
+    """Parent directory of its session; None: it is not recorded."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What ``--set`` changed, as the session keeps it; the text has it already."""
+    """Settings of ``--set``, as stored in the session; the text has them already."""
     until_us: int = -1
     """Virtual time at which it is cut off; -1 never."""
     fragments: Mapping[str, str] = field(default_factory=dict)
-    """Texts that the playbook includes, as ``Playbook.fragments`` has them."""
+    """Texts of included fragments, as in ``Playbook.fragments``."""
     fsync: Fsync = Fsync.INTERVAL
     settle_us: int = -1
-    """Virtual time at which its end begins, whatever steps are left: faults heal, the cluster recovers; -1 never."""
+    """Virtual time at which it begins to settle, whatever steps remain; -1 never."""
 
     def carry_out(self, tell: "Callable[[JobProgress], None]") -> "JobOutcome":
-        """Run it here to its end; never raises, as :func:`perform`."""
+        """Execute the job in this process; never raises, as :func:`perform`."""
         return carried_out(self, lambda recorder: _run(self, recorder, tell))
 
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """How far a job is."""
+    """Progress of a job."""
 
     now_us: int
     """Virtual time."""
     stage: str
     session: str
-    """Directory of its recording; empty where there is none."""
+    """Directory of its recording; empty without one."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """How a job ended."""
+    """Outcome of a job."""
 
     job: PlaybookJob
     result: SessionResult | None = None
-    """None where there is no verdict: then ``error`` says why."""
+    """None without a verdict: then ``error`` says why."""
     error: str = ""
     code: int = NOT_RUN
     """Exit code, or :data:`NOT_RUN`."""
     session: str = ""
-    """Directory of the recording, whole or not; empty when there is none."""
+    """Directory of the recording, complete or not; empty without one."""
     account: str = ""
-    """File that says what went wrong inside; empty unless the code is 70."""
+    """File with the details of an internal error; empty unless the code is 70."""
     wall_s: float = 0.0
-    """Real seconds that it took."""
+    """Duration in real seconds."""
     found: Any = None
-    """What a job of another kind came to."""
+    """Result of a job of another kind."""
 
 
 def perform(job: PlaybookJob, tell: Callable[[JobProgress], None]) -> JobOutcome:
-    """Run a job here to its end. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
+    """Execute a job in this process. Never raises: errors and Ctrl-C (``KeyboardInterrupt``) are outcomes, too."""
     return job.carry_out(tell)
 
 
 def carried_out(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResult]) -> JobOutcome:
-    """What comes of a job that ``drive`` runs with the recorder it is given; never raises, as :func:`perform`."""
+    """Return the outcome of a job that ``drive`` executes with its recorder; never raises, as :func:`perform`."""
     began = time.perf_counter()
     recorder = Recorder(job.out, settings=job.settings, fsync=job.fsync) if job.out is not None else None
     result, error, code, account = None, "", 0, ""
@@ -118,7 +118,7 @@ def carried_out(job: PlaybookJob, drive: Callable[[Recorder | None], SessionResu
         error, code = str(found), BAD_INPUT
     except KeyboardInterrupt:
         error, code = _stopped(recorder), INTERRUPTED
-    except Exception as found:  # whatever it is, the session must be kept and the person told
+    except Exception as found:  # any error must be reported, with the session kept
         error, code = refusal_of(found), BAD_INPUT
         if not error:
             error, code = f"internal error: {type(found).__name__}: {found}", INTERNAL
@@ -147,24 +147,24 @@ def _run(job: PlaybookJob, recorder: Recorder | None, tell: Callable[[JobProgres
 
 
 def _stopped(recorder: Recorder | None) -> str:
-    """Close the recording of a session that was stopped; returns what to say of it."""
+    """Close the recording of a session that was stopped; return a message about it."""
     if recorder is None or not recorder.session_id:
         return "stopped"
     try:
         recorder.close()
     except (RecordingError, OSError) as error:
         return f"stopped; its last events could not be recorded: {error}"
-    return f"stopped; what was recorded so far: {recorder.path}"
+    return f"stopped; the recording so far: {recorder.path}"
 
 
 EVERY_S: Final = 0.1
-"""Between two words of a worker about how far it is."""
+"""Interval between two progress messages of a worker."""
 GRACE_S: Final = 10.0
-"""How long a worker may take to close its recording when the batch is stopped."""
+"""Time that a worker may take to close its recording when the batch is stopped."""
 
 
 def cores() -> int:
-    """How many processes this machine runs at a time."""
+    """Return the number of processes that this machine runs in parallel."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -176,7 +176,7 @@ def _ignore(_number: int, _what: object) -> None:
 
 @dataclass(slots=True)
 class _Books:
-    """Which jobs have ended and how, and who is to be told."""
+    """Jobs of a batch with their outcomes, and its callbacks."""
 
     jobs: Sequence[PlaybookJob]
     on_start: Callable[[int, PlaybookJob], None]
@@ -189,18 +189,18 @@ class _Books:
 
     @property
     def more(self) -> bool:
-        """Whether a job waits to be begun."""
+        """Return whether a job is waiting to be started."""
         return not self.stopping and self.begun < len(self.jobs)
 
     def begin(self) -> int:
-        """The number of the next job, which begins now."""
+        """Return the number of the next job, which starts now."""
         number = self.begun
         self.begun += 1
         self.on_start(number, self.jobs[number])
         return number
 
     def end(self, number: int, outcome: JobOutcome) -> None:
-        """A job has ended."""
+        """Store the outcome of a job."""
         if number in self.outcomes:
             return  # it had ended when the batch was stopped
         self.outcomes[number] = outcome
@@ -208,11 +208,11 @@ class _Books:
         self.on_end(number, outcome)
 
     def close(self, *, interrupted: bool) -> list[JobOutcome]:
-        """All outcomes, in the order of the jobs; what was never begun says so."""
+        """Return all outcomes, in the order of the jobs; jobs that were never started have :data:`NOT_RUN`."""
         stopped = interrupted or any(each.code == INTERRUPTED for each in self.outcomes.values())
         code = INTERRUPTED if stopped else NOT_RUN
         return [
-            self.outcomes.get(number) or JobOutcome(job, code=code, error="not begun")
+            self.outcomes.get(number) or JobOutcome(job, code=code, error="not started")
             for number, job in enumerate(self.jobs)
         ]
 
@@ -226,16 +226,16 @@ def run_all(
     on_end: Callable[[int, JobOutcome], None] = _ignore,
     stop_after: Callable[[JobOutcome], bool] = lambda outcome: False,
 ) -> list[JobOutcome]:
-    """Run jobs and return how each ended, in their order, however they were spread.
+    """Execute jobs and return their outcomes, in order, independent of their distribution.
 
-    ``workers`` is how many run at a time (0: as many as the machine has cores); with one of them, everything happens in
-    this process. Callbacks are given the number of the job (from 0) and come one at a time, in this process. After an
-    outcome that ``stop_after`` says yes to, what runs is finished and nothing more is begun (:data:`NOT_RUN`).
+    ``workers`` is the number of processes (0: the number of cores); with 1 everything happens in this process.
+    Callbacks get the number of the job (from 0) and are called one at a time, in this process. After an outcome for
+    which ``stop_after`` returns True, running jobs are completed and no more are started (:data:`NOT_RUN`).
 
     Never raises for what a job does. Ctrl-C stops every worker; recordings are closed as far as they are, and the
-    outcomes of what had not ended have code 130. A worker killed by a signal gives its job code 70.
+    outcomes of unfinished jobs have code 130. A worker killed by a signal gives its job code 70.
 
-    Whoever calls this from a script must guard it by ``if __name__ == "__main__"``, as for all of multiprocessing.
+    Scripts that call this need the guard ``if __name__ == "__main__"``, as for all of multiprocessing.
     """
     count = min(workers or cores(), len(jobs))
     books = _Books(jobs, on_start, on_progress, on_end, stop_after)
@@ -245,7 +245,7 @@ def run_all(
     try:
         while books.more:
             number = books.begin()
-            books.end(number, perform(jobs[number], lambda told, number=number: on_progress(number, told)))  # type: ignore[misc]
+            books.end(number, perform(jobs[number], lambda progress, number=number: on_progress(number, progress)))  # type: ignore[misc]
     except KeyboardInterrupt:  # between two jobs
         interrupted = True
     return books.close(interrupted=interrupted)
@@ -253,19 +253,19 @@ def run_all(
 
 @dataclass(slots=True)
 class _Worker:
-    """A process and what it is at."""
+    """A worker process and its current job."""
 
     process: SpawnProcess
     line: Connection
     number: int = -1
-    """Of its job; -1 none."""
+    """Number of its job; -1 none."""
     session: str = ""
-    """Directory that its job records in."""
+    """Directory of its job's recording."""
     began: float = 0.0
 
     @classmethod
     def hire(cls) -> "_Worker":
-        """Start a process. It never sees Ctrl-C: a terminal sends it to everybody, and this process decides."""
+        """Start a process. It ignores Ctrl-C, which a terminal sends to all processes: this process decides."""
         context = get_context("spawn")
         ours, theirs = context.Pipe()
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -278,20 +278,20 @@ class _Worker:
         return cls(process, ours)
 
     def give(self, number: int, job: PlaybookJob) -> None:
-        """Let it do a job. That it may be dead by now shows when its answer is read."""
+        """Send it a job. A dead worker is noticed when its answer is read."""
         self.number, self.session, self.began = number, "", time.perf_counter()
         with suppress(OSError):
             self.line.send(job)
 
     def death(self, job: PlaybookJob, *, asked: bool) -> JobOutcome:
-        """The outcome of its job when it died over it; ``asked``: the batch had told it to stop."""
+        """Return the outcome of its job after its death; ``asked``: the batch had requested a stop."""
         self.process.join(GRACE_S)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
         took = time.perf_counter() - self.began
         if asked:
-            kept = f"; what was recorded so far: {self.session}" if self.session else ""
+            kept = f"; the recording so far: {self.session}" if self.session else ""
             return JobOutcome(job, None, f"stopped{kept}", INTERRUPTED, self.session, "", took)
         error = f"internal error: {job.path}: its process {_how(self.process.exitcode)} before the session ended"
         log = Path(self.session) / session_files.CRASH_LOG if self.session else None
@@ -302,9 +302,9 @@ class _Worker:
 
 
 def _how(code: int | None) -> str:
-    """How a process ended, in words."""
+    """Describe how a process ended."""
     if code is None or code >= 0:
-        return f"left with exit code {code}"
+        return f"exited with code {code}"
     try:
         name = signal.Signals(-code).name
     except ValueError:
@@ -313,7 +313,7 @@ def _how(code: int | None) -> str:
 
 
 def _in_processes(books: _Books, count: int) -> bool:
-    """Run all jobs with so many workers; returns whether Ctrl-C ended it."""
+    """Execute all jobs with that many workers; return whether Ctrl-C ended it."""
     team: list[_Worker] = []
     interrupted = False
     try:
@@ -342,7 +342,7 @@ def _work(books: _Books, count: int, team: list[_Worker]) -> None:
 
 
 def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked: bool) -> bool:
-    """Take what the workers say; returns whether any of them has a job. Takes the dead out of the team."""
+    """Receive messages of the workers; return whether any of them has a job. Dead workers are removed."""
     busy = {worker.line: worker for worker in team if worker.number >= 0}
     if not busy:
         return False
@@ -350,7 +350,7 @@ def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked:
         worker = busy[line]  # type: ignore[index]
         number = worker.number
         try:
-            told = worker.line.recv()
+            message = worker.line.recv()
         except (EOFError, OSError):
             team.remove(worker)
             outcome = worker.death(books.jobs[number], asked=asked)
@@ -358,11 +358,11 @@ def _listen(books: _Books, team: list[_Worker], timeout: float | None, *, asked:
             worker.process.close()
             books.end(number, outcome)
             continue
-        if isinstance(told, JobProgress):
-            worker.session = told.session
-            books.on_progress(number, told)
+        if isinstance(message, JobProgress):
+            worker.session = message.session
+            books.on_progress(number, message)
         else:
-            books.end(number, told)
+            books.end(number, message)
             worker.number = -1
     return True
 
@@ -382,9 +382,9 @@ def _stop(books: _Books, team: list[_Worker]) -> None:
 
 
 def _dismiss(team: list[_Worker]) -> None:
-    """Let every worker go."""
+    """Stop all workers."""
     for worker in team:
-        worker.line.close()  # which it takes as the end
+        worker.line.close()  # which ends the worker
     for worker in team:
         worker.process.join(GRACE_S)
         if worker.process.is_alive():
@@ -394,7 +394,7 @@ def _dismiss(team: list[_Worker]) -> None:
 
 
 def _serve(line: Connection) -> None:
-    """What a worker does: one job after another, until nobody is there to ask for more."""
+    """Main loop of a worker: one job after another, until the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _give_up)
     said = 0.0
@@ -408,7 +408,7 @@ def _serve(line: Connection) -> None:
         try:
             line.send(progress)
         except OSError:
-            raise KeyboardInterrupt from None  # whoever asked has gone
+            raise KeyboardInterrupt from None  # the parent process is gone
 
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
@@ -418,6 +418,6 @@ def _serve(line: Connection) -> None:
 
 
 def _give_up(number: int, _frame: FrameType | None) -> None:
-    """Stop at the first word, and take no second one while the recording is closed."""
+    """Stop at the first signal, and ignore further ones while the recording is closed."""
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

@@ -62,7 +62,7 @@ ALL = (MANUAL, LOSING, WAITING)
 
 @pytest.mark.slow
 def test_counts_agree_and_only_common_attributes_are_used() -> None:
-    root = read(*map(ended, ALL), without(70, "broke"), without(NOT_RUN, "not begun"))
+    root = read(*map(ended, ALL), without(70, "broke"), without(NOT_RUN, "not started"))
     for element in root.iter():
         assert set(element.attrib) == ALLOWED[element.tag], element.tag
     for attribute, tag in (("tests", ""), ("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):

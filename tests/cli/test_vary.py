@@ -158,7 +158,7 @@ def test_cells_never_begun_are_not_run(typed: Type) -> None:
     done = typed("run", "fails.yaml", "--vary", "min.insync.replicas=2", "--fail-fast", "--jobs", "1", "--json")
     assert done.code == 1
     assert [cell["verdict"] for cell in json.loads(done.out)["cells"]] == ["fail", "not run"]
-    assert "not begun" not in done.err
+    assert "not started" not in done.err
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

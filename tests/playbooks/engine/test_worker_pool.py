@@ -68,7 +68,7 @@ def test_after_the_outcome_that_stops_it_nothing_more_begins() -> None:
         [job(text, None) for text in (MANUAL, BROKEN, MANUAL)], workers=1, stop_after=lambda outcome: outcome.code != 0
     )
     assert [each.code for each in outcomes] == [0, 2, NOT_RUN]
-    assert outcomes[2].error == "not begun"
+    assert outcomes[2].error == "not started"
 
 
 def test_a_place_that_cannot_be_written_is_bad_input(tmp_path: Path, snapshot: SnapshotAssertion) -> None:
@@ -160,7 +160,7 @@ def test_ctrl_c_stops_all_and_keeps_what_was_recorded(
         assert said(each.error, session=each.session) == snapshot
         assert (Path(each.session) / session_files.EVENTS).read_bytes().count(b"\n") > 100
     assert len(session_files.sessions_under(tmp_path)) == workers
-    assert outcomes[2].error == "not begun"
+    assert outcomes[2].error == "not started"
 
 
 def test_of_several_codes_the_worst_counts() -> None:

@@ -104,7 +104,7 @@ def _one_after_other(
         if outcome.code == INTERRUPTED or (request.fail_fast and outcome.code != 0):
             break
     missing = INTERRUPTED if outcomes[-1].code == INTERRUPTED else NOT_RUN
-    return outcomes + [JobOutcome(job, error="not begun", code=missing) for job in jobs[len(outcomes) :]]
+    return outcomes + [JobOutcome(job, error="not started", code=missing) for job in jobs[len(outcomes) :]]
 
 
 def _explain(
