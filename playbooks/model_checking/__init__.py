@@ -1,7 +1,6 @@
 """Files of explorations: bounded, exhaustive searches of small clusters.
 
-exploration: reads the file of an exploration, which may be a preset, and writes the way to a state as a
-  playbook that is stepped by hand.
+exploration: parser of exploration files, including presets, and writer of the path to a state as a manual playbook.
 
 The search itself is in `cluster_model`. Builds on `playbooks.parser`. The presets are the YAML files in
 `presets`.

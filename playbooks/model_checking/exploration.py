@@ -1,8 +1,8 @@
-"""The file of an exploration, and a way through its states as a playbook that is stepped by hand.
+"""Exploration files, and conversion of a path through the explored states to a manual playbook.
 
-Brokers get the numbers 1 and up. A run by hand begins with an epoch of its own, 0, of which nobody is told: the first
-epoch of an exploration is its 1. What an exploration leaves open is made definite: where it says that the HW moves, the
-members of the ISR ask for the next record, and their answers are lost, as nothing more came of them.
+Brokers are numbered from 1. A manual run begins with an epoch 0 of its own that no broker receives: the first epoch of
+an exploration is its 1. Nondeterminism of an exploration is resolved: where the HW advances, the members of the ISR
+fetch the next record, and their responses are lost, since they had no further effect.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ _Line = dict[str, Any]
 
 
 def playbook(name: str, title: str, moves: Moves, found: str, broken: Counterexample) -> str:
-    """The YAML of a playbook that takes these steps, and then those that show what comes of it."""
+    """Return the YAML of a playbook with these steps, followed by those that show the consequence."""
     brokers = list(range(1, moves.bounds.replicas + 1))
     head: dict[str, Any] = {
         "floodmark": 1,
@@ -64,12 +64,12 @@ def playbook(name: str, title: str, moves: Moves, found: str, broken: Counterexa
     text: str = yaml.safe_dump(head, sort_keys=False, width=118, allow_unicode=True)
     text += "steps:\n" + "".join(map(_line, _steps(moves, broken.steps)))
     short = _short(moves, found, broken.at)
-    text += f"  # Here {MEANINGS[found]}: what comes of it.\n" + "".join(map(_line, _ending(moves, short, broken.at)))
+    text += f"  # Here {MEANINGS[found]}. Consequence:\n" + "".join(map(_line, _ending(moves, short, broken.at)))
     return text + f"expect:\n  - end: {_expected(moves, found, broken, short)}\n"
 
 
 def _expected(moves: Moves, found: str, broken: Counterexample, short: int) -> str:
-    """What comes of it: records are lost that were acknowledged, or at least others than readers were shown."""
+    """Return the consequence as a condition: acknowledged records are lost, or records that consumers have read."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return EXPECTED[found]
     if short == NOBODY:
@@ -80,10 +80,10 @@ def _expected(moves: Moves, found: str, broken: Counterexample, short: int) -> s
 
 MEANINGS: Final = {
     STRONG_ISR: "a member of the ISR lacks what the leader counts as committed",
-    WEAK_ISR: "a member of the ISR that a leader goes by lacks what it counts as committed",
-    LOG_MATCHING: "a follower has something else than its leader at an offset, and goes on from there",
+    WEAK_ISR: "a member of a leader's ISR lacks what that leader counts as committed",
+    LOG_MATCHING: "a follower has a record that differs from its leader's, and continues from there",
     LOG_BOUNDS: "the high watermark of a replica is beyond the end of its log",
-    STUCK: "nothing more can happen",
+    STUCK: "no further step is possible",
 }
 EXPECTED: Final = {
     STRONG_ISR: "acked_lost() > 0",
@@ -92,18 +92,18 @@ EXPECTED: Final = {
     LOG_BOUNDS: "violations(log-bounds) > 0",
     STUCK: "under_replicated() > 0 or diverged(orders-0) > 0",
 }
-"""What a playbook expects at its end."""
+"""Violation → expectation of the playbook at its end."""
 _NOTHING_LOST_YET: Final = f"violations({WEAK_ISR}) > 0"
-"""... where all that may be elected have what is committed: a former leader counts a replica that lacks it."""
+"""... where all eligible replicas have the committed records: a former leader counts a replica that lacks them."""
 _READ_ONLY: Final = "violations(stable-reads) > 0"
-"""... where only a later leader committed what is lost: readers were shown it, and its producer had no answer."""
+"""... where only a later leader committed the lost records: consumers read them, but the producer got no response."""
 
 _ROUNDS: Final = 3
-"""Fetches of each follower: the records, then the HW, and whatever its version asks for before."""
+"""Fetches of each follower: the records, then the HW, after requests that its version needs."""
 
 
 def _ending(moves: Moves, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
-    """The election that loses the records, of the member that is ``short`` of them; or fetches that commit others."""
+    """Yield the election of the member that is ``short`` of records, which loses them; or fetches that commit more."""
     replicas = range(moves.bounds.replicas)
     locals_ = [moves.locals.things[number] for number in at[: len(replicas)]]
     decisions, _isr = moves.held.things[at[len(replicas)]]
@@ -122,7 +122,7 @@ def _ending(moves: Moves, short: int, at: tuple[int, ...]) -> Iterator[_Line]:
 
 
 def _short(moves: Moves, found: str, at: tuple[int, ...]) -> int:
-    """The member of the true ISR that lacks most of what some leader counts as committed; NOBODY if none does."""
+    """Return the member of the true ISR that lacks most of some leader's committed records; NOBODY if none does."""
     if found not in {STRONG_ISR, WEAK_ISR}:
         return NOBODY
     lacked = {member: max(map(len, sets)) for member, sets in _lacked(moves, at).items()}
@@ -131,7 +131,7 @@ def _short(moves: Moves, found: str, at: tuple[int, ...]) -> int:
 
 
 def _lacked(moves: Moves, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
-    """For each member of the true ISR what it lacks of what each leader counts as committed."""
+    """Return, for each member of the true ISR, what it lacks of each leader's committed records."""
     replicas = [moves.locals.things[number] for number in at[: moves.bounds.replicas]]
     isr = moves.held.things[at[moves.bounds.replicas]][1]
     committed = [each.log[: each.hw] for broker, each in enumerate(replicas) if each.leader == broker]
@@ -145,7 +145,7 @@ def _lacked(moves: Moves, at: tuple[int, ...]) -> dict[int, list[set[Entry]]]:
 
 
 def _acknowledged(moves: Moves, way: tuple[Step, ...]) -> set[Entry]:
-    """Records that the leader of their own epoch found to be committed: only that one answers their producer."""
+    """Return the records that the leader of their own epoch committed: only that one acknowledges them."""
     found: set[Entry] = set()
     for at in _states(moves, way):
         for broker in range(moves.bounds.replicas):
@@ -172,7 +172,7 @@ def _steps(moves: Moves, way: tuple[Step, ...]) -> Iterator[_Line]:
 
 
 def _states(moves: Moves, way: tuple[Step, ...]) -> list[tuple[int, ...]]:
-    """The states along a way, the first one included."""
+    """Return the states along a path, including the first one."""
     states = [moves.start()]
     for step in way:
         states.append(next(new for each, new in moves.after(states[-1]) if each == step))
@@ -188,7 +188,7 @@ class _Taken:
         self._after = [moves.locals.things[number] for number in after[: moves.bounds.replicas]]
 
     def lines(self, step: Step) -> Iterator[_Line]:
-        """What is done by hand for it."""
+        """Yield the manual steps for it."""
         verb, broker, *more = step
         here = {"broker": broker + 1, "partition": PARTITION}
         if verb == "elect":
@@ -211,7 +211,7 @@ class _Taken:
             yield from self._changes_isr(verb, broker, more[0])
 
     def _truncates(self, broker: int) -> Iterator[_Line]:
-        """Since KIP-595 a follower learns from a fetch that its log differs; nothing else comes of that fetch."""
+        """Yield the fetch by which a follower learns of divergence (since KIP-595); it has no other effect."""
         cut = len(self._after[broker].log) < len(self._before[broker].log)
         if cut and self._moves.profile.diverging_fetch:
             yield {"fetch": {"follower": broker + 1, "partition": PARTITION, "records": 0}}
@@ -236,28 +236,28 @@ class _Taken:
         if verb == "expand":
             yield {"expand_isr": {**here, "in": other + 1}}
             return
-        # Up to 0.10.1 followers that a new leader has not seen yet leave together with the one that is silent.
+        # Up to 0.10.1 followers that have not fetched from a new leader leave the ISR together with the silent one.
         left = [member for member in self._before[leader].isr if member not in self._after[leader].isr]
         yield {"shrink_isr": {**here, "out": [member + 1 for member in left]}}
 
 
-# The file of an exploration: which Kafka, how small a cluster, and what may happen in it.
+# Exploration files: Kafka version, bounds of the cluster, and allowed actions.
 
 
 PRESETS: Final = Path(__file__).parent / "presets"
 
-OLDER: Final = "found Kafka {}, allowed is 2.1 and later: the module is that of KIP-320, which older releases lack"
-"""Why ``as_module`` is refused."""
+OLDER: Final = "found Kafka {}, allowed is 2.1 and later: the TLA+ module is that of KIP-320, which older releases lack"
+"""Message for a rejected ``as_module``."""
 
 LIMITS: Final = {"replicas": (2, 5), "log_size": (1, 6), "records": (0, 6), "epochs": (1, 6), "restarts": (0, 4)}
-"""Least and most of each bound: beyond these no machine would end."""
+"""Minimum and maximum of each bound, beyond which a search would not end."""
 
 _WORDS: Final = {
     "replicas": "Replicas of the one partition.",
-    "log_size": "Records that a log may hold.",
-    "records": "Records that are ever written.",
-    "epochs": "Decisions of the controller, each with a leader epoch of its own.",
-    "restarts": "How often a broker's process may die and start again.",
+    "log_size": "Maximum number of records in a log.",
+    "records": "Total number of records written.",
+    "epochs": "Leader epochs: decisions of the controller.",
+    "restarts": "Maximum number of broker crashes with restart.",
 }
 
 EXPLORATION: Final = Record(
@@ -266,28 +266,26 @@ EXPLORATION: Final = Record(
             Integer(1, 1, "1, the version of the format, without quotes"), "Version of the format.", required=True
         ),
         "explore": FieldSpec(NAME, "Short name.", required=True),
-        "title": FieldSpec(TextType(), "One line that says what is explored; the name unless given."),
-        "story": FieldSpec(TextType(), "What is to be seen, in a few sentences."),
+        "title": FieldSpec(TextType(), "One line about the exploration; default: the name."),
+        "story": FieldSpec(TextType(), "What the exploration shows, in a few sentences."),
         "kafka": CLUSTER.keys["kafka"],
         "mode": CLUSTER.keys["mode"],
         "as_module": FieldSpec(
-            BooleanType(), "Where they differ, go by Kafka's TLA+ module of KIP-320 and not by Kafka (false)."
+            BooleanType(), "Follow Kafka's TLA+ module of KIP-320 instead of Kafka where they differ; default false."
         ),
-        "actions": FieldSpec(
-            ListOf(ChoiceType(ACTIONS), 1, len(ACTIONS)), "The kinds of steps that are taken; all unless given."
-        ),
+        "actions": FieldSpec(ListOf(ChoiceType(ACTIONS), 1, len(ACTIONS)), "Allowed actions; default: all."),
     }
     | {
-        name: FieldSpec(Integer(*LIMITS[name]), f"{words[:-1]}; {getattr(ExplorationBounds(), name)} unless given.")
+        name: FieldSpec(Integer(*LIMITS[name]), f"{words[:-1]}; default {getattr(ExplorationBounds(), name)}.")
         for name, words in _WORDS.items()
     }
 )
-"""Every key of such a file."""
+"""All keys of an exploration file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What is explored."""
+    """One exploration with its bounds."""
 
     name: str
     title: str
@@ -298,37 +296,37 @@ class Exploration:
 
 
 def presets() -> tuple[str, ...]:
-    """Names of the explorations that come along."""
+    """Return the names of the bundled explorations."""
     return tuple(sorted(path.stem for path in PRESETS.glob("*.yaml")))
 
 
 def find(source: str) -> Exploration:
-    """A file, or one that comes along by its name.
+    """Return the exploration in a file, or a bundled one by name.
 
     Raises:
-        PlaybookError: mistakes in it, or it cannot be read.
-        KeyError: neither; the message says what there is.
+        PlaybookError: it has errors, or cannot be read.
+        KeyError: neither exists; the message lists the bundled ones.
     """
     if source in presets():
         return load(PRESETS / f"{source}.yaml")
     if not Path(source).exists() and "/" not in source and not source.endswith((".yaml", ".yml")):
         raise KeyError(
-            f"no exploration {shown(source)}{nearest(source, presets())}; there are {', '.join(presets())}, or a file"
+            f"no exploration {shown(source)}{nearest(source, presets())}; allowed are {', '.join(presets())}, or a file"
         )
     return load(Path(source))
 
 
 def load(path: Path) -> Exploration:
-    """The exploration in a file. Raises :class:`PlaybookError` with every mistake in it."""
+    """Parse the exploration in a file. Raises :class:`PlaybookError` with all its errors."""
     return loads(read_text(path), str(path))
 
 
 def loads(text: str, path: str) -> Exploration:
-    """The exploration in a text; ``path`` stands in messages."""
+    """Parse the exploration in a text; ``path`` is used in messages."""
     root, problems = compose(text, path)
     notes = Notes(path, problems)
     if isinstance(root, Mapping) and "explore" not in root.entries and "steps" in root.entries:
-        notes.problem(root, "explore", "found a playbook, allowed is an exploration: floodmark run takes playbooks")
+        notes.problem(root, "explore", "found a playbook, allowed is an exploration; use floodmark run for playbooks")
         raise PlaybookError(notes.told)
     fields = EXPLORATION.open(root, "", notes)
     if fields is None:

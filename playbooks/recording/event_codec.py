@@ -1,6 +1,6 @@
-"""Trace events, and requests of clients outside the model, as lines of JSON.
+"""Codec of trace events, and of requests of external clients, as JSON lines.
 
-A line has the request as the model got it, whatever bytes it came in, and the one who replays it needs no sockets.
+A line has the request as the model received it, independent of its wire format, so that a replay needs no sockets.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,11 +18,11 @@ from cluster_model.protocol.events import COLUMNS, FIELDS, Event
 from faults.declarations import Action
 
 WIRE: Final = "wire"
-"""Verb of a recorded line that is from outside."""
+"""Verb of a recorded line from an external client."""
 OPEN: Final = "open"
-"""Clients may come from here on."""
+"""Event from which on clients may connect."""
 DROP: Final = "drop"
-"""Who asked this is gone."""
+"""Event that a requesting client is gone."""
 
 REQUESTS: Final[dict[str, type[Any]]] = {
     kind.__name__: kind
@@ -68,35 +68,35 @@ REQUESTS: Final[dict[str, type[Any]]] = {
         admin.UnregisterBrokerRequest,
     )
 }
-"""What may be asked, by name."""
+"""Name → type of request."""
 
 
 class Ingress(NamedTuple):
-    """Something from outside: a request of ``client`` for ``broker``, or :data:`OPEN`, or :data:`DROP`."""
+    """External input: a request of ``client`` for ``broker``, or :data:`OPEN`, or :data:`DROP`."""
 
     name: str
     broker: int = -1
     client: str = ""
     body: Any = ()
-    """The request, or the tokens that nobody waits for any more."""
+    """The request, or the tokens of responses that are no longer needed."""
 
 
 def asked(broker: int, client: str, request: Any) -> Ingress:
-    """A request."""
+    """Return the input for a request."""
     return Ingress(type(request).__name__, broker, client, request)
 
 
 def action_of(ingress: Ingress) -> Action:
-    """As a recording has it."""
+    """Return the input as an action of a recording."""
     body = msgspec.json.encode(ingress.body).decode()
     return Action(WIRE, ingress.name, str(ingress.broker), {"client": ingress.client, "body": body})
 
 
 def ingress_of(action: Action) -> Ingress:
-    """Undo of :func:`action_of`.
+    """Undo :func:`action_of`.
 
     Raises:
-        msgspec.DecodeError: the recording was changed by somebody.
+        msgspec.DecodeError: the recording was modified.
     """
     kind = REQUESTS.get(action.name, tuple[int, ...])
     body = msgspec.json.decode(cast("str", action.params["body"]), type=kind)
@@ -104,7 +104,7 @@ def ingress_of(action: Action) -> Ingress:
 
 
 def hand_in(cluster: Cluster, ingress: Ingress) -> int:
-    """Let the model have it; returns the token that the answer to a request will have."""
+    """Pass the input to the model; return the token of the response to a request."""
     outside = cluster.outside
     if ingress.name == OPEN:
         outside.open()
@@ -115,10 +115,10 @@ def hand_in(cluster: Cluster, ingress: Ingress) -> int:
     return 0
 
 
-# Trace events as lines of JSON, as in ``events.jsonl``.
+# Trace events as JSON lines, as in ``events.jsonl``.
 #
-# A line is ``{"seq": 0, "kind": ..., <the event's fields by name>}``. Fields at their default are written like all
-# others, so a line says everything about its event.
+# A line is ``{"seq": 0, "kind": ..., <the event's fields by name>}``. Fields with default values are included, so a
+# line has the complete event.
 
 
 _PYTHON_TYPE: dict[str, Any] = {"int": int, "str": str, "bool": bool, "ints": tuple[int, ...]}
@@ -143,13 +143,13 @@ Line: Any = msgspec.defstruct(
     ],
     gc=False,
 )
-"""A line read back: every column of the schema, None where the event has no such field. Unknown keys are ignored."""
+"""A parsed line: every column of the schema, None where the event has no such field. Unknown keys are ignored."""
 
 _DECODER = msgspec.json.Decoder(Line)
 
 
 def encode(first_seq: int, events: Sequence[Event]) -> bytes:
-    """The events as whole lines, numbered from ``first_seq`` without gaps."""
+    """Return the events as complete lines, numbered from ``first_seq`` without gaps."""
     rows = []
     for seq, event in enumerate(events, first_seq):
         make, values = _MAKERS[event.kind]
@@ -158,6 +158,6 @@ def encode(first_seq: int, events: Sequence[Event]) -> bytes:
 
 
 def decode(text: bytes) -> list[Any]:
-    """Whole lines as :data:`Line` values; raises ``msgspec.DecodeError`` for text that is none."""
+    """Parse complete lines to :data:`Line` values; raise ``msgspec.DecodeError`` for other text."""
     lines: list[Any] = _DECODER.decode_lines(text)
     return lines

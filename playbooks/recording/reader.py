@@ -1,4 +1,4 @@
-"""Reads recorded sessions, also those whose process died before it could seal them, and cuts out a span."""
+"""Reader of recorded sessions, also of those whose process died before sealing; extraction of a time span."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ _ACTION_VERBS: Final = ("inject", "heal", "admin", "settle", "take_over", "wire"
 
 
 class RecordedAction(msgspec.Struct, frozen=True):
-    """One line of ``actions.jsonl``: what an operator did, and where exactly the session stood."""
+    """A line of ``actions.jsonl``: an operator's action, and the exact position of the session."""
 
     at_us: int
     executed: int
@@ -32,7 +32,7 @@ class RecordedAction(msgspec.Struct, frozen=True):
     if_any: bool = False
 
     def action(self) -> Action:
-        """The action itself; of ``settle`` and ``take_over`` only the verb means anything."""
+        """Return the action itself; for ``settle`` and ``take_over`` only the verb is used."""
         params = {name: frozen(value) for name, value in self.params.items()}
         return Action(cast("Verb", self.verb), self.name, self.target, params, self.for_us, self.if_any)
 
@@ -44,31 +44,31 @@ class _EventHead(msgspec.Struct):
 
 @dataclass(frozen=True)
 class RecordedSession:
-    """A session as it stands on disk."""
+    """A session as stored on disk."""
 
     path: Path
     start: session_files.Start
     until_us: int
-    """Where the run was cut off on purpose, -1 nowhere."""
+    """Virtual time at which the run was cut off on purpose, -1 if it was not."""
     manifest: session_files.Manifest | None
-    """None for a torn session."""
+    """None for an incomplete session."""
     playbook: str
-    """The playbook's text."""
+    """Text of the playbook."""
     fragments: dict[str, str] = field(repr=False)
-    """Texts of the fragments that it includes, by their paths from it."""
+    """Texts of the included fragments, by their paths from the playbook."""
     events: bytes = field(repr=False)
-    """Whole lines of the event log."""
+    """Complete lines of the event log."""
     count: int
-    """How many they are."""
+    """Number of complete lines."""
     last_us: int
-    """Virtual time of the last one, -1 without any."""
+    """Virtual time of the last line, -1 without any."""
     actions: tuple[RecordedAction, ...]
     notes: tuple[str, ...]
-    """What a reader should know: that the session is torn, and where."""
+    """Notes for the reader: that the session is incomplete, and where."""
 
     @property
     def cut_short(self) -> bool:
-        """Whether it ends where its process died: torn, or sealed after that."""
+        """Whether it ends where its process died: incomplete, or sealed after that."""
         return self.manifest is None or self.manifest.recovered
 
 
@@ -76,7 +76,7 @@ def read_session(path: Path) -> RecordedSession:
     """Read a session.
 
     Raises:
-        SessionError: a file is missing, is not what it should be, or has changed since it was sealed.
+        SessionError: a file is missing, invalid, or has changed since it was sealed.
     """
     if not (path / session_files.START).is_file():
         why = session_files.why_no_session(path)
@@ -95,9 +95,9 @@ def read_session(path: Path) -> RecordedSession:
         notes.append(start.branch.words())
     events = _whole_lines(path / session_files.EVENTS, notes)
     if manifest is None:
-        notes.append("not sealed: the process that recorded it died, so its end is missing")
+        notes.append("not sealed: the recording process died, so its end is missing")
     elif manifest.recovered:
-        notes.append("recovered: the process that recorded it died, so its end is missing")
+        notes.append("recovered: the recording process died, so its end is missing")
     count, last_us = _check_events(path / session_files.EVENTS, events)
     return RecordedSession(
         path=path,
@@ -117,14 +117,14 @@ def read_session(path: Path) -> RecordedSession:
 def _of_another_version(start: session_files.Start) -> list[str]:
     if start.schema_version <= SCHEMA_VERSION:
         return []
-    said = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
-    return [f"{said}, this one knows {SCHEMA_VERSION}: what it does not know is left out"]
+    version = f"recorded by floodmark {start.tool_version} with schema version {start.schema_version}"
+    return [f"{version}, this version has {SCHEMA_VERSION}: unknown events and fields are left out"]
 
 
 def _sessions_inside(path: Path) -> str:
-    """The sessions that a directory holds instead of being one, for a message."""
+    """List the sessions inside a directory that is not a session, for a message."""
     inside = [each.name for each in session_files.sessions_under(path)]
-    return f"; it holds {listed(reversed(inside), 'and')}" if inside else ""
+    return f"; it contains the sessions {listed(reversed(inside), 'and')}" if inside else ""
 
 
 def _check_seal(path: Path, manifest: session_files.Manifest) -> None:
@@ -150,7 +150,7 @@ def _check_seal(path: Path, manifest: session_files.Manifest) -> None:
 
 
 def _check_events(path: Path, events: bytes) -> tuple[int, int]:
-    """How many events there are, and the time of the last; refuses holes in the numbering."""
+    """Return the number of events, and the time of the last; reject gaps in the numbering."""
     decoder = msgspec.json.Decoder(_EventHead)
     head = None
     number = -1
@@ -177,7 +177,7 @@ def _actions(path: Path, notes: list[str]) -> tuple[RecordedAction, ...]:
             raise SessionError(f"{path}:{number}: not an action: {error}", code="not_an_action") from None
         if action.verb not in _ACTION_VERBS:
             raise SessionError(
-                f"{path}:{number}: verb {action.verb!r}; there are {', '.join(_ACTION_VERBS)}", code="unknown_verb"
+                f"{path}:{number}: verb {action.verb!r}, allowed are {', '.join(_ACTION_VERBS)}", code="unknown_verb"
             )
         found.append(action)
     return tuple(found)
@@ -187,9 +187,7 @@ def _whole_lines(path: Path, notes: list[str]) -> bytes:
     data = _bytes(path)
     end = data.rfind(b"\n") + 1
     if end < len(data):
-        notes.append(
-            f"{path.name} ends in the middle of a line; {counted(len(data) - end, 'byte')} at its end left out"
-        )
+        notes.append(f"{path.name} ends in the middle of a line; {counted(len(data) - end, 'byte')} at its end ignored")
     return data[:end]
 
 
@@ -204,19 +202,19 @@ def _bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise SessionError(f"{path.parent} is no session: it has no {path.name}", code="file_missing") from None
+        raise SessionError(f"{path.parent} is not a session: it has no {path.name}", code="file_missing") from None
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error.strerror}", code="unreadable") from None
 
 
-# A span of a recording on its own: its events as lines, as they stand in ``events.jsonl``.
+# Extraction of a time span of a recording: its events as lines of ``events.jsonl``.
 
 
 SUFFIX: Final = ".jsonl"
 
 
 class CutError(CodedError):
-    """A span that cannot be cut out; the message says why."""
+    """A span that cannot be extracted; the message says why."""
 
 
 class _EventTime(msgspec.Struct):
@@ -227,12 +225,12 @@ _DECODER: Final = msgspec.json.Decoder(_EventTime)
 
 
 def cut_name(session_id: str, start_us: int, end_us: int) -> str:
-    """What the file of a span is called: the same span of the same session has the same name, and the same lines."""
+    """Return the file name of a span: the same span of the same session has the same name, and the same lines."""
     return f"{session_id}-{exact_seconds(start_us)}-{exact_seconds(end_us)}{SUFFIX}"
 
 
 def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
-    """Write the events of ``[start_us, end_us)`` of a recording, which may still be growing; how many there are.
+    """Write the events of ``[start_us, end_us)`` of a recording, which may still grow; return their number.
 
     Raises:
         CutError: the recording cannot be read, or the file cannot be written.
@@ -243,7 +241,7 @@ def cut_out(session: Path, start_us: int, end_us: int, target: Path) -> int:
     except OSError as error:
         raise CutError(f"{events}: cannot be read: {error.strerror}", code="unreadable") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise CutError(f"{events}: holds a line that is no event: {error}", code="not_an_event") from None
+        raise CutError(f"{events}: has a line that is not an event: {error}", code="not_an_event") from None
     try:
         put_in_place(target, "".join(lines))
     except OSError as error:
@@ -255,7 +253,7 @@ def _lines(events: Path, start_us: int, end_us: int) -> list[str]:
     found = []
     with events.open("rb") as file:
         for line in file:
-            if not line.endswith(b"\n"):  # its end is not written yet
+            if not line.endswith(b"\n"):  # an incomplete last line
                 break
             at_us = _DECODER.decode(line).at_us
             if at_us >= end_us:

@@ -1,11 +1,11 @@
-"""Records a session while it runs, so that a kill loses next to nothing, and ends it; keeps reports of crashes.
+"""Recorder of a session while it runs, so that a kill loses almost nothing; also of its end, and of crash reports.
 
-Events go to an unbuffered append-only file in batches of whole lines: after 1024 events, after 200 ms of wall time,
-and at once for the rare kinds. Whatever ``flush`` returned for is in the kernel's hands, and survives ``kill -9``; what
-the power going out may take is for ``fsync`` to say.
+Events go to an unbuffered append-only file in batches of complete lines: after 1024 events, after 200 ms of wall time,
+and at once for rare kinds. Data for which ``flush`` returned is in the kernel, and survives ``kill -9``; ``fsync``
+decides what survives a power loss.
 
-``start.json`` is the last file made, so that a directory that has it has all the others, and one without it holds
-nothing yet.
+``start.json`` is the last file created, so that a directory with it has all the others, and one without it has no
+recorded events yet.
 """
 
 import errno
@@ -48,15 +48,15 @@ if TYPE_CHECKING:
 FLUSH_EVENTS: Final = 1024
 FLUSH_SECONDS: Final = 0.2
 SYNC_SECONDS: Final = 1.0
-"""How long what is written may wait for the disk, with ``fsync=INTERVAL``."""
+"""Longest time before written data is synced to disk, with ``fsync=INTERVAL``."""
 
 
 class RecordingError(CodedError):
-    """The session cannot be written: the message says where and why."""
+    """The session cannot be recorded: the message says where and why."""
 
 
 class Recorder:
-    """The writer of one session directory. Nothing is on disk before :meth:`begin`."""
+    """Writer of one session directory. Nothing is on disk before :meth:`begin`."""
 
     def __init__(
         self,
@@ -70,9 +70,9 @@ class Recorder:
         branch: session_files.BranchOrigin | None = None,
         root: str = "",
     ) -> None:
-        """``parent`` holds one directory per session; ``clock`` gives seconds for the intervals of flush and fsync.
+        """``parent`` has one directory per session; ``clock`` gives seconds for the intervals of flush and fsync.
 
-        ``branch`` is for a session that is one: where it began, and ``root`` the id that the ids of all start with.
+        ``branch`` is the origin of a branch, and ``root`` the common prefix of the ids of all branches.
         """
         self.parent = parent
         self.live = live
@@ -81,7 +81,7 @@ class Recorder:
         self.session_id = ""
         self.fsync = fsync
         self.failure = ""
-        """Why nothing can be recorded any more; empty while all is well."""
+        """Why nothing more can be recorded; empty without an error."""
         self.branch = branch
         self._root = root
         self._clock = clock
@@ -89,15 +89,15 @@ class Recorder:
         self._fd = -1
         self._actions_fd = -1
         self._progress: tuple[int, int, list[Event]] = (0, 0, [])
-        """Events written, their bytes, and the events that wait: one value, so that an interrupt finds it whole."""
+        """Events written, their bytes, and pending events: one tuple, so that an interrupt leaves it consistent."""
         self._flushed_at = 0.0
         self._synced_at = 0.0
         self._unsynced = False
         self._loose = False
-        """Whether requests of real clients are among what is not synced."""
+        """Whether requests of external clients are among the unsynced data."""
 
     def of_branch(self, branch: session_files.BranchOrigin) -> "Recorder":
-        """A recorder beside this one, for a session that leaves this one's."""
+        """Return a recorder for a branch of this session."""
         return Recorder(
             self.parent, live=self.live, settings=self.settings, fsync=self.fsync, clock=self._clock, disk=self._disk,
             branch=branch, root=self._root or self.session_id,
@@ -105,7 +105,7 @@ class Recorder:
 
     @property
     def events(self) -> int:
-        """Events taken so far."""
+        """Number of events taken so far."""
         return self._progress[0] + len(self._progress[2])
 
     def begin(self, playbook: Playbook, seed: int, view: ClusterView, until_us: int = -1) -> None:
@@ -134,10 +134,10 @@ class Recorder:
         self._flushed_at = self._synced_at = self._clock()
 
     def write(self, events: Sequence[Event]) -> None:
-        """Take events, in order; they reach the file by the flush rules of this module.
+        """Take events in order; they reach the file by the flush rules of this module.
 
         Raises:
-            RecordingError: they cannot be written; what was written before can be read.
+            RecordingError: they cannot be written; events written before are readable.
         """
         waiting = self._progress[2]
         waiting.extend(events)
@@ -151,7 +151,7 @@ class Recorder:
             self._sync()
 
     def flush(self) -> None:
-        """Hand everything taken so far to the operating system; raises :class:`RecordingError`."""
+        """Pass all pending events to the operating system; raises :class:`RecordingError`."""
         if self.failure:
             raise RecordingError(self.failure, code="cannot_go_on")
         written, size, waiting = self._progress
@@ -168,10 +168,10 @@ class Recorder:
             self._sync()
 
     def action(self, line: Mapping[str, Any], *, at_once: bool = True) -> None:
-        """Write down what came from outside at once: it is half of what a replay needs.
+        """Write external input at once, since a replay needs it.
 
-        An operator's action is forced to the disk at once as well: events that are there without it could never be
-        replayed. Requests of real clients are too many for that; they go to the disk with the events, and before them.
+        An operator's action is synced to disk at once as well: later events without it could never be replayed.
+        Requests of external clients are too many for that; they are synced with the events, and before them.
         """
         if self.failure:
             raise RecordingError(self.failure, code="cannot_go_on")
@@ -184,12 +184,12 @@ class Recorder:
     def seal(self, result: SessionResult, survey: Survey | None = None) -> None:
         """Close the live files and write the columns, the ledger, the result and, last of all, the manifest.
 
-        ``survey`` tells where the records are, for ``ledger.parquet``.
+        ``survey`` has the locations of the records, for ``ledger.parquet``.
 
         Raises:
             RecordingError: the directory cannot be written.
         """
-        from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second that a short command lacks
+        from playbooks.recording.seal import seal  # noqa: PLC0415 - pyarrow takes half a second to import
 
         self.close()
         if self.failure:
@@ -198,20 +198,20 @@ class Recorder:
             seal(self.path, result, survey, wall_end=wall(), disk=self._disk)
         except OSError as error:
             raise RecordingError(
-                f"cannot seal the session in {self.path}: {error.strerror}; its events can be read", code="cannot_seal"
+                f"cannot seal the session in {self.path}: {error.strerror}; its events are readable", code="cannot_seal"
             ) from error
-        except session_files.LayoutError as error:  # somebody has removed it meanwhile
+        except session_files.LayoutError as error:  # it was removed meanwhile
             raise RecordingError(f"cannot seal the session: {error}", code="cannot_seal") from error
 
     def crash(self, text: str) -> Path:
-        """Keep the session as it is, with an account of the crash beside it; returns the account's path."""
+        """Keep the session unsealed, with a crash report beside it; return the report's path."""
         self.close()
         log = self.path / session_files.CRASH_LOG
         log.write_text(text, encoding="utf-8")
         return log
 
     def close(self) -> None:
-        """Write what is still waiting, force it to the disk and let go; does nothing the second time."""
+        """Write pending events, sync them and close the files; does nothing the second time."""
         if self._fd < 0:
             return
         self.flush()
@@ -220,7 +220,7 @@ class Recorder:
         self._let_go()
 
     def discard(self) -> None:
-        """Take the recording away again: of a branch that nobody wants after all. What cannot go stays torn."""
+        """Delete the recording of an unwanted branch; files that cannot be deleted stay as an incomplete session."""
         if not self.session_id:
             return
         self._progress = (self._progress[0], self._progress[1], [])
@@ -289,24 +289,24 @@ class Recorder:
         self._guarded(lambda: put(self._disk, fd, data))
 
     def _guarded(self, work: Callable[[], None]) -> None:
-        """Do something to the files; if that cannot be done, nothing more is recorded."""
+        """Do file operations; after an error nothing more is recorded."""
         try:
             work()
         except OSError as error:
             full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-            kept = f"the first {counted(self._progress[0], 'event')} can be read"
-            self.failure = f"cannot go on recording in {self.path}: {error.strerror}{full}; {kept}"
+            kept = f"the first {counted(self._progress[0], 'event')} are readable"
+            self.failure = f"cannot continue recording in {self.path}: {error.strerror}{full}; {kept}"
             self._cut_to_whole_lines()
             raise RecordingError(self.failure, code="cannot_go_on") from error
 
     def _cut_to_counted(self) -> None:
-        """Take away what an interrupt left that came between a write and its being counted."""
+        """Remove data that was written but not counted because of an interrupt."""
         size = self._progress[1]
         if self._disk.size(self._fd) != size:
             self._disk.truncate(self._fd, size)
 
     def _cut_to_whole_lines(self) -> None:
-        """Leave no half of a line behind, if that much can still be done, and let go of the files."""
+        """Remove an incomplete last line, if still possible, and close the files."""
         with suppress(OSError):
             self._disk.truncate(self._fd, self._progress[1])
         with suppress(OSError):
@@ -315,7 +315,7 @@ class Recorder:
 
 
 def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
-    """The topics with the current placement of their replicas; Kafka's own come last."""
+    """Return the topics with the current placement of their replicas; internal topics come last."""
     spec = playbook.spec
     default = TopicConfig.of(spec.profile, spec.config, {}).min_isr
     replication = {topic.name: topic.replication for topic in spec.topics}
@@ -336,7 +336,7 @@ def _topics(playbook: Playbook, view: ClusterView) -> list[dict[str, Any]]:
 
 
 def action_line(verb: str, action: Action) -> dict[str, Any]:
-    """An operator's action as a line of ``actions.jsonl`` has it, without the place where it happened."""
+    """Return an operator's action as a line of ``actions.jsonl``, without its position."""
     return {
         "verb": verb,
         "name": action.name,
@@ -348,34 +348,34 @@ def action_line(verb: str, action: Action) -> dict[str, Any]:
 
 
 def wall() -> str:
-    """The time by the clock on the wall, UTC, ISO 8601."""
+    """Return the wall-clock time, UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-# The account of an error inside floodmark itself, kept beside the session that it ended.
+# Crash reports of internal errors of floodmark, stored beside the session.
 
 
 def account(what: str) -> str:
-    """All that somebody needs who wants to find out what happened; ``what`` is the traceback, or a sentence."""
+    """Return the details of an internal error; ``what`` is the traceback, or a sentence."""
     where = f"floodmark {VERSION}, Python {platform.python_version()}, {platform.platform()}"
     return "\n".join((where, f"command: {' '.join(sys.argv)}", "", what))
 
 
 def keep_account(error: BaseException, recorder: Recorder | None = None) -> Path:
-    """Write the account, beside the session if there is one; returns its path."""
+    """Write a crash report, beside the session if there is one; return its path."""
     text = account("".join(traceback.format_exception(error)))
     if recorder is not None and recorder.session_id:
         try:
             return recorder.crash(text)
         except (OSError, RecordingError):
-            pass  # a full disk, perhaps: the account still has to go somewhere
+            pass  # a full disk, perhaps: write the report elsewhere
     directory = Path(tempfile.mkdtemp(prefix="floodmark-"))
     log = directory / CRASH_LOG
     log.write_text(text, encoding="utf-8")
     return log
 
 
-# The end of a session of either engine: its result is made, and its recording sealed.
+# The end of a session of either engine: its result, and the seal of its recording.
 
 
 def conclude_session(
@@ -388,7 +388,7 @@ def conclude_session(
     broken: bool,
     reason: str,
 ) -> SessionResult:
-    """The result of a session whose books are closed; ``broken`` and ``reason`` as :func:`conclude` takes them.
+    """Return the result of a session that has ended; ``broken`` and ``reason`` as for :func:`conclude`.
 
     Raises:
         RecordingError: the recording cannot be sealed.

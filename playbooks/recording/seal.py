@@ -1,7 +1,7 @@
-"""Seals a recorded session: Parquet tables for Spark, the ledger, the result, and the manifest.
+"""Seal of a recorded session: Parquet tables for Spark, the ledger, the result, and the manifest.
 
-What a client was told stands in the trace; where acknowledged records are is the checker's to say. Nothing is counted
-here that they have not counted: the sums of the table are those of the result's ledger.
+The outcomes known to clients come from the trace, the locations of acknowledged records from the checker. Nothing else
+is counted here: the sums of the table are those of the result's ledger.
 """
 
 import hashlib
@@ -27,9 +27,9 @@ from playbooks.session_format.session_files import FINAL_READ_COLUMNS, LEDGER_CO
 from playbooks.version import VERSION
 
 NOWHERE: Final = "nowhere"
-"""Not in the leader's log, and nothing was promised."""
+"""Fate of records that are not in the leader's log, without a guarantee."""
 OPEN: Final = "sent"
-"""Outcome of records of which nobody was told anything by the end."""
+"""Outcome of records that were still pending at the end."""
 
 OUTCOMES: Final = (OPEN, "acked", "failed", "unknown", "aborted")
 
@@ -55,20 +55,20 @@ class LedgerRow(NamedTuple):
 
 @dataclass(slots=True)
 class _Told:
-    """What one client was told of its records in one partition."""
+    """Outcomes of one client's records in one partition."""
 
     sent: RangeSet = field(default_factory=RangeSet)
     outcomes: dict[tuple[str, str, int], RangeSet] = field(default_factory=dict)
-    """(outcome, error, acks) → numbers."""
+    """(outcome, error, acks) → sequence numbers."""
     acks: int = 0
     unnumbered: dict[tuple[str, str, int], int] = field(default_factory=dict)
-    """(outcome, error, acks) → records that ended before they got a number."""
+    """(outcome, error, acks) → number of records that ended without a sequence number."""
     lost: list[Any] = field(default_factory=list)
     """Lines of kind ``records_lost``."""
 
 
 def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
-    """The table of a session: its event lines, and what stands where at its end."""
+    """Return the table of a session, from its event lines and the locations of records at its end."""
     told = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in survey.acknowledged() if survey else ():
@@ -88,7 +88,7 @@ def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
 
 
 def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
-    """The terms of the result's ledger that the table tells."""
+    """Return the counts of the result's ledger that follow from the table."""
     found = dict.fromkeys(("sent", "acked", "failed", "unknown", "aborted", "acked_lost", "committed_lost"), 0)
     for row in table:
         found["sent"] += row.records
@@ -130,7 +130,7 @@ def _acked_row(found: RecordRange) -> LedgerRow:
 
 
 def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRange]) -> Iterator[LedgerRow]:
-    """Acknowledged records that no leader is known to have written, or whose partition is gone."""
+    """Yield rows of acknowledged records that no leader is known to have written, or whose partition was deleted."""
     known = _ranges((found.sequence, found.sequence + found.records) for found in placed)
     for (outcome, _error, acks), numbers in books.outcomes.items():
         if outcome != "acked":
@@ -151,7 +151,7 @@ def _unplaced(partition: str, client: str, books: _Told, placed: list[RecordRang
 
 
 def _others(partition: str, client: str, books: _Told, held: Sequence[Range]) -> Iterator[LedgerRow]:
-    """Records that were not acknowledged; those in the leader's log are told apart."""
+    """Yield rows of records that were not acknowledged, separately for those in the leader's log."""
     ended = _ranges(part for numbers in books.outcomes.values() for part in numbers.ranges())
     still = subtract(books.sent.ranges(), ended)
     told = [(key, numbers.ranges()) for key, numbers in books.outcomes.items() if key[0] != "acked"]
@@ -176,17 +176,17 @@ def _ranges(parts: Iterable[Range]) -> list[Range]:
     return found.ranges()
 
 
-# Closes a recorded session: columns for Spark, the result, and the manifest that says "all of it is here".
+# Seal of a session: columns for Spark, the result, and the manifest that marks it as complete.
 #
-# Every file is written under a temporary name, forced to disk and renamed, the manifest last. A crash in between
-# leaves a session without a manifest, which every reader knows how to take.
+# Every file is written under a temporary name, synced and renamed, the manifest last. A crash in between leaves a
+# session without a manifest, which all readers can handle.
 
 
 ROWS_PER_GROUP: Final = 131_072
 BLOCK_BYTES: Final = 1 << 20
 
 Status = Literal["complete", "recovered"]
-"""Ended and sealed, or cut short by the death of its process and sealed afterwards."""
+"""Statuses: ended and sealed, or sealed after its process had died."""
 
 _ARROW: Final[dict[str, Any]] = {
     "int": pa.int64(),
@@ -212,7 +212,7 @@ def seal(
     status: Status = "complete",
     disk: FileSystem | None = None,
 ) -> dict[str, Any]:
-    """Seal the session in ``directory`` and return its manifest; ``survey`` tells where its records are.
+    """Seal the session in ``directory`` and return its manifest; ``survey`` has the locations of its records.
 
     Raises:
         OSError: the directory cannot be written.
@@ -256,9 +256,9 @@ def seal(
 
 
 def scenario_digest(directory: Path, start: Mapping[str, Any]) -> str:
-    """SHA-256 of all that decides what happens, an operator apart: the playbook's texts, seed, cut-off and Kafka.
+    """Return the SHA-256 of all inputs except operator actions: the playbook's texts, seed, cut-off and Kafka.
 
-    Two sessions with the same are the same experiment, whenever and wherever they ran.
+    Sessions with the same digest are the same experiment.
     """
     whole = hashlib.sha256()
     decides = {name: start.get(name) for name in ("seed", "until_us", "profile")}
@@ -280,9 +280,9 @@ def _final_read(survey: Survey | None) -> Any:
 
 
 def _columns(lines: bytes, schema: Any) -> Any:
-    """Lines of JSON as a table; what a line lacks is null.
+    """Convert JSON lines to a table; missing values are null.
 
-    Not from Python's values, for which Arrow would import pandas: that takes as long as many a whole run.
+    Python values are avoided, since Arrow would import pandas for them, which takes as long as several runs.
     """
     if not lines:
         return schema.empty_table()
@@ -306,7 +306,7 @@ def _json(document: dict[str, Any]) -> bytes:
 
 
 def _table(text: bytes, lines: list[Any]) -> Any:
-    """All events as one table, by kind, then time: a filter on the kind may then skip row groups."""
+    """Return all events as one table, sorted by kind, then time: a filter on the kind may then skip row groups."""
     whole = [line for line in text.split(b"\n") if line]
     rows = sorted(zip(lines, whole, strict=True), key=lambda row: (row[0].kind, row[0].at_us, row[0].seq))
     return _columns(b"\n".join(line for _row, line in rows), SCHEMA)

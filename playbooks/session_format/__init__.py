@@ -1,8 +1,8 @@
-"""The files of a recorded session, for whoever reads or writes them.
+"""The file format of recorded sessions, for readers and writers.
 
-session_files: what lies where, the small JSON files, the columns of the sealed tables, why reading fails.
-session_finder: the session that a directory, an id or a bundle stands for.
-filesystem: everything that a recording does to the disk, each one call of the operating system.
+session_files: file names, the small JSON files, the columns of the sealed tables, errors of reading.
+session_finder: lookup of a session by directory, id or bundle.
+filesystem: the file operations of a recording, each one call of the operating system.
 bundle: a session as one `NAME.floodmark` file.
 
 Every module needs only the standard library, and loads neither the simulation nor the engine. This file imports

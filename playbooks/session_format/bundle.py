@@ -1,9 +1,9 @@
-"""A session as one file, to send to somebody: ``NAME.floodmark``.
+"""Bundle: a session as one file, ``NAME.floodmark``, for sending.
 
 It is a zip file whose first member, ``bundle.json``, names every other with its size and SHA-256; the session's
-manifest follows where there is one, then the rest by name. Times and permissions are left out, so that the same
-session always gives the same bytes. What somebody sends is not trusted: :func:`open_bundle` takes exactly the files
-that are named, of exactly these sizes and digests, and nothing else.
+manifest follows if there is one, then the rest by name. Times and permissions are left out, so that the same session
+always gives the same bytes. Received bundles are not trusted: :func:`open_bundle` extracts exactly the files that are
+named, with exactly these sizes and digests.
 """
 
 import hashlib
@@ -27,16 +27,16 @@ from playbooks.text import printable
 
 SUFFIX: Final = ".floodmark"
 CONTENTS: Final = "bundle.json"
-"""First member: what the bundle holds."""
+"""First member: the list of contents."""
 BUNDLE_FORMAT: Final = 1
 
 MOST_FILES: Final = 1_000
 MOST_BYTES: Final = 64 << 30
-"""Of all files together, unpacked."""
+"""Maximum size of all files together, unpacked."""
 FREE_BYTES: Final = 16 << 20
-"""What any bundle may unpack to, however small it is."""
+"""Size to which any bundle may unpack, however small it is."""
 MOST_RATIO: Final = 200
-"""Beyond that, how many bytes each byte of a bundle may become. Event logs shrink to a tenth; bombs to a thousandth."""
+"""Maximum compression ratio beyond that. Event logs compress to a tenth; zip bombs to a thousandth."""
 MOST_CONTENTS: Final = 1 << 20
 
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._ =+@-]*(/[A-Za-z0-9_][A-Za-z0-9._ =+@-]*)*")
@@ -45,12 +45,12 @@ _LIES: Final = (
     *(zipfile.BadZipFile, zlib.error, struct.error),
     *(EOFError, RuntimeError, ValueError, OverflowError),
 )
-"""What reading a damaged or malicious zip file raises."""
+"""Exceptions of reading a damaged or malicious zip file."""
 _BLOCK: Final = 1 << 20
 
 
 def write_bundle(session: Path, file: Path, *, force: bool = False, disk: FileSystem | None = None) -> str:
-    """Put a session, sealed or torn, into one file; returns its SHA-256.
+    """Pack a session, sealed or not, into one file; return its SHA-256.
 
     Raises:
         BundleError: the session cannot be read, the file exists and ``force`` is not given, or it cannot be written.
@@ -60,7 +60,7 @@ def write_bundle(session: Path, file: Path, *, force: bool = False, disk: FileSy
         why = session_files.why_no_session(session)
         raise BundleError(str(why), code=why.code)
     if file.exists() and not force:
-        raise BundleError(f"{file} exists already; it is only written over when forced", code="file_exists")
+        raise BundleError(f"{file} exists already; use --force to overwrite it", code="file_exists")
     temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}.tmp")
     try:
         contents = _contents(session)
@@ -71,7 +71,7 @@ def write_bundle(session: Path, file: Path, *, force: bool = False, disk: FileSy
         with temporary.open("rb") as whole:
             digest = hashlib.file_digest(whole, "sha256").hexdigest()
         if file.exists() and not force:
-            raise BundleError(f"{file} exists already; it is only written over when forced", code="file_exists")
+            raise BundleError(f"{file} exists already; use --force to overwrite it", code="file_exists")
         disk.rename(temporary, file)
         disk.sync_directory(file.parent)
     except OSError as error:
@@ -84,7 +84,7 @@ def write_bundle(session: Path, file: Path, *, force: bool = False, disk: FileSy
 
 
 def is_bundle(file: Path) -> bool:
-    """Whether a file may be a bundle: it is a zip file, or named like one."""
+    """Return whether a file may be a bundle: it is a zip file, or has its suffix."""
     if file.suffix == SUFFIX:
         return True
     try:
@@ -95,17 +95,17 @@ def is_bundle(file: Path) -> bool:
 
 
 def open_bundle(file: Path, into: Path) -> Path:
-    """Unpack a bundle to a session directory under ``into`` and return it. A bad bundle leaves nothing behind.
+    """Unpack a bundle to a session directory under ``into`` and return it. An invalid bundle leaves nothing behind.
 
     Raises:
-        BundleError: it is no bundle, damaged, or made to do harm; or the session is there already.
+        BundleError: it is not a bundle, damaged, or malicious; or the session exists already.
     """
     try:
         with zipfile.ZipFile(file) as bundle:
             contents = _checked_contents(file, bundle)
             target = session_files.directory_of(into, contents["session_id"])
             if target.exists():
-                raise BundleError(f"{file}: its session is there already: {target}", code="session_exists")
+                raise BundleError(f"{file}: its session exists already: {target}", code="session_exists")
             temporary = into / f".{target.name}.{secrets.token_hex(4)}.tmp"
             try:
                 temporary.mkdir(parents=True)
@@ -118,7 +118,7 @@ def open_bundle(file: Path, into: Path) -> Path:
             FileSystem().sync_directory(into)
             return target
     except _LIES as error:
-        raise BundleError(f"{file} is no whole bundle: {error or type(error).__name__}", code="not_whole") from None
+        raise BundleError(f"{file} is no complete bundle: {error or type(error).__name__}", code="not_whole") from None
     except OSError as error:
         raise BundleError(f"{file}: cannot be opened: {error.strerror or error}", code="unreadable") from None
 
@@ -127,7 +127,7 @@ def open_bundle(file: Path, into: Path) -> Path:
 
 
 def _contents(session: Path) -> dict[str, Any]:
-    """What ``bundle.json`` says, the manifest first among the files."""
+    """Return the contents of ``bundle.json``, the manifest first among the files."""
     start = session_files.read_start(session)
     manifest = session_files.read_manifest(session)
     if not _SESSION_ID.fullmatch(start.session_id):
@@ -138,7 +138,7 @@ def _contents(session: Path) -> dict[str, Any]:
     names = sorted(session_files.files_in(session), key=lambda name: (name != session_files.MANIFEST, name))
     for name in names:
         if not _NAME.fullmatch(name):
-            raise BundleError(f"{session / name}: a name that cannot be in a bundle", code="bad_file_name")
+            raise BundleError(f"{session / name}: a name that is not allowed in a bundle", code="bad_file_name")
     return {
         "floodmark_bundle": BUNDLE_FORMAT,
         "session_id": start.session_id,
@@ -164,7 +164,7 @@ def _pack(session: Path, contents: dict[str, Any], out: IO[bytes]) -> None:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """A member that tells nothing but its name."""
+    """Return a member without any metadata except its name."""
     member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.compress_type = zipfile.ZIP_DEFLATED
     member.create_system = 3
@@ -181,18 +181,18 @@ def _seal(path: Path) -> dict[str, str | int]:
 
 
 def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
-    """What the bundle holds, after all that can be known before unpacking has been looked at."""
+    """Return the list of contents after all checks that are possible before unpacking."""
     members = bundle.infolist()
     if not members or members[0].filename != CONTENTS:
-        raise BundleError(f"{file} is no bundle: its first member is not {CONTENTS}", code="not_a_bundle")
+        raise BundleError(f"{file} is not a bundle: its first member is not {CONTENTS}", code="not_a_bundle")
     if len(members) > MOST_FILES:
-        raise BundleError(f"{file} holds {len(members)} files, allowed are {MOST_FILES}", code="too_many_files")
+        raise BundleError(f"{file} has {len(members)} files, allowed are {MOST_FILES}", code="too_many_files")
     for member in members:
         _check_member(file, member)
     names = [member.filename for member in members]
     if len({name.lower() for name in names}) < len(names):
         twice = next(name for name in names if [other.lower() for other in names].count(name.lower()) > 1)
-        raise BundleError(f"{file} holds {twice} twice", code="file_twice")
+        raise BundleError(f"{file} has {twice} twice", code="file_twice")
     total = sum(member.file_size for member in members)
     allowed = min(MOST_BYTES, FREE_BYTES + MOST_RATIO * file.stat().st_size)
     if total > allowed:
@@ -213,14 +213,12 @@ def _checked_contents(file: Path, bundle: zipfile.ZipFile) -> dict[str, Any]:
 def _check_member(file: Path, member: zipfile.ZipInfo) -> None:
     name = member.filename
     if not _NAME.fullmatch(name) or len(name) > 200:
-        raise BundleError(f"{file}: {name!r:.80} is no name for a file of a session", code="bad_file_name")
+        raise BundleError(f"{file}: {name!r:.80} is not a valid file name of a session", code="bad_file_name")
     kind = stat.S_IFMT(member.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
-        raise BundleError(f"{file}: {name} is no plain file", code="not_a_plain_file")
+        raise BundleError(f"{file}: {name} is not a regular file", code="not_a_plain_file")
     if member.flag_bits & 0x1 or member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        raise BundleError(
-            f"{file}: {name} is encrypted, or packed in a way that bundles are not", code="packed_otherwise"
-        )
+        raise BundleError(f"{file}: {name} is encrypted, or uses an unsupported compression", code="packed_otherwise")
 
 
 def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo) -> dict[str, Any]:
@@ -235,7 +233,7 @@ def _read_contents(file: Path, bundle: zipfile.ZipFile, member: zipfile.ZipInfo)
         raise BundleError(f"{file}: {CONTENTS} is not JSON: {error}", code="not_json") from None
     number = found.get("floodmark_bundle") if isinstance(found, dict) else None
     if type(number) is not int:
-        raise BundleError(f"{file} is no bundle: {CONTENTS} has no floodmark_bundle", code="not_a_bundle")
+        raise BundleError(f"{file} is not a bundle: {CONTENTS} has no floodmark_bundle", code="not_a_bundle")
     if number > BUNDLE_FORMAT:
         raise BundleError(
             f"{file}: a bundle of format {number}, this floodmark reads up to {BUNDLE_FORMAT}", code="later_format"
@@ -273,12 +271,12 @@ def _unpack(file: Path, bundle: zipfile.ZipFile, name: str, seal: dict[str, Any]
             left -= len(block)
             if left < 0:
                 raise BundleError(
-                    f"{file}: {name} is longer than the {seal['bytes']} bytes that {CONTENTS} says", code="size_changed"
+                    f"{file}: {name} is longer than the {seal['bytes']} bytes in {CONTENTS}", code="size_changed"
                 )
             digest.update(block)
             out.write(block)
     if left or digest.hexdigest() != seal["sha256"]:
-        raise BundleError(f"{file}: {name} is not what was packed: its SHA-256 differs", code="content_changed")
+        raise BundleError(f"{file}: {name} is damaged: its SHA-256 differs", code="content_changed")
 
 
 def _blocks(source: IO[bytes]) -> Iterator[bytes]:
@@ -287,7 +285,7 @@ def _blocks(source: IO[bytes]) -> Iterator[bytes]:
 
 
 def _check_session(file: Path, directory: Path, session_id: str) -> None:
-    """Whether what was unpacked is the session that it says it is."""
+    """Check that the unpacked session is the one named in the bundle."""
     try:
         found = session_files.read_start(directory).session_id
         manifest = session_files.read_manifest(directory)
@@ -295,4 +293,4 @@ def _check_session(file: Path, directory: Path, session_id: str) -> None:
         raise BundleError(f"{file}: {str(error).replace(f'{directory}{os.sep}', '')}", code=error.code) from None
     for known in (found, session_id if manifest is None else manifest.session_id):
         if known != session_id:
-            raise BundleError(f"{file}: holds session {known}, {CONTENTS} says {session_id}", code="another_session")
+            raise BundleError(f"{file}: has session {known}, {CONTENTS} says {session_id}", code="another_session")

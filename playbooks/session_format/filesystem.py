@@ -1,7 +1,7 @@
-"""All that a recording does to the disk, each one call of the operating system.
+"""File operations of a recording, each one call of the operating system.
 
-A process can be killed between any two of them. They stand in a class of their own so that a test can stop after the
-n-th, for every n, and look at what is left.
+A process can be killed between any two of them. They are methods of a class so that a test can stop after the n-th, for
+every n, and examine the result.
 """
 
 import os
@@ -13,9 +13,9 @@ from typing import Final
 
 
 class Fsync(StrEnum):
-    """When what is written is forced to the disk: only at the end, about every second, or at each flush.
+    """Policy for syncing written data to disk: only at the end, about every second, or at each flush.
 
-    Killing the process loses nothing that was handed over, whichever it is. This is for the power going out.
+    Killing the process never loses written data; this is about power loss.
     """
 
     NEVER = "never"
@@ -27,51 +27,51 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 class FileSystem:
-    """The operating system's calls. All raise OSError."""
+    """System calls. All raise OSError."""
 
     def make_directory(self, path: Path) -> None:
-        """A new directory; FileExistsError if it is there."""
+        """Create a directory; FileExistsError if it exists."""
         path.mkdir()
 
     def create(self, path: Path, *, anew: bool = False) -> int:
-        """A new file to append to; ``anew`` cuts one that is there already to nothing."""
+        """Create a file for appending; ``anew`` truncates an existing one."""
         how = os.O_TRUNC if anew else os.O_EXCL
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | how, 0o644)
 
     def open(self, path: Path) -> int:
-        """A file that is there, to append to or to cut."""
+        """Open an existing file, for appending or truncating."""
         return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CLOEXEC)
 
     def write(self, fd: int, data: bytes | memoryview) -> int:
-        """Hand bytes over; returns how many were taken."""
+        """Write bytes; return how many were accepted."""
         return os.write(fd, data)
 
     def truncate(self, fd: int, size: int) -> None:
-        """Cut a file to a size."""
+        """Truncate a file to a size."""
         os.ftruncate(fd, size)
 
     def size(self, fd: int) -> int:
-        """How many bytes a file has."""
+        """Return the size of a file in bytes."""
         return os.fstat(fd).st_size
 
     def sync_data(self, fd: int) -> None:
-        """Force the contents of a file to the disk."""
+        """Sync the contents of a file to disk."""
         _fdatasync(fd)
 
     def close(self, fd: int) -> None:
-        """Let go of a file."""
+        """Close a file."""
         os.close(fd)
 
     def rename(self, old: Path, new: Path) -> None:
-        """Give a file its name, in the place of whatever had it."""
+        """Rename a file, replacing an existing one."""
         old.replace(new)
 
     def remove(self, path: Path) -> None:
-        """Take a file away."""
+        """Delete a file."""
         path.unlink()
 
     def sync_directory(self, path: Path) -> None:
-        """Force the names in a directory to the disk."""
+        """Sync the entries of a directory to disk."""
         fd = os.open(path, os.O_RDONLY)
         try:
             os.fsync(fd)
@@ -80,23 +80,23 @@ class FileSystem:
 
 
 def put(disk: FileSystem, fd: int, data: bytes) -> None:
-    """Write all of ``data``, however little is taken at a time."""
+    """Write all of ``data``, in as many calls as needed."""
     rest = memoryview(data)
     while rest:
         rest = rest[disk.write(fd, rest) :]
 
 
 TEMPORARY: Final = ".tmp"
-"""How the names of files end that are not whole yet; they begin with a dot."""
+"""Suffix of the names of incomplete files, which begin with a dot."""
 
 
 def is_temporary(path: Path) -> bool:
-    """Whether a file was being written when its process died."""
+    """Return whether a file was being written when its process died."""
     return path.name.startswith(".") and path.name.endswith(TEMPORARY)
 
 
 def write_whole(disk: FileSystem, path: Path, data: bytes) -> None:
-    """A file that is there in full or not at all, and stays when the power goes: written aside, forced, renamed."""
+    """Write a file atomically and durably: under a temporary name, synced, then renamed."""
     temporary = path.with_name(f".{path.name}{TEMPORARY}")
     fd = disk.create(temporary, anew=True)
     try:
@@ -109,9 +109,9 @@ def write_whole(disk: FileSystem, path: Path, data: bytes) -> None:
 
 
 def put_in_place(path: Path, text: str) -> None:
-    """Put a whole text file in the place of whatever has that name, whose permissions it gets; or leave that as it was.
+    """Replace a text file atomically, keeping its permissions; after an error it is unchanged.
 
-    A pipe or a device is written to: nothing can be put in its place. Raises OSError.
+    A pipe or a device is written directly, since it cannot be replaced. Raises OSError.
     """
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8")

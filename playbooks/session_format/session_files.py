@@ -1,10 +1,10 @@
-"""The files of a recorded session: their names, its two small JSON files, its sealed columns, and reading errors.
+"""Files of a recorded session: their names, its two small JSON files, its sealed columns, and errors of reading.
 
-A session is one directory, ``session_id=<id>``. While it runs it holds the playbook, ``start.json`` and a growing
+A session is one directory, ``session_id=<id>``. While it runs it has the playbook, ``start.json`` and a growing
 ``events.jsonl``. Sealing adds the Parquet table and the result, and last of all ``manifest.json``: a directory without
-a manifest is *torn*, its recorder died, and a reader takes the whole lines of ``events.jsonl`` and says so.
+a manifest is *torn* (incomplete): its recorder died, and readers use the complete lines of ``events.jsonl``.
 
-The recorder writes these and the report reads them, so this page imports nothing but the standard library.
+The recorder writes these files and the report reads them, so this module imports only the standard library.
 """
 
 import json
@@ -21,30 +21,33 @@ from cluster_model.util.quantities import time_in_seconds
 
 PLAYBOOK: Final = "playbook.yaml"
 FRAGMENTS: Final = "fragments.json"
-"""Text of each fragment that the playbook includes; absent where it includes none."""
+"""Text of each fragment that the playbook includes; absent without includes."""
 START: Final = "start.json"
 EVENTS: Final = "events.jsonl"
 ACTIONS: Final = "actions.jsonl"
 EVENTS_PARQUET: Final = "events.parquet"
 LEDGER: Final = "ledger.parquet"
-"""Every record in ranges: what its producer was told, and where it is."""
+"""All records in ranges: the outcome known to the producer, and the location."""
 FINAL_READ: Final = "final_read.parquet"
-"""What a fresh client would be served at the end that reads every partition from its beginning."""
+"""Records that a new client would receive at the end when reading every partition from its beginning."""
 RESULT: Final = "result.json"
 MANIFEST: Final = "manifest.json"
 WHY: Final = "why.json"
-"""Beside a sealed session: what ``why`` found out about its losses, with the digest it is of; no part of the seal."""
+"""Result of ``why`` about its losses beside a sealed session, with the session's digest; not part of the seal."""
 CRASH_LOG: Final = "crash.log"
-"""Beside a session whose run ended in an internal error: what went wrong."""
+"""Crash report beside a session that ended in an internal error."""
 TORN_TAILS: Final = {EVENTS: "events.torn", ACTIONS: "actions.torn"}
-"""Log → where the half of a line goes that it ended in, when the session is recovered."""
+"""Log → file for its incomplete last line, when the session is recovered."""
 
 FORMAT: Final = 1
-"""Major version of the layout: readers of another refuse. Columns, fields, kinds and files are added without it."""
+"""Major version of the layout; readers reject others.
+
+Columns, fields, kinds and files may be added within a version.
+"""
 
 DIRECTORY_PREFIX: Final = "session_id="
 SESSIONS_VARIABLE: Final = "FLOODMARK_SESSIONS"
-"""Environment variable that names the parent directory of sessions; ``./sessions`` without it."""
+"""Environment variable with the parent directory of sessions; default ``./sessions``."""
 
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")
 
@@ -52,7 +55,7 @@ _T = TypeVar("_T")
 
 
 class Sized(Protocol):
-    """What tells a file's size."""
+    """File status with a size."""
 
     @property
     def st_size(self) -> int:
@@ -60,61 +63,61 @@ class Sized(Protocol):
 
 
 class SessionPath(Protocol):
-    """A file or directory, wherever it is: what of :class:`pathlib.Path` it takes to read a session."""
+    """Part of the interface of :class:`pathlib.Path` that reading a session needs, in any file system."""
 
     @property
     def name(self) -> str:
-        """The last part of it."""
+        """Last component of the path."""
 
     @property
     def parent(self) -> Self:
-        """What it lies in."""
+        """Parent directory."""
 
     def __truediv__(self, name: str, /) -> Self: ...
 
     def resolve(self) -> Self:
-        """The same, by the one name that it has."""
+        """Return the canonical path."""
 
     def exists(self) -> bool:
-        """Whether it is there."""
+        """Return whether it exists."""
 
     def is_dir(self) -> bool:
-        """Whether it is a directory."""
+        """Return whether it is a directory."""
 
     def is_file(self) -> bool:
-        """Whether it is a file."""
+        """Return whether it is a file."""
 
     def iterdir(self) -> Iterator[Self]:
-        """What is in a directory."""
+        """Yield the entries of a directory."""
 
     def glob(self, pattern: str, /) -> Iterator[Self]:
-        """What is in a directory and has a name that fits."""
+        """Yield the entries of a directory that match a pattern."""
 
     def stat(self) -> Sized:
-        """Its size."""
+        """Return its status, with the size."""
 
     def open(self, mode: Literal["rb"], /) -> BinaryIO:
-        """Its bytes."""
+        """Open it for reading bytes."""
 
     def read_text(self, encoding: str | None = None) -> str:
-        """All of it."""
+        """Return its whole text."""
 
 
 _Somewhere = TypeVar("_Somewhere", bound=SessionPath)
 
 
 def has_scheme(text: str) -> bool:
-    """Whether a path names a file system besides, as ``hdfs://namenode/sessions`` does."""
+    """Return whether a path has a URI scheme, as ``hdfs://namenode/sessions`` does."""
     return _SCHEME.match(text) is not None
 
 
 class LayoutError(CodedError, ValueError):
-    """A file of a session is absent or is not what it should be; the message names the file and what is wrong."""
+    """A file of a session is missing or invalid; the message names the file and the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicStart:
-    """A topic as the session began; ``assignment`` is partition (``orders-0``) → broker ids, preferred leader first."""
+    """A topic at the session's start; ``assignment``: partition (``orders-0``) → broker ids, preferred first."""
 
     name: str
     partitions: int
@@ -122,71 +125,71 @@ class TopicStart:
     min_isr: int
     assignment: dict[str, list[int]]
     default_min_isr: int | None = None
-    """What counts where the topic has no setting of its own; None before that was written down."""
+    """Default of ``min.insync.replicas`` for topics without their own; None in older sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionHeader:
-    """What both files say of a session, first of all."""
+    """Common header of ``start.json`` and ``manifest.json``."""
 
     format: int
-    """Files without it are of format 1."""
+    """Version of the format; files without it have format 1."""
     schema_version: int
     tool_version: str
     session_id: str
     playbook: str
     title: str
-    """Empty where the playbook has none."""
+    """Title of the playbook, empty without one."""
     seed: int
     profile: str
     wall_start: str
-    """UTC, ISO 8601."""
+    """Wall-clock start time, UTC, ISO 8601."""
 
     def to_json(self) -> dict[str, Any]:
-        """The object as it is written."""
+        """Return the JSON object as stored."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class BranchOrigin:
-    """Where a session began that is a branch: it went as another one up to an instant, and other ways from there."""
+    """Origin of a branch: the session that it shares its events with up to a point in time."""
 
     letter: str
-    """What the branch was called among its like."""
+    """Letter of the branch among its siblings."""
     parent: str
-    """Id of the session that it left."""
+    """Id of the session from which it branched."""
     at_us: int
 
     def words(self) -> str:
-        """For a reader of the session."""
-        return f"branch {self.letter} of session {self.parent}, which it left at {time_in_seconds(self.at_us)}"
+        """Describe the origin for display."""
+        return f"branch {self.letter} of session {self.parent}, forked at {time_in_seconds(self.at_us)}"
 
 
 @dataclass(frozen=True, slots=True)
 class Start(SessionHeader):
-    """``start.json``: what was about to run, written before the first event."""
+    """``start.json``: the inputs of the run, written before the first event."""
 
     live: bool
     settings: dict[str, str]
     topics: tuple[TopicStart, ...]
     brokers: tuple[dict[str, Any], ...]
-    """Each ``{id, rack}``."""
+    """Brokers, each as ``{id, rack}``."""
     producers: tuple[dict[str, Any], ...]
-    """Each ``{name, topic, acks}``."""
+    """Producers, each as ``{name, topic, acks}``."""
     groups: tuple[Any, ...]
     branch: BranchOrigin | None = None
-    """None for a session that is no branch."""
+    """None for a session that is not a branch."""
     readers: dict[str, str] = field(default_factory=dict)
-    """Group → how its members read, in the words of the anomalies; empty before that was written down."""
+    """Group → read guarantees of its members, in the terms of the anomaly checker; empty in older sessions."""
     controller: str | None = None
-    """The node that was the active controller; empty for none, None before that was written down."""
+    """Id of the active controller's node; empty for none, None in older sessions."""
     service_bounds: dict[str, int] = field(default_factory=dict)
-    """Producer → how many microseconds its records may wait before it is out of service; empty likewise."""
+    """Producer → microseconds that its records may wait before it is out of service; empty in older sessions."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileSeal:
-    """Digest and size of one file at the moment of sealing."""
+    """Digest and size of one file when it was sealed."""
 
     sha256: str
     bytes: int
@@ -194,7 +197,7 @@ class FileSeal:
 
 @dataclass(frozen=True, slots=True)
 class Manifest(SessionHeader):
-    """``manifest.json``: the seal, written last. ``status`` is ``complete``, or ``recovered`` after a torn end."""
+    """``manifest.json``: the seal, written last. ``status`` is ``complete``, or ``recovered`` after a crash."""
 
     wall_end: str
     virtual_us: int
@@ -206,54 +209,54 @@ class Manifest(SessionHeader):
     status: str
     files: dict[str, FileSeal]
     scenario_sha256: str = ""
-    """Of all that decides what happens, an operator's actions apart; empty in sessions from before it was kept."""
+    """Digest of all inputs except operator actions; empty in older sessions."""
     actions: int = -1
     kinds: dict[str, int] = field(default_factory=dict)
-    """Kind → how many events; empty likewise."""
+    """Kind → number of events; empty in older sessions."""
     branch: BranchOrigin | None = None
-    """None for a session that is no branch."""
+    """None for a session that is not a branch."""
 
     @property
     def recovered(self) -> bool:
-        """Whether the session ends where its process died, and not where its playbook does."""
+        """Whether the session ends where its process died, not where its playbook does."""
         return self.status == "recovered"
 
 
 def session_name(wall_start: datetime, playbook: str, seed: int, salt: str) -> str:
-    """The id of a session, ``20260131T101500-leader-crash-s7-9f3a``; ``salt`` (hex) keeps two of one second apart."""
+    """Return the id of a session, ``20260131T101500-leader-crash-s7-9f3a``; ``salt`` (hex) makes it unique."""
     plain = re.sub(r"[^A-Za-z0-9._-]+", "-", playbook).strip("-.") or "session"
     return f"{wall_start:%Y%m%dT%H%M%S}-{plain}-s{seed}-{salt}"
 
 
 def branch_name(root: str, letter: str, salt: str = "") -> str:
-    """The id of a branch, ``20260131T101500-leader-crash-s7-9f3a-B``; ``salt`` for one that comes after its like."""
+    """Return the id of a branch, ``20260131T101500-leader-crash-s7-9f3a-B``; ``salt`` makes it unique."""
     return f"{root}-{letter}-{salt}" if salt else f"{root}-{letter}"
 
 
 def directory_of(parent: Path, session_id: str) -> Path:
-    """Where a session of that id lives under ``parent``."""
+    """Return the directory of a session under ``parent``."""
     return parent / f"{DIRECTORY_PREFIX}{session_id}"
 
 
 def sessions_root(environment: Mapping[str, str] = os.environ) -> Path:
-    """The parent directory of sessions when none is named."""
+    """Return the default parent directory of sessions."""
     return Path(environment.get(SESSIONS_VARIABLE) or "sessions")
 
 
 def sessions_under(parent: _Somewhere) -> list[_Somewhere]:
-    """The session directories right under ``parent``, oldest id first."""
+    """Return the session directories right under ``parent``, oldest id first."""
     return sorted((path for path in parent.glob(f"{DIRECTORY_PREFIX}*") if path.is_dir()), key=str)
 
 
 def files_in(directory: Path) -> list[str]:
-    """The files of a session in order, subdirectories with a slash; not the half-written ones, nor any link."""
+    """Return the files of a session in order, subdirectories with a slash; without incomplete files and links."""
     found = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
     names = [path.relative_to(directory).as_posix() for path in found if not path.name.startswith(".")]
     return sorted(names)
 
 
 def why_no_session(directory: SessionPath) -> LayoutError:
-    """What a directory without ``start.json`` is: one in which nothing is recorded yet, or none of ours."""
+    """Explain a directory without ``start.json``: nothing is recorded in it yet, or it is not a session."""
     early = {PLAYBOOK, EVENTS, ACTIONS}
     try:
         inside = list(directory.iterdir())
@@ -267,10 +270,10 @@ def why_no_session(directory: SessionPath) -> LayoutError:
         return LayoutError(f"{directory} cannot be read: {error.strerror}", code="unreadable")
     if empty:
         return LayoutError(
-            f"{directory}: nothing is recorded in it yet: it has no {START}, which comes before the first event",
+            f"{directory}: nothing is recorded in it yet: it has no {START}, which precedes the first event",
             code="nothing_recorded",
         )
-    return LayoutError(f"{directory} is no session: it has no {START}", code="file_missing")
+    return LayoutError(f"{directory} is not a session: it has no {START}", code="file_missing")
 
 
 def read_start(directory: SessionPath) -> Start:
@@ -293,7 +296,7 @@ def read_start(directory: SessionPath) -> Start:
 
 
 def read_manifest(directory: SessionPath) -> Manifest | None:
-    """Read ``manifest.json``; None for a torn session, which has none. Raises :class:`LayoutError`."""
+    """Read ``manifest.json``; None for an incomplete session, which has none. Raises :class:`LayoutError`."""
     path = directory / MANIFEST
     if not path.exists():
         return None
@@ -327,7 +330,7 @@ def read_fragments(directory: Path) -> dict[str, str]:
 
 
 def _head(path: SessionPath, found: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of :class:`SessionHeader`, checked."""
+    """Return the checked fields of :class:`SessionHeader`."""
     found = {"format": 1, **found}
     number = _take(path, found, "format", int)
     if number > FORMAT:
@@ -341,7 +344,7 @@ def _head(path: SessionPath, found: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_why(directory: SessionPath, digest: str, version: str) -> dict[str, Any]:
-    """Read ``why.json``; empty unless it can be read and is of this digest and this version of floodmark."""
+    """Read ``why.json``; empty unless it is readable and has this digest and this version of floodmark."""
     path = directory / WHY
     try:
         found = read_object(path) if path.exists() else {}
@@ -364,19 +367,19 @@ def read_object(path: SessionPath) -> dict[str, Any]:
     except json.JSONDecodeError as error:
         raise LayoutError(f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}", code="not_json") from None
     except RecursionError:
-        raise LayoutError(f"{path}: not a session's file: nested too deeply", code="nested_too_deeply") from None
+        raise LayoutError(f"{path}: not a file of a session: nested too deeply", code="nested_too_deeply") from None
     if not isinstance(found, dict):
         raise LayoutError(f"{path}: found {_json_name(found)}, expected an object", code="wrong_type")
     try:
         json.dumps(found, ensure_ascii=False).encode()
     except UnicodeEncodeError:
         # JSON can spell half of a surrogate pair, which no file or column can hold afterwards.
-        raise LayoutError(f"{path}: holds a text that is not Unicode", code="not_unicode") from None
+        raise LayoutError(f"{path}: has a string that is not Unicode", code="not_unicode") from None
     return found
 
 
 def _origin(path: SessionPath, found: Mapping[str, Any]) -> BranchOrigin | None:
-    """Where it branched off; None for a session that did not, or from before there were branches."""
+    """Return the origin of a branch; None for other sessions, and for older ones."""
     branch = _take(path, {"branch": {}, **found}, "branch", dict)
     if not branch:
         return None
@@ -433,7 +436,7 @@ def _is(value: object, wanted: type) -> bool:
 
 _NAMES: Final[dict[type, str]] = {
     int: "a whole number",
-    str: "a text",
+    str: "a string",
     bool: "true or false",
     dict: "an object",
     list: "a list",
@@ -446,11 +449,11 @@ def _json_name(value: object) -> str:
     return _NAMES.get(type(value), type(value).__name__)
 
 
-# The columns of the tables that a session is sealed with beside its events, by the type names of the record schema.
+# The columns of the tables that a sealed session has besides its events, by the type names of the record schema.
 #
-# ``ledger.parquet``: every record that a producer was given. ``final_read.parquet``: what a fresh client is served
-# that reads every partition to its end when a session ends. Nobody else's history tells what is lost behind the last
-# record that anybody read. Which records those are is told by the events that wrote them: a row names the stint and
+# ``ledger.parquet``: all records sent by producers. ``final_read.parquet``: records that a new client would receive
+# when reading every partition to its end when a session ends. Only this shows losses after the last record read by any
+# client. The records are identified by the events that wrote them: a row has the log branch and the offsets.
 # the offsets.
 
 
@@ -477,9 +480,9 @@ FINAL_READ_COLUMNS: Final[dict[str, str]] = {
     "log_offset": "int",
     "end_offset": "int",
 }
-"""A partition of which nothing is served has one row, with -1 for stint and offsets.
+"""A partition without records has one row, with -1 for stint and offsets.
 
-``caught_up``: the read came to the end of the leader's log. ``log_start``: what lies below was deleted on purpose.
+``caught_up``: the read reached the end of the leader's log. ``log_start``: records below it were deleted on purpose.
 """
 
 
@@ -487,8 +490,8 @@ FINAL_READ_COLUMNS: Final[dict[str, str]] = {
 
 
 class SessionError(CodedError):
-    """Not a session that can be read; the message says which file, what was found and what was expected."""
+    """A session that cannot be read; the message says which file, what was found and what was expected."""
 
 
 class BundleError(SessionError):
-    """A bundle that cannot be written or is not to be trusted; the message says which file and why."""
+    """A bundle that cannot be written or trusted; the message says which file and why."""

@@ -1,6 +1,6 @@
-"""Which session somebody means by what they typed: a directory, an id, or a bundle.
+"""Lookup of a session by user input: a directory, an id, or a bundle.
 
-The report finds its sessions by this page, too, so nothing that runs a session is within its reach.
+The report uses this module, too, so it imports nothing that runs sessions.
 """
 
 import atexit
@@ -13,22 +13,22 @@ from playbooks.session_format import session_files
 from playbooks.session_format.session_files import SessionError
 
 _scratched: Final[list[Path]] = []
-"""Directories that go when this process ends."""
+"""Temporary directories, deleted when this process ends."""
 
 
 def find_session(text: str, root: Path) -> Path:
-    """The directory meant by ``text``: a path, a session's id under ``root``, or a bundle.
+    """Return the directory of ``text``: a path, a session's id under ``root``, or a bundle.
 
-    A bundle is unpacked to a directory that is there until this process ends.
+    A bundle is unpacked to a temporary directory that is deleted when this process ends.
 
     Raises:
-        SessionError: there is no such directory, or the bundle is not to be trusted.
+        SessionError: there is no such directory, or the bundle is not trusted.
     """
     for path in (Path(text), session_files.directory_of(root, text), root / text):
         if path.is_dir():
             return path
     if Path(text).is_file():
-        from playbooks.session_format.bundle import is_bundle, open_bundle  # noqa: PLC0415 - who has no bundle unzips nothing
+        from playbooks.session_format.bundle import is_bundle, open_bundle  # noqa: PLC0415 - only needed for bundles
 
         if is_bundle(Path(text)):
             return open_bundle(Path(text), _scratch())
@@ -42,7 +42,7 @@ def find_session(text: str, root: Path) -> Path:
 
 
 def _scratch() -> Path:
-    """A directory of its own that goes when this process ends."""
+    """Return a new temporary directory that is deleted when this process ends."""
     directory = tempfile.mkdtemp(prefix="floodmark-")
     atexit.register(shutil.rmtree, directory, ignore_errors=True)
     _scratched.append(Path(directory))
@@ -50,5 +50,5 @@ def _scratch() -> Path:
 
 
 def goes_away(session: Path) -> bool:
-    """Whether a session was unpacked from a bundle, to be there only until this process ends."""
+    """Return whether a session was unpacked from a bundle to a temporary directory."""
     return any(directory in session.parents for directory in _scratched)

@@ -1,12 +1,11 @@
-"""Going back in a session, and going on from there another way.
+"""Time travel in a session: views of the past, branches from there, and forks.
 
-timeline      keyframes of a running session, and any time of its past made again from the last keyframe before
-              it
-history_view  a session as somebody looks at it, now or at a past time; recorded sessions reopened
-branches      branches that share a past and differ from there on, what-if settings from the start, and forks: a
-              session brought to any time of its past, to act there and run on
+timeline      keyframes of a running session, and any past time rebuilt from the last keyframe before it
+history_view  a session as viewed, now or at a past time; reopened recordings
+branches      branches that share a past, what-if settings from the start, and forks: a session brought to any past
+   time, to act there and continue
 
-Builds on `playbooks.engine` and `recording`. Nothing here changes the recording it looks at.
+Builds on `playbooks.engine` and `recording`. Recordings are never changed.
 """
 
 __all__ = [

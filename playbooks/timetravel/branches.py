@@ -1,9 +1,9 @@
 """Branches of a session: sessions that share its past up to a time, forks, and branches with changed settings.
 
-The past of a session cannot be changed, nor can a recording, so who acts there gets a live session of its own. It is
-grown by running from the beginning what the old one ran, its operator's actions included: nothing is shared between
-the two, each has its own recording, and each replays by itself. The old one stands still meanwhile, is not changed, and
-can be gone back to.
+The past of a session, like a recording, cannot be changed, so an action there needs a live session of its own. A branch
+is built by running from the start what the old session ran, its operator's actions included: the two share nothing,
+each has its own recording, and each replays by itself. The old session is paused meanwhile, stays unchanged, and can be
+returned to.
 """
 
 from bisect import bisect_right
@@ -27,28 +27,28 @@ from playbooks.session_format.session_files import BranchOrigin
 from playbooks.timetravel.history_view import LookingBack, Reopened
 from playbooks.timetravel.timeline import BUDGET, SessionPosition, TimelineAction, place_of, stand
 
-# A session forked anywhere: brought to a point of its past, to be acted on and run there as if it were the present.
+# Forks: a session brought to a point of its past, to act and run there as if it were the present.
 #
-# A twin as :mod:`playbooks.timetravel.timeline` has it shares its logs with its original, so it must not go other ways.
-# Here one scratch session runs the history by itself and keeps keyframes of it. To fork it loads one of them, which
-# forgets whatever was written since, and runs on to the instant asked for. What a fork writes stands above that
-# keyframe only; so the keyframes behind it are given up, and those before it hold for good. Searching backwards is
-# cheap this way, and going forwards costs running what lies between.
+# A twin of :mod:`playbooks.timetravel.timeline` shares its logs with its original, so it must not diverge. Here one
+# scratch session runs the history by itself and keeps keyframes of it. A fork loads one of them, which forgets
+# everything written since, and runs to the requested time. What a fork writes is newer than that keyframe; so later
+# keyframes are dropped, and earlier ones stay valid. Searching backwards is cheap this way; going forwards costs
+# running the events in between.
 
 
 NEAREST: Final = 5_000
-"""Kernel events between two keyframes at first."""
+"""Initial number of kernel events between two keyframes."""
 MOST: Final = 48
-"""Keyframes kept; with more of them every second is dropped, and they are taken half as often."""
+"""Maximum number of keyframes; beyond it every second is dropped, and the interval is doubled."""
 FOREVER: Final = 1 << 62
 
 
 class ForkError(CodedError, ValueError):
-    """An instant that the session never comes to; the message says how far it goes."""
+    """A time that the session never reaches; the message says how far it goes."""
 
 
 class ForkAction(NamedTuple):
-    """What an operator did, and where the session stood: all three numbers tell it."""
+    """An operator's action with the position of the session, which takes all three numbers."""
 
     at_us: int
     executed: int
@@ -58,7 +58,7 @@ class ForkAction(NamedTuple):
 
 
 class _ForkKeyframe(NamedTuple):
-    """Right after so many kernel events, before any step or action that followed; ``acted`` actions had been done."""
+    """Keyframe right after a kernel event, before any step or action; ``acted``: number of actions before."""
 
     at_us: int
     executed: int
@@ -67,12 +67,12 @@ class _ForkKeyframe(NamedTuple):
 
 
 def acted_of(actions: Iterable[RecordedAction]) -> tuple[ForkAction, ...]:
-    """The actions of a recorded session."""
+    """Return the actions of a recorded session."""
     return tuple(ForkAction(each.at_us, each.executed, each.steps, each.verb, each.action()) for each in actions)
 
 
 class Forks:
-    """The history of one session, to leave it anywhere."""
+    """History of one session, for forks at any point."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class Forks:
         nearest: int = NEAREST,
         most: int = MOST,
     ) -> None:
-        """``start`` makes the session at its beginning, as it was made; ``actions`` are what its operator did.
+        """``start`` creates the session at its beginning; ``actions`` are those of its operator.
 
         Raises:
             ModelError: the cluster cannot be built.
@@ -95,26 +95,26 @@ class Forks:
         self._most = most
         self._frames: list[_ForkKeyframe] = []
         self._acted = 0
-        """Of the actions, how many the scratch session has done or passed by."""
+        """Number of actions that the scratch session has repeated or passed."""
         self.replayed = 0
-        """Kernel events that were run to come to where forks began, all of them together."""
+        """Total number of kernel events run to reach the points of forks."""
         self._take()
 
     @property
     def kept(self) -> list[int]:
-        """Where the keyframes stand: each after so many kernel events."""
+        """Positions of the keyframes, as numbers of kernel events."""
         return [frame.executed for frame in self._frames]
 
     def at_event(self, executed: int) -> Session:
-        """The session right after so many kernel events, before any step or action that followed.
+        """Return the session right after so many kernel events, before any step or action that followed.
 
-        What is returned may be acted on and run; it is good until the next call.
+        It may be acted on and run, and is valid until the next call.
 
         Raises:
-            ForkError: it never comes so far.
+            ForkError: the session ends before.
         """
         if executed < 0:
-            raise ForkError(f"no instant after {executed} events", code="before_the_start")
+            raise ForkError(f"no position after {executed} events", code="before_the_start")
         session = self._load(bisect_right(self._frames, executed, key=lambda frame: frame.executed) - 1)
         for acted in self._actions[self._acted :]:
             if acted.executed >= executed:
@@ -123,23 +123,23 @@ class Forks:
         self._run_events(executed)
         if session.cluster.executed != executed:
             raise ForkError(
-                f"no instant after {executed} events: it ends after {session.cluster.executed}", code="after_the_end"
+                f"no position after {executed} events: it ends after {session.cluster.executed}", code="after_the_end"
             )
         if self._frames[-1].executed != executed:
-            self._take()  # more than one thing is often tried at a place
+            self._take()  # several actions are often tried at one position
         session.drain()
         return session
 
     def at_time(self, at_us: int) -> Session:
-        """The session when its clock has come to ``at_us`` and nothing more is to happen at that time.
+        """Return the session at ``at_us``, when nothing more is to happen at that time.
 
-        What is returned may be acted on and run; it is good until the next call.
+        It may be acted on and run, and is valid until the next call.
 
         Raises:
-            ForkError: it has ended by then.
+            ForkError: the session ends before.
         """
         if at_us < 0:
-            raise ForkError(f"no instant at {at_us} us", code="before_the_start")
+            raise ForkError(f"no position at {at_us} us", code="before_the_start")
         session = self._load(bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1)
         for acted in self._actions[self._acted :]:
             if acted.at_us > at_us:
@@ -149,12 +149,12 @@ class Forks:
             self._on(at_us, FOREVER)
         session.advance(at_us)
         if session.cluster.now_us != at_us:
-            raise ForkError(f"no instant at {at_us} us: it ends at {session.cluster.now_us}", code="after_the_end")
+            raise ForkError(f"no position at {at_us} us: it ends at {session.cluster.now_us}", code="after_the_end")
         session.drain()
         return session
 
     def run_on(self, until_us: int) -> Session:
-        """Run the fork on, and let the operator do at their times what they did in the history from here on."""
+        """Continue the fork, with the later actions of the operator at their original times."""
         session = self._session
         while self._acted < len(self._actions) and self._actions[self._acted].at_us <= until_us:
             acted = self._actions[self._acted]
@@ -167,7 +167,7 @@ class Forks:
     # -- the history ------------------------------------------------------------------------------------------------
 
     def _load(self, place: int) -> Session:
-        """Stand at a keyframe; those behind it are of no use any more."""
+        """Load a keyframe, and drop later ones."""
         del self._frames[place + 1 :]
         frame = self._frames[place]
         session = self._session
@@ -184,18 +184,18 @@ class Forks:
             repeat(self._session, acted.verb, acted.action)
         else:
             raise ForkError(
-                f"the rerun never stands where its operator acted, at {acted.at_us} us", code="action_not_reached"
+                f"the rerun never reaches the operator's action at {acted.at_us} us", code="action_not_reached"
             )
         self._acted += 1
 
     def _run_events(self, executed: int, until_us: int = FOREVER) -> None:
-        """Run to right after so many kernel events, or as far as it goes."""
+        """Run to right after so many kernel events, or to the end of the session."""
         while self._session.cluster.executed < executed:
             if not self._on(until_us, executed):
                 return
 
     def _on(self, until_us: int, executed: int) -> bool:
-        """Run at most to the next keyframe, and take it; whether that changed anything."""
+        """Run at most to the next keyframe, and take it; return whether anything ran."""
         session = self._session
         cluster = session.cluster
         before = cluster.executed, cluster.now_us, session.steps_taken, session.phase
@@ -217,64 +217,63 @@ class Forks:
             self._every *= 2
 
 
-# A branch in which something is set otherwise from the very beginning: the same seed, the same faults, another
-# course.
+# Branches with changed settings from the very beginning: the same seed and faults, a different course.
 #
-# No event of it need be one of the session that it is compared with, so what the operator did is done again at its
-# times, and not in its places. What cannot be done any more is refused, and counted.
+# No event need be the same as in the other session, so the operator's actions are repeated at their times, not at their
+# exact positions. Actions that are impossible are refused, and counted.
 
 
 _HEALING: Final = Action("heal", "all")
 
 
 def playbook_with(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
-    """The playbook with settings made, as ``--set`` takes them.
+    """Return the playbook with settings applied, as with ``--set``.
 
     Raises:
-        SettingError: a path leads nowhere.
-        PlaybookError: it is not one that can be run then.
+        SettingError: a path has no target.
+        PlaybookError: the result is invalid.
     """
     text = cell_text(playbook.source, settings, playbook.fragments, playbook.variables)
     return loads(text, playbook.path, playbook.fragments)
 
 
 class Otherwise:
-    """Such a branch on its way from the beginning to where the other one stands."""
+    """What-if branch that is being built, up to the time of the session it is compared with."""
 
     then = None
 
     def __init__(
         self, branch: "Branch", place: SessionPosition, deeds: tuple[TimelineAction, ...], other: Session
     ) -> None:
-        """``other`` is what it is compared with: it stands in ``place``, after ``deeds``."""
+        """``other`` is the branch to compare with, at position ``place``, after the actions ``deeds``."""
         self.branch = branch
         self.until_us = place.at_us
-        """When it arrives."""
+        """Virtual time at which it is complete."""
         self.beside = branch.parent
-        """What it is to be compared with."""
+        """Lost or missing records of the other branch."""
         self.refused = 0
-        """Things that the operator did and that cannot be done here."""
+        """Number of the operator's actions that were refused here."""
         self._left = list(deeds)
         if other.settles_us >= 0 and all(deed.verb != SETTLE for deed in deeds):
             began = place._replace(at_us=other.settles_us)
-            self._left.append(TimelineAction(began, SETTLE, _HEALING))  # a live session does not begin to by itself
+            self._left.append(TimelineAction(began, SETTLE, _HEALING))  # a live session does not settle by itself
         self._harmed_there = _harmed(other)
 
     @property
     def percent(self) -> int:
-        """How much of the way is gone, by virtual time."""
+        """Progress in percent, by virtual time."""
         return self.branch.session.cluster.now_us * 100 // max(1, self.until_us)
 
     def words(self, _told: str) -> str:
-        """What to say when it has come."""
+        """Return the message of the complete branch."""
         refused = f"; {counted(self.refused, 'action')} refused" if self.refused else ""
         return (
-            f"branch {self.branch.letter}, {self.branch.began} from the beginning: {_harmed(self.branch.live)}"
-            f" acknowledged records missing or lost, {self._harmed_there} without{refused}"
+            f"branch {self.branch.letter}, {self.branch.began} from the start: {_harmed(self.branch.live)}"
+            f" acknowledged records missing or lost, {self._harmed_there} without the change{refused}"
         )
 
     def on(self, events: int) -> bool:
-        """Go on by so many kernel events at most; whether it has arrived.
+        """Continue by at most so many kernel events; return whether it is complete.
 
         Raises:
             FaultError: it cannot be recorded.
@@ -300,19 +299,19 @@ def _harmed(session: Session) -> int:
 
 
 MAIN: Final = "main"
-"""Name of the session that was there first."""
+"""Name of the original session."""
 LETTERS: Final = "BCDEFGHIJKLMNOPQRSTUVWXYZ"
-"""Names of the others, in the order in which they begin."""
+"""Names of branches, in order of creation."""
 LEAST_BUDGET: Final = 8 * 1024 * 1024
-"""Bytes of keyframes that every branch may have, however many there are."""
+"""Minimum number of bytes of keyframes for every branch."""
 
 
 class BranchError(FaultError):
-    """A branch that cannot be had; the message says why, and the code names it."""
+    """A branch that is not possible; the message says why, and the code names the reason."""
 
 
 class Branch:
-    """One of the sessions that share a beginning. All know where they left which other one; ``main`` left none."""
+    """A session in the tree of branches, with its parent and fork position; ``main`` has no parent."""
 
     def __init__(
         self,
@@ -327,65 +326,65 @@ class Branch:
         self.parent = parent
         self.left = left
         self.began = began
-        """What it began with, in a few words."""
+        """Short description of its first action."""
         self.undoes: Branch | None = None
-        """The branch whose last action is undone in it, None unless an undo made it."""
+        """The branch whose last action is undone in it, None unless it was created by undo."""
 
     @property
     def live(self) -> Session:
-        """The session itself, as it is now, whatever instant is looked at."""
+        """The present session, whatever time is viewed."""
         return self.session.timeline.session
 
     @property
     def recorder(self) -> Recorder | None:
-        """Who writes it down; None when nobody does."""
+        """Its recorder; None without a recording."""
         return self.live.recorder
 
     @property
     def left_us(self) -> int:
-        """When it left its parent, -1 for one that has none."""
+        """Time at which it forked from its parent, -1 without one."""
         return self.left.at_us if self.left is not None else -1
 
     def so_far(self) -> tuple[SessionPosition, tuple[TimelineAction, ...]]:
-        """Where it stands at the instant that is looked at, and what the operator had done by then."""
+        """Return the viewed position, and the operator's actions up to it."""
         return self.session.timeline.so_far(past=self.session.in_past)
 
     def untouched_at(self, place: SessionPosition, deeds: int) -> bool:
-        """Whether it stands at that place still, after so many actions."""
+        """Return whether it is still at that position, after so many actions."""
         here, done = self.session.timeline.so_far()
         return here == place and len(done) == deeds
 
 
 class Growing:
-    """A branch on its way from the beginning to where it leaves its parent."""
+    """Branch that is being built, up to the position where it forks from its parent."""
 
     def __init__(
         self, branch: Branch, place: SessionPosition, deeds: tuple[TimelineAction, ...], then: Action | None
     ) -> None:
         self.branch = branch
         self.then = then
-        """What the operator does in it first of all."""
+        """First action of the operator in it."""
         self.until_us = place.at_us
-        """When it arrives."""
+        """Virtual time at which it is complete."""
         self.beside: Branch | None = None
-        """What it is to be compared with."""
+        """Position of the fork."""
         self._place = place
         self._left = list(deeds)
 
     def words(self, told: str) -> str:
-        """What to say when it has come; ``told`` is what came of what was done first of all."""
+        """Return the message of the complete branch; ``told`` is the result of its first action."""
         return f"branch {self.branch.letter} begins here{f': {told}' if told else ''}"
 
     @property
     def percent(self) -> int:
-        """How much of the way is gone, by the events that the model has handled."""
+        """Progress in percent, by the events handled."""
         return self.branch.session.cluster.executed * 100 // max(1, self._place.executed)
 
     def on(self, events: int) -> bool:
-        """Go on by so many kernel events at most; whether it has arrived.
+        """Continue by at most so many kernel events; return whether it is complete.
 
         Raises:
-            BranchError: it goes other ways, or cannot be recorded.
+            BranchError: the rerun differs, or cannot be recorded.
         """
         try:
             return self._on(events)
@@ -406,7 +405,7 @@ class Growing:
         stand(self.branch.live, place)
         if place_of(self.branch.live) != place:
             raise BranchError(
-                f"branch {self.branch.letter}: the rerun never stands as it did at {place.at_us} us",
+                f"branch {self.branch.letter}: the rerun never reaches the fork position at {place.at_us} us",
                 code="rerun_differs",
             )
         if not self._left:
@@ -420,16 +419,16 @@ class Growing:
 
 
 class Branches:
-    """A session with all that branched off it. One of them is looked at; the others stand still."""
+    """A session with all its branches. One of them is viewed; the others are paused."""
 
     def __init__(self, session: Session | Reopened, beside: Recorder | None = None) -> None:
-        """``beside`` is for a recording: the recorders of its branches are made from it; without it there are none."""
+        """``beside`` is for a recording: the recorders of branches are derived from it; without it there are none."""
         self._beside = beside
         self._all = [Branch(MAIN, LookingBack(session))]
         self.current = self._all[0]
-        """The one that is looked at."""
+        """The viewed branch."""
         self.growing: Growing | Otherwise | None = None
-        """The one that is on its way, to be brought on by :meth:`Growing.on` and taken by :meth:`arrive`."""
+        """The branch that is being built, continued with :meth:`Growing.on` and adopted by :meth:`arrive`."""
 
     def __iter__(self) -> Iterator[Branch]:
         return iter(self._all)
@@ -440,28 +439,28 @@ class Branches:
     # -- beginning --------------------------------------------------------------------------------------------------
 
     def fork(self, then: Action | None = None) -> Growing:
-        """Begin a branch at the instant that is looked at, with an action or without.
+        """Start a branch at the viewed time, with or without an action.
 
         Raises:
-            BranchError: there can be none.
+            BranchError: it is not possible.
         """
         place, deeds = self.current.so_far()
         return self._grow(place, deeds, _named(then) if then is not None else "what if", then)
 
     def undo(self) -> Growing | None:
-        """Go back to right before the last action that was done by the instant looked at, without it.
+        """Go back to right before the last action up to the viewed time, without it.
 
-        That is a branch; None when it was there already, and is looked at now.
+        That is a branch; None if it existed already, and is viewed now.
 
         Raises:
-            BranchError: nothing was done, or there can be no branch.
+            BranchError: there is no action, or no branch is possible.
         """
         here = self.current
         _place, deeds = here.so_far()
         last = max((number for number, deed in enumerate(deeds) if not deed.refused), default=-1)
         if last < 0:
             self._check()
-            raise BranchError("nothing to undo: nothing has been done by now", code="nothing_to_undo")
+            raise BranchError("nothing to undo: no actions so far", code="nothing_to_undo")
         place = deeds[last].place
         again = [each for each in self._all if each.undoes is here and each.untouched_at(place, last)]
         if again:
@@ -472,26 +471,24 @@ class Branches:
         return growing
 
     def redo(self) -> Branch:
-        """Back to the branch whose last action was undone.
+        """Return to the branch whose last action was undone.
 
         Raises:
-            BranchError: nothing was.
+            BranchError: no action was undone.
         """
         if self.current.undoes is None:
             self._check()
-            raise BranchError(
-                "nothing to do again: this branch was not made by undoing something", code="nothing_to_redo"
-            )
+            raise BranchError("nothing to redo: this branch was not created by undo", code="nothing_to_redo")
         self.switch(self.current.undoes)
         return self.current
 
     def otherwise(self, name: str, settings: Mapping[str, str]) -> Otherwise:
-        """Begin a branch with settings that are other ones from the very beginning, up to the instant looked at.
+        """Start a branch with changed settings from the beginning, up to the viewed time.
 
-        ``name`` says in a few words what is other, ``settings`` are paths and values as ``--set`` takes them.
+        ``name`` describes the change in a few words, ``settings`` are paths and values as for ``--set``.
 
         Raises:
-            BranchError: there can be none.
+            BranchError: it is not possible.
         """
         self._check()
         old = self.current
@@ -515,7 +512,7 @@ class Branches:
         return growing
 
     def _begin(self, place: SessionPosition, began: str, playbook: Playbook | None = None) -> Branch:
-        """A branch at its beginning, which is to leave the one looked at in that place."""
+        """Start a branch that forks from the viewed one at that position."""
         old, letter = self.current, LETTERS[len(self._all) - 1]
         recorder, recorded = old.recorder or self._beside, old.session.recorded
         if recorder is not None:
@@ -530,20 +527,18 @@ class Branches:
     def _check(self) -> None:
         if self.growing is not None:
             raise BranchError(
-                f"branch {self.growing.branch.letter} is on its way: one at a time", code="branch_on_its_way"
+                f"branch {self.growing.branch.letter} is still being built: one at a time", code="branch_on_its_way"
             )
         if len(self._all) > len(LETTERS):
-            raise BranchError(
-                f"there are {len(self._all)} branches already, and no letter is left", code="no_letter_left"
-            )
+            raise BranchError(f"there are {len(self._all)} branches, the most allowed", code="no_letter_left")
 
-    # -- going to them ----------------------------------------------------------------------------------------------
+    # -- switching -------------------------------------------------------------------------------------------------
 
     def arrive(self) -> str:
-        """Take the branch that has grown, look at it, and do what it was begun for; a line about that.
+        """Adopt the complete branch, view it, and execute its first action; return a line about it.
 
         Raises:
-            FaultError: that was refused; there is no such branch then.
+            FaultError: the action was refused; the branch is dropped then.
         """
         growing = self.growing
         assert growing is not None
@@ -560,7 +555,7 @@ class Branches:
         return told
 
     def give_up(self) -> None:
-        """Forget the branch that is on its way, and its recording; everything else stays as it is."""
+        """Drop the branch that is being built, and its recording."""
         if self.growing is not None:
             recorder = self.growing.branch.recorder
             self.growing = None
@@ -568,7 +563,7 @@ class Branches:
                 recorder.discard()
 
     def switch(self, branch: Branch) -> None:
-        """Look at another one, at its present; the one before stands still from now on."""
+        """View another branch, at its present; the previous one is paused."""
         self.current.session.to_present()
         branch.session.to_present()
         self.current = branch
@@ -593,7 +588,7 @@ def _done(deed: TimelineAction) -> str:
 
 
 def _another(session: Session, recorder: Recorder | None, playbook: Playbook | None, *, goes_on: bool) -> Session:
-    """One that begins as this one began; ``goes_on``: a live one, whatever this one was."""
+    """Return a new session that starts as this one; ``goes_on``: a live one, whatever this one was."""
     return Session.start(
         playbook or session.playbook, seed=session.cluster.seed, recorder=recorder,
         until_us=-1 if goes_on else session.until_us, open_ended=goes_on or session.open_ended,

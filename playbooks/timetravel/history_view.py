@@ -1,4 +1,4 @@
-"""A session as it is viewed, now or at a past time, and recorded sessions that are run again to be viewed."""
+"""View of a session now or at a past time, and reopened recordings that are replayed to be viewed."""
 
 from typing import Final
 
@@ -18,29 +18,29 @@ from playbooks.units import duration_text
 
 
 class Reopened:
-    """The rerun, with the surface that a screen needs of a session. It is over where the recording ends."""
+    """Replay of a recording with the interface of a session for the TUI. It ends where the recording ends."""
 
     def __init__(self, recorded: RecordedSession) -> None:
-        """Stand at its beginning.
+        """Start the replay.
 
         Raises:
-            SessionError: it holds nothing to look at, or time stands still in it.
-            PlaybookError: the session's playbook is not one that this version runs.
+            SessionError: there is nothing to view, or the session is manual.
+            PlaybookError: the session's playbook is not valid in this version.
         """
         self._comparison = begin(recorded)
         session = self._comparison.session
         if not isinstance(session, Session):
             raise SessionError(
-                f"{recorded.path} was stepped by hand: time stands still in it; use: floodmark replay",
+                f"{recorded.path} has manual steps, so no time to view; use: floodmark replay",
                 code="stepped_by_hand",
             )
         self.recorded = recorded
         self.over = False
-        """Whether the recording is at its end, or the rerun came out differently."""
+        """Whether the recording has ended, or the replay differs."""
         self.difference = ""
-        """Where it came out differently; empty as long as it did not."""
+        """Message about the first difference; empty as long as there is none."""
         self.timeline = Timeline(session)
-        """Goes back in the rerun so far."""
+        """Timeline of the replay so far."""
         self._session = session
         self._left = list(recorded.actions)
         self._fresh: list[Event] = []
@@ -54,46 +54,46 @@ class Reopened:
 
     @property
     def board(self) -> FaultBoard:
-        """Active faults."""
+        """The fault injector."""
         return self._session.board
 
     @property
     def client_books(self) -> ClientBooks:
-        """What the clients saw so far."""
+        """Statistics of the clients so far."""
         return self._session.client_books
 
     def check_branch(self, instant: Session) -> None:
-        """Whether a branch can leave it at an instant that it has come to.
+        """Check whether a branch can start at a time that the replay has reached.
 
         Raises:
-            FaultError: none can, the message says why.
+            FaultError: it is not possible; the message says why.
         """
         sure = self._comparison.compared
         if self.difference and instant.cluster.trace.count > sure:
             raise FaultError(
-                f"the rerun differs from the recording after the first {counted(sure, 'event')}, so this is another"
-                " session: branches leave it before that",
+                f"the replay differs from the recording after the first {counted(sure, 'event')}, so it is another"
+                " session: start branches before that",
                 code="differs_from_recording",
             )
         if instant.phase != "steps":
             what = "settles" if instant.phase == "settling" else "has ended, and settled"
             since = f"{what} since {duration_text(instant.settles_us)}" if instant.settles_us >= 0 else "has ended"
-            raise FaultError(f"it {since}: branches leave it before that", code="steps_over")
+            raise FaultError(f"the session {since}: start branches before that", code="steps_over")
 
     def drain(self) -> list[Event]:
-        """Trace events since the last call, in order."""
+        """Return the trace events since the last call, in order."""
         fresh = self._fresh.copy()
         self._fresh.clear()
         return fresh
 
     def act(self, action: Action) -> str:
-        """Refuse. Raises :class:`FaultError`."""
-        raise FaultError(f"this is a recording: {action.name} cannot be done in it any more", code="recording")
+        """Reject actions. Raises :class:`FaultError`."""
+        raise FaultError(f"this is a recording: {action.name} is not possible; start a branch", code="recording")
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Run on, the operator's actions included, up to a virtual time or for so many kernel events.
+        """Continue, with the operator's actions, up to a virtual time or for so many kernel events.
 
-        Returns whether the recording goes on. A rerun that differs from it stops there.
+        Return whether the recording continues. A replay that differs from it stops there.
         """
         try:
             while not self.over and self._go(until_us, max_events):
@@ -104,7 +104,7 @@ class Reopened:
         return not self.over
 
     def _go(self, until_us: int, max_events: int) -> bool:
-        """Up to the next thing that the operator did, and do it; False when that is farther than was asked for."""
+        """Run to the operator's next action, and repeat it; return False if it is later than requested."""
         if self._comparison.done:
             self.over = True
         elif self._left and self._stands(self._left[0]):
@@ -124,7 +124,7 @@ class Reopened:
         return self._session.position() == wanted
 
     def _towards(self, action: RecordedAction, until_us: int, max_events: int) -> bool:
-        """Go as far as asked for, but not past an action; whether it stands there now, with something left to do."""
+        """Run as far as requested, but not past an action; return whether its position is reached with budget left."""
         cluster = self._session.cluster
         before = cluster.executed
         left = action.executed - before
@@ -137,12 +137,12 @@ class Reopened:
             return False
         past = cluster.now_us >= action.at_us and cluster.executed >= action.executed
         if not self._stands(action) and (past or self._session.phase == "ended"):
-            self._comparison.stand(action)  # it says what is wrong
+            self._comparison.stand(action)  # it raises the error
         moved = cluster.executed - before
         return self._stands(action) and (not max_events or moved < max_events)
 
     def _on(self, until_us: int, max_events: int) -> None:
-        """After the last action: to the end of the recording."""
+        """Run to the end of the recording after the last action."""
         running = self._advance(until_us, max_events)
         if not running and not self._comparison.done:
             self._comparison.to_the_end()
@@ -152,7 +152,7 @@ class Reopened:
 
     @property
     def _at_the_last(self) -> bool:
-        """Whether a recording that breaks off has come to the time of its last event."""
+        """Return whether an incomplete recording has reached the time of its last event."""
         return self.recorded.cut_short and self.cluster.now_us >= self.recorded.last_us
 
     def _advance(self, until_us: int, max_events: int) -> bool:
@@ -162,76 +162,75 @@ class Reopened:
         return running
 
 
-# A session as it is viewed: now, or at a past time.
+# View of a session now or at a past time.
 #
-# Looking back is looking only. The session stands still meanwhile, and nothing of it or of its recording changes;
-# what is shown of the past is a twin (:mod:`playbooks.timetravel.timeline`), which runs on through what happened
-# until it has come to the present. Who wants to act there, or in a recording, begins a branch
-# (:mod:`playbooks.timetravel.branches`).
+# The past is read-only. The session is paused meanwhile, and neither it nor its recording changes; the past is shown by
+# a twin (:mod:`playbooks.timetravel.timeline`), which can be run up to the present. Actions in the past, or in a
+# recording, start a branch (:mod:`playbooks.timetravel.branches`).
 
 
 _FOREVER: Final = 1 << 62
 
 
 class LookingBack:
-    """The session's surface for a screen, at the instant that is looked at: the present, to begin with."""
+    """Interface of a session for the TUI, at the viewed time: initially the present."""
 
     def __init__(self, session: Session | Reopened) -> None:
-        """What a live ``session`` did before cannot be looked at."""
+        """Earlier events of a live ``session`` cannot be viewed."""
         self.recorded = session.recorded if isinstance(session, Reopened) else None
-        """The recording that is run again; None for a live session."""
+        """The recording that is replayed; None for a live session."""
         self.timeline = session.timeline if isinstance(session, Reopened) else Timeline(session)
         self._present: Timeline | Reopened = session if isinstance(session, Reopened) else self.timeline
         self._past: Session | None = None
 
     @property
     def in_past(self) -> bool:
-        """Whether an instant before the present is looked at."""
+        """Whether a time before the present is viewed."""
         return self._past is not None
 
     @property
     def present_us(self) -> int:
-        """How far the session has come, whatever is looked at."""
+        """Present time of the session, whatever is viewed."""
         return self._present.cluster.now_us
 
     @property
     def cluster(self) -> Cluster:
-        """The model, then."""
+        """The model at the viewed time."""
         return (self._past or self._present).cluster
 
     @property
     def board(self) -> FaultBoard:
-        """Active faults, then."""
+        """The fault injector at the viewed time."""
         return (self._past or self._present).board
 
     @property
     def instant(self) -> Session:
-        """The session as it stands at the instant that is looked at: to be read, and to be left as it is."""
+        """The session at the viewed time: read-only."""
         return self._past or self.timeline.session
 
     @property
     def stays_as_it_is(self) -> bool:
-        """Whether nothing can be done here but begin a branch: in the past, and in a recording."""
+        """Whether only branches are possible here: in the past, and in a recording."""
         return self.in_past or self.recorded is not None
 
     def check_branch(self) -> None:
-        """Whether a branch can begin here. Raises :class:`FaultError` with the reason where none can."""
+        """Check whether a branch can start here. Raises :class:`FaultError` with the reason if not."""
         if isinstance(self._present, Reopened):
             self._present.check_branch(self.instant)
 
     @property
     def client_books(self) -> ClientBooks:
-        """What the clients had seen by then."""
+        """Statistics of the clients up to the viewed time."""
         return (self._past or self._present).client_books
 
     def so_far(self) -> SoFar:
-        """What it had come to by then."""
+        """Result up to the viewed time."""
         return so_far(self.instant)
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Run on; in the past through what happened, up to the present and no further.
+        """Continue; in the past up to the present.
 
-        Returns whether there is more to run.
+        Return whether there is more to run.
         """
         if self._past is None:
             return self._present.advance(until_us, max_events)
@@ -240,26 +239,24 @@ class LookingBack:
         return True
 
     def act(self, action: Action) -> str:
-        """Do what an operator asks, now. Raises :class:`FaultError`, always so in the past and in a recording."""
+        """Execute an operator's action now. Raises :class:`FaultError`, always in the past and in a recording."""
         if self._past is not None and self.recorded is None:
-            raise FaultError("this is the past, which stays as it was: begin a branch to act there", code="past")
+            raise FaultError("this is the past, which is read-only: start a branch to act there", code="past")
         return self._present.act(action)
 
     def take_over(self) -> str:
-        """Drop what is left of the playbook's steps, now. Raises :class:`FaultError` as :meth:`act` does."""
+        """Cancel the remaining steps now. Raises :class:`FaultError` as :meth:`act` does."""
         if self.recorded is not None:
             raise FaultError(
-                "this is a recording, whose steps went as they went: begin a branch to take over there",
+                "this is a recording, which is read-only: start a branch to take over there",
                 code="recording",
             )
         if self._past is not None:
-            raise FaultError(
-                "this is the past, where the steps went as they went: take over in the present", code="past"
-            )
+            raise FaultError("this is the past, which is read-only: take over in the present", code="past")
         return self.timeline.take_over()
 
     def do_again(self, deed: TimelineAction) -> bool:
-        """Do what an operator did elsewhere, now; whether it was done, and not refused."""
+        """Repeat an operator's action now; return whether it was not refused."""
         try:
             if deed.verb == SETTLE:
                 self.timeline.settle()
@@ -272,24 +269,24 @@ class LookingBack:
         return True
 
     def drain(self) -> list[Event]:
-        """Trace events since the last call, in order; after a jump those that follow it."""
+        """Return the trace events since the last call, in order; after a jump those that follow it."""
         return (self._past or self._present).drain()
 
     # -- jumps ------------------------------------------------------------------------------------------------------
 
     def to_time(self, at_us: int) -> None:
-        """Look at the session as it was at a virtual time: the earliest that there is, or the present at most."""
+        """View the session at a virtual time, limited to the earliest and the present one."""
         if at_us >= self.present_us:
             self.to_present()
         else:
             self._past = self.timeline.seek_time(max(at_us, self.timeline.first_us))
 
     def to_present(self) -> None:
-        """Look at it as it is."""
+        """View the present."""
         self._past = None
 
     def one_event_back(self) -> bool:
-        """Take one event back; False at the beginning, where there is none."""
+        """Go one event back; return False at the beginning."""
         executed, first = self.cluster.executed, self.timeline.kept[0]
         if executed > first:
             self._past = self.timeline.seek_event(executed - 1)
@@ -300,5 +297,5 @@ class LookingBack:
         return True
 
     def one_event_on(self) -> None:
-        """In the past: go on to right after the next event, or to the present where none is left."""
+        """In the past, go to right after the next event, or to the present if there is none."""
         self.advance(_FOREVER, 1)

@@ -1,12 +1,11 @@
-"""Going back in a running session: keyframes taken on the way, and any instant made again from the one before it.
+"""Timeline of a running session: keyframes, and any past time rebuilt from the keyframe before it.
 
-The session itself is never moved. An instant of the past is a second session, its twin: it is loaded from a keyframe
-and runs on from there, the operator's actions included, up to the instant asked for. It reads the logs of the first
-one, so a keyframe needs no records, and what it writes again is there already.
+The session itself is never moved. A past time is shown by a second session, its twin: it is loaded from a keyframe and
+runs from there, with the operator's actions, up to the requested time. It reads the logs of the first session, so a
+keyframe needs no records, and what it writes again exists already.
 
-Keyframes are taken every so many events, for events are what running again costs. What they take of memory is
-counted to the byte; when it is too much, those go first that are least missed: a gap may be the wider the longer ago
-it is.
+Keyframes are taken every so many events, since events are the cost of a rerun. Their memory is counted exactly; beyond
+the budget the least useful ones are dropped: gaps may be wider the older they are.
 """
 
 import gc
@@ -27,19 +26,19 @@ from playbooks.results.client_stats import ClientBooks
 from playbooks.results.result import SessionResult
 
 BUDGET: Final = 64 * 1024 * 1024
-"""Bytes that all keyframes together may take."""
+"""Memory budget of all keyframes together, in bytes."""
 NEAREST: Final = 2_500
-"""Events between two keyframes at least: a tenth of a second to run again, also where a dozen brokers are busy."""
+"""Minimum number of events between two keyframes: a tenth of a second of rerun, even with a dozen busy brokers."""
 CHEAP: Final = 500
-"""Events that can be run again for a picture that is gone with the next movement of a pointer."""
+"""Maximum number of events rerun for a preview that the next pointer movement replaces."""
 BYTES_PER_EVENT: Final = 20
-"""What a keyframe may cost for each event that need not be run again: large ones are taken further apart."""
+"""Size of a keyframe allowed per event that need not be rerun: large ones are taken less often."""
 _FOREVER: Final = 1 << 62
 
 
 @contextmanager
 def _no_collection() -> Iterator[None]:
-    """Much is made here at once and all of it is kept: looking for garbage meanwhile would cost more than the work."""
+    """Disable garbage collection: many objects are created here and all of them are kept."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -50,22 +49,22 @@ def _no_collection() -> Iterator[None]:
 
 
 class TimelineError(CodedError, ValueError):
-    """An instant that the session has not seen; the message says what it has."""
+    """A time outside of the session's memory; the message says what is available."""
 
 
 class SessionPosition(NamedTuple):
-    """Where exactly a session stands: several things can happen in one instant, with and without events."""
+    """Exact position of a session: several events and steps can share a time."""
 
     at_us: int
     executed: int
     steps: int
     phase: str
     waits_for: int
-    """The next step, -1 when there is none or it was given up."""
+    """Index of the next step, -1 if there is none or the steps were cancelled."""
 
 
 class TimelineAction(NamedTuple):
-    """An operator's action, and where the session stood."""
+    """An operator's action, and the position of the session."""
 
     place: SessionPosition
     verb: str
@@ -74,7 +73,7 @@ class TimelineAction(NamedTuple):
 
 
 class _TimelineKeyframe(NamedTuple):
-    """A keyframe: when, after how many events and actions, and the state itself."""
+    """A keyframe: time, number of events and actions, and the state."""
 
     at_us: int
     executed: int
@@ -83,7 +82,7 @@ class _TimelineKeyframe(NamedTuple):
 
 
 class Timeline:
-    """A timed session that remembers. Advance it and act on it through here, and nowhere else."""
+    """Timed session with memory. All advances and actions must go through this class."""
 
     def __init__(
         self,
@@ -93,43 +92,43 @@ class Timeline:
         nearest: int = NEAREST,
         bytes_per_event: int = BYTES_PER_EVENT,
     ) -> None:
-        """What ``session`` did before is forgotten; start at its beginning to remember all of it."""
+        """Earlier events of ``session`` are not available; use a new session to keep all of them."""
         self.session = session
         self.budget = budget
         self.bytes = 0
-        """What the keyframes take of memory."""
+        """Memory used by the keyframes."""
         self.replayed = 0
-        """Events that the last seek ran again."""
+        """Events rerun by the last seek."""
         self._nearest = nearest
         self._bytes_per_event = bytes_per_event
         self._frames: list[_TimelineKeyframe] = []
         self._acted: list[TimelineAction] = []
         self._past: Session | None = None
         self._again = 0
-        """Which action comes next in the past."""
+        """Index of the next action in the past."""
         self._due = 0
         self._take()
 
     @property
     def kept(self) -> list[int]:
-        """Where the keyframes stand: each after so many events."""
+        """Positions of the keyframes, as numbers of events."""
         return [frame.executed for frame in self._frames]
 
     @property
     def keyframes(self) -> int:
-        """How many there are."""
+        """Number of keyframes."""
         return len(self._frames)
 
     @property
     def widest(self) -> int:
-        """The most events that a seek may have to run again."""
+        """Maximum number of events that a seek may have to rerun."""
         kept = self.kept
         ends = [*kept[1:], self.session.cluster.executed]
         return max(end - start for start, end in zip(kept, ends, strict=True))
 
     @property
     def first_us(self) -> int:
-        """The earliest instant that is remembered."""
+        """Earliest available time."""
         return self._frames[0].at_us
 
     # -- the present ------------------------------------------------------------------------------------------------
@@ -141,16 +140,16 @@ class Timeline:
 
     @property
     def board(self) -> FaultBoard:
-        """The session's active faults."""
+        """The session's fault injector."""
         return self.session.board
 
     @property
     def client_books(self) -> ClientBooks:
-        """What the session's clients saw so far."""
+        """Statistics of the session's clients so far."""
         return self.session.client_books
 
     def advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Like :meth:`Session.advance`."""
+        """Continue as :meth:`Session.advance`."""
         cluster = self.session.cluster
         left = max_events
         while True:
@@ -167,7 +166,7 @@ class Timeline:
                 return running
 
     def act(self, action: Action) -> str:
-        """Like :meth:`Session.act`.
+        """Act as :meth:`Session.act`.
 
         Raises:
             FaultError: it was refused; the message says why.
@@ -175,11 +174,11 @@ class Timeline:
         return self._noted(action.verb, action, lambda: self.session.act(action))
 
     def take_over(self) -> str:
-        """Like :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
+        """Cancel the steps as :meth:`Session.take_over`. Raises :class:`FaultError` as that does."""
         return self._noted(TAKE_OVER, Action("heal", ""), self.session.take_over)
 
     def _noted(self, verb: str, action: Action, do: Callable[[], str]) -> str:
-        """Do what an operator asks, and remember it, also that it was refused."""
+        """Execute an operator's action, and remember it, even if it was refused."""
         noted = self.note(verb, action)
         try:
             return do()
@@ -189,16 +188,16 @@ class Timeline:
             raise
 
     def settle(self) -> None:
-        """Like :meth:`Session.settle`."""
+        """Settle as :meth:`Session.settle`."""
         self.note(SETTLE, Action("heal", "all"))
         self.session.settle()
 
     def drain(self) -> list[Event]:
-        """Like :meth:`Session.drain`."""
+        """Return events as :meth:`Session.drain`."""
         return self.session.drain()
 
     def finish(self) -> SessionResult:
-        """Like :meth:`Session.finish`; what closing the books adds belongs to no instant."""
+        """End as :meth:`Session.finish`; the events of the end belong to no past time."""
         if self.session.open_ended:
             self.settle()
         while self.advance(self.session.cluster.now_us + SLICE_US):
@@ -206,9 +205,9 @@ class Timeline:
         return self.session.finish()
 
     def note(self, verb: str, action: Action) -> bool:
-        """Remember what somebody does to the session in this very place, without going through here.
+        """Remember an action on the session at this position that does not go through this class.
 
-        False, and nothing is remembered, when nothing can be done to it any more.
+        Return False, without remembering it, if the session has ended.
         """
         if self.session.phase != "steps":
             return False
@@ -216,11 +215,11 @@ class Timeline:
         return True
 
     def note_refused(self) -> None:
-        """What was noted last was refused."""
+        """Mark the last remembered action as refused."""
         self._acted[-1] = self._acted[-1]._replace(refused=True)
 
     def so_far(self, *, past: bool = False) -> tuple[SessionPosition, tuple[TimelineAction, ...]]:
-        """Where the present stands, or the instant sought last, and what the operator had done by then."""
+        """Return the position of the present, or of the last seek, and the operator's actions up to it."""
         if past and self._past is not None:
             return place_of(self._past), tuple(self._acted[: self._again])
         return place_of(self.session), tuple(self._acted)
@@ -237,13 +236,13 @@ class Timeline:
         self.keep_within(self.budget)
 
     def keep_within(self, budget: int) -> None:
-        """From now on keep no more bytes than these; the first and the last keyframe stay in any case."""
+        """Limit the memory from now on; the first and the last keyframe are always kept."""
         self.budget = budget
         while self.bytes > budget and len(self._frames) > 2:
             self.bytes -= self._frames.pop(self._least_missed()).packed.size
 
     def _least_missed(self) -> int:
-        """The keyframe without which the gap is smallest for its age; never the first, never the last."""
+        """Return the keyframe whose removal leaves the smallest gap for its age; never the first or the last."""
         frames = self._frames
         now = frames[-1].executed
 
@@ -255,9 +254,9 @@ class Timeline:
     # -- the past ---------------------------------------------------------------------------------------------------
 
     def near(self, at_us: int) -> int:
-        """The instant nearest to one that costs little to show.
+        """Return the time nearest to one that is cheap to show.
 
-        That is itself where few events have to be run again for it, else a keyframe or the present.
+        That is the time itself if few events have to be rerun for it, else that of a keyframe or the present.
         """
         at = bisect_right(self._frames, at_us, key=lambda frame: frame.at_us) - 1
         if at < 0:
@@ -272,9 +271,9 @@ class Timeline:
 
     @_no_collection()
     def seek_time(self, at_us: int) -> Session:
-        """The session as it stood when its clock had come to ``at_us`` and nothing more was to happen at that time.
+        """Return the session at ``at_us``, when nothing more was to happen at that time.
 
-        What is returned is good until the next seek.
+        It is valid until the next seek.
 
         Raises:
             TimelineError: before the first keyframe, or in the future.
@@ -285,15 +284,15 @@ class Timeline:
         past = self._loaded(frame, [acted for acted in self._acted if acted.place.at_us <= at_us])
         if at_us < present.at_us:
             past.advance(at_us)
-        else:  # the present may not have done yet all that is due now
+        else:  # events due now may not have happened yet
             stand(past, present)
         return self._arrived(past, frame)
 
     @_no_collection()
     def seek_event(self, executed: int) -> Session:
-        """The session as it stood right after so many events, before any step or action that followed.
+        """Return the session right after so many events, before any step or action that followed.
 
-        What is returned is good until the next seek.
+        It is valid until the next seek.
 
         Raises:
             TimelineError: before the first keyframe, or in the future.
@@ -307,17 +306,17 @@ class Timeline:
         return self._arrived(past, frame)
 
     def go_on(self, until_us: int, max_events: int = 0) -> bool:
-        """Run on from where the last seek arrived, through what happened: what the operator did is done again.
+        """Continue from the last seek through the recorded history, repeating the operator's actions.
 
-        Goes to a virtual time, or so many events far. Returns False, and goes no further, once it has come to the
-        present. No keyframe is taken on the way.
+        Run to a virtual time, or for so many events. Return False, and stop, at the present. No keyframe is taken on
+        the way.
 
         Raises:
-            TimelineError: no instant was sought before.
+            TimelineError: there was no seek before.
         """
         past = self._past
         if past is None:
-            raise TimelineError("nothing goes on in the past before an instant of it was sought", code="nothing_sought")
+            raise TimelineError("seek a past time before continuing from it", code="nothing_sought")
         left = max_events
         while True:
             acted = self._acted[self._again] if self._again < len(self._acted) else None
@@ -329,7 +328,7 @@ class Timeline:
                 left -= done
                 if done < share or (max_events and not left):
                     return True
-            if place.at_us > until_us:  # every event up to there is handled, only the clock is behind
+            if place.at_us > until_us:  # every event up to there is handled; only the clock is behind
                 past.advance(until_us)
                 return True
             stand(past, place)
@@ -342,11 +341,11 @@ class Timeline:
     def _check(word: str, wanted: int, first: int, last: int, unit: str) -> None:
         if not first <= wanted <= last:
             raise TimelineError(
-                f"no instant {word} {wanted}{unit}: the session goes from {first} to {last}", code="not_seen"
+                f"no position {word} {wanted}{unit}: the session has {first} to {last}", code="not_seen"
             )
 
     def _loaded(self, frame: _TimelineKeyframe, acted: list[TimelineAction]) -> Session:
-        """The twin at a keyframe, and run on from there through these actions."""
+        """Return the twin loaded from a keyframe, and run through these actions."""
         if self._past is None:
             self._past = self.session.twin()
         past = self._past
@@ -364,20 +363,20 @@ class Timeline:
 
 
 def place_of(session: Session) -> SessionPosition:
-    """Where it stands now."""
+    """Return the current position of a session."""
     step = session.next_step
     return SessionPosition(phase=session.phase, waits_for=-1 if step is None else step.index, **session.position())
 
 
 def _run(past: Session, until_us: int, events: int) -> int:
-    """Events handled on the way to a time, so many at most."""
+    """Run to a time, at most so many events; return the number of events handled."""
     before = past.cluster.executed
     past.advance(until_us, events)
     return past.cluster.executed - before
 
 
 def stand(past: Session, place: SessionPosition) -> None:
-    """Bring it to where another one stood that has gone the same way, so far as that is possible."""
+    """Bring a session to the position of another one with the same history, as far as possible."""
     reach(past, place.at_us, place.executed, place.steps)
-    if place_of(past) != place:  # a phase began, or a step was given up, and no event tells of it
+    if place_of(past) != place:  # a phase began, or steps were cancelled, without an event
         past.advance(place.at_us)
