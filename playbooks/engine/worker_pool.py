@@ -397,14 +397,14 @@ def _serve(line: Connection) -> None:
     """Main loop of a worker: one job after another, until the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, _give_up)
-    said = 0.0
+    reported = 0.0
 
     def tell(progress: JobProgress) -> None:
-        nonlocal said
+        nonlocal reported
         now = time.monotonic()
-        if said and now - said < EVERY_S:
+        if reported and now - reported < EVERY_S:
             return
-        said = now
+        reported = now
         try:
             line.send(progress)
         except OSError:
@@ -413,7 +413,7 @@ def _serve(line: Connection) -> None:
     with suppress(EOFError, OSError, KeyboardInterrupt):
         while True:
             job = line.recv()
-            said = 0.0
+            reported = 0.0
             line.send(perform(job, tell))
 
 

@@ -1,6 +1,6 @@
-"""Recorded sessions turned into playbooks.
+"""Export of recorded sessions as playbooks.
 
-session_steps: what happened in a session, found by running it again, as steps of a playbook.
+session_steps: the events of a session, found by a replay, as steps of a playbook.
 playbook_writer: the playbook's text, edited in place where possible, with expectations inferred
   from the session.
 

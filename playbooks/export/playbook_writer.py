@@ -1,4 +1,4 @@
-"""Writes a recorded session as a playbook: its text edited in place, with expectations inferred from the session."""
+"""Writer of a recorded session as a playbook: its text edited in place, with expectations inferred from the session."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -40,38 +40,38 @@ from playbooks.session_format import session_files
 from playbooks.units import MICROSECONDS
 from playbooks.version import VERSION
 
-# Expectations inferred from a session: losses, violations, recoveries, what is left over.
+# Expectations inferred from a session: losses, violations, recoveries, and the final state.
 #
-# Only what holds is proposed, and nothing that depends on a number of no meaning, such as how many records were read.
+# Only true conditions are proposed, and none about meaningless numbers, such as how many records were read.
 
 
 _SECOND: Final = MICROSECONDS["s"]
 _ROUND_US: Final = tuple(number * _SECOND for number in (1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1_800, 3_600))
-"""Limits that a person would choose."""
+"""Round limits that a person would choose."""
 
 RECOVERIES: Final = {
     "offline_partitions() == 0": (
-        "the controller always named a leader for every partition",
+        "every partition always had a leader",
         "every partition had a leader again",
     ),
-    "under_min_isr() == 0": ("never fewer in sync than min.insync.replicas", "enough replicas were in sync again"),
-    "under_replicated() == 0": ("every replica was in sync all the time", "every replica was in sync again"),
+    "under_min_isr() == 0": ("never below min.insync.replicas", "min.insync.replicas reached again"),
+    "under_replicated() == 0": ("every replica was always in sync", "every replica was in sync again"),
 }
-"""Conditions that tell whether a cluster is well → what to say if they always held, and if they did so in the end."""
+"""Conditions of a healthy cluster → comments if one always held, and if it held at the end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """One assertion."""
+    """One inferred expectation."""
 
     key: str
-    """``always``, ``eventually``, or empty: it holds at the end."""
+    """``always``, ``eventually``, or empty for the end."""
     condition: str
     why: str
     within_us: int = -1
 
     def written(self, indent: int) -> list[str]:
-        """Lines of the list of expectations whose dashes stand at a column."""
+        """Return its lines in a list of expectations whose dashes are at a column."""
         dash, rest = " " * indent + "- ", " " * (indent + 2)
         if not self.key:
             return [f"{dash}{scalar(self.condition)}  # {self.why}"]
@@ -82,7 +82,7 @@ class Inferred:
 
 
 def candidates(spec: ClusterSpec) -> list[Inferred]:
-    """What has to be watched while the session runs, to know whether it is to be asserted."""
+    """Return the expectations to evaluate during the session before deciding whether to assert them."""
     watched: list[Inferred] = []
     if spec.manual:
         return watched
@@ -95,9 +95,9 @@ def candidates(spec: ClusterSpec) -> list[Inferred]:
 def infer(
     result: SessionResult, query: object, spec: ClusterSpec, healed_us: int, known: tuple[Expectation, ...]
 ) -> list[Inferred]:
-    """What to assert, given a run with the :func:`candidates` as its last expectations.
+    """Return the expectations to assert, given a run with the :func:`candidates` as its last expectations.
 
-    ``healed_us`` is when the last fault was healed, -1 for never; ``known`` is what the playbook expects already.
+    ``healed_us`` is when the last fault was healed, -1 for never; ``known`` are the playbook's own expectations.
     """
     found = _losses(result, spec)
     found += _violations(result)
@@ -108,7 +108,7 @@ def infer(
 
 
 def _is_known(inferred: Inferred, result: SessionResult, known: tuple[Expectation, ...]) -> bool:
-    """Whether the playbook says so already, or said otherwise and was wrong: then its word is the one to keep."""
+    """Return whether the playbook has it already, or has a failed one about the same, which then stays."""
     about = inferred.condition.partition("(")[0]
     for place, each in enumerate(known):
         same = each.condition.text.replace(" ", "") == inferred.condition.replace(" ", "")
@@ -121,7 +121,7 @@ def _is_known(inferred: Inferred, result: SessionResult, known: tuple[Expectatio
 
 
 def _steps_checked(result: SessionResult) -> int:
-    """How many entries of a result come before those of the playbook's expectations."""
+    """Return the number of a result's entries before those of the playbook's expectations."""
     return sum(each.by_step for each in result.expectations)
 
 
@@ -130,22 +130,22 @@ def _losses(result: SessionResult, spec: ClusterSpec) -> list[Inferred]:
     if not ledger.sent:
         return []
     cause = f": {result.losses[0].cause}" if result.losses and len(result.losses[0].cause) <= 90 else ""
-    told = {
-        "acked_lost": ("nothing that was acknowledged is gone", f"acknowledged, and gone{cause}"),
-        "committed_lost": ("nothing that a consumer could have read is gone", "a consumer could have read these"),
-        "duplicates": ("nothing was written twice", "written more than once"),
-        "reordered": ("nothing was written out of order", "written before one that was sent earlier"),
+    comments = {
+        "acked_lost": ("no acknowledged record was lost", f"acknowledged records lost{cause}"),
+        "committed_lost": ("no committed record was lost", "consumers could have read these"),
+        "duplicates": ("no record was duplicated", "records written more than once"),
+        "reordered": ("no record was reordered", "records written before earlier ones"),
     }
-    found = [_count(name, int(getattr(ledger, name)), *why) for name, why in told.items()]
+    found = [_count(name, int(getattr(ledger, name)), *why) for name, why in comments.items()]
     if ledger.acked == ledger.sent:
         found.append(Inferred("", "acked() == sent()", "every record was acknowledged"))
     if ledger.failed:
-        found.append(_count("failed", ledger.failed, "", "their producers were told that they are not written"))
+        found.append(_count("failed", ledger.failed, "", "failed with an error to their producers"))
     if ledger.unknown:
-        found.append(_count("unknown", ledger.unknown, "", "nobody was told whether they are written"))
+        found.append(_count("unknown", ledger.unknown, "", "records of unknown outcome"))
     if any("transactional.id" in str(producer.config) for producer in spec.producers):
-        found.append(_count("undone", ledger.undone, "no commit was undone", "acknowledged, and aborted in the log"))
-        found.append(_count("leaked", ledger.leaked, "no abort was leaked", "aborted, and committed in the log"))
+        found.append(_count("undone", ledger.undone, "no commit was undone", "acknowledged, but aborted in the log"))
+        found.append(_count("leaked", ledger.leaked, "no abort was leaked", "aborted, but committed in the log"))
     return found
 
 
@@ -156,14 +156,14 @@ def _count(name: str, number: int, none: str, some: str, argument: str = "") -> 
 def _violations(result: SessionResult) -> list[Inferred]:
     names = list(dict.fromkeys(each.invariant for each in result.violations))
     if not names:
-        return [Inferred("", "violations() == 0", "the protocol kept its promises")]
+        return [Inferred("", "violations() == 0", "no invariant was violated")]
     counts = [sum(each.invariant == name for each in result.violations) for name in names]
     broken = [
-        Inferred("", f'violations("{name}") == {count}', "a promise of the protocol that was broken")
+        Inferred("", f'violations("{name}") == {count}', "a violated invariant")
         for name, count in zip(names, counts, strict=True)
     ]
     if all(each.known for each in result.violations):
-        broken.append(Inferred("", "unexpected_violations() == 0", "nothing but what this version is known for"))
+        broken.append(Inferred("", "unexpected_violations() == 0", "only violations known of this version"))
     return broken
 
 
@@ -191,7 +191,7 @@ def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inf
             lag = ("position_lag", "it had read everything", "it was behind at the end")
         for name, none, some in (
             lag,
-            ("passed_over", "it was handed every record", "offsets that it was never handed"),
+            ("passed_over", "it received every record", "records that it never received"),
         ):
             argument = scalar(group.name, inside=True)
             number = parse(f"{name}({argument})").value(query)
@@ -202,51 +202,51 @@ def _groups(result: SessionResult, query: object, spec: ClusterSpec) -> list[Inf
 
 
 SUFFIX: Final = "-exported"
-"""What the name gets unless another one is wanted."""
+"""Suffix of the name unless another one is requested."""
 _WIDE: Final = 118
 _PATH: Final = "exported.yaml"
-"""What the text is called in messages."""
+"""Name of the text in messages."""
 
 
 class TextError(ValueError):
-    """What happened cannot be written; the message says what."""
+    """The session cannot be written as text; the message says why."""
 
 
-def draft(story: SessionNarrative, told: list[Entry], name: str) -> str:
-    """The playbook without what is inferred.
+def draft(story: SessionNarrative, steps: list[Entry], name: str) -> str:
+    """Return the playbook without inferred expectations.
 
     Raises:
-        TextError: there is no way to write it.
+        TextError: it cannot be written.
     """
     text = story.recorded.playbook.replace("\r\n", "\n").replace("\r", "\n").lstrip("\ufeff")
     if not text.endswith("\n"):
         text += "\n"
-    # What cannot be edited, such as a file on one line, or has variables that nothing would use any more, is written
-    # anew as a whole.
+    # A file that cannot be edited, such as one on a single line, or with variables that would be unused, is rewritten
+    # as a whole.
     for whole, write in ((False, _in_place), (False, _anew), (True, _as_it_is), (True, _anew)):
         with suppress(EditError, PlaybookError):
             own = _of_this_session(rewritten(text, _PATH, {}) if whole else text, story, name)
-            found = _head(story) + write(own, story, told)
-            if _means(loads(found, _PATH), told):
+            found = _head(story) + write(own, story, steps)
+            if _means(loads(found, _PATH), steps):
                 return found
-    raise TextError("what happened cannot be written as steps")
+    raise TextError("the session cannot be written as steps")
 
 
 def _of_this_session(text: str, story: SessionNarrative, name: str) -> str:
-    """The file with the name, the seed and the end that are meant. Raises :class:`EditError`."""
+    """Return the file with the session's name, seed and end. Raises :class:`EditError`."""
     own = story.playbook.name
     text = put(text, "name", scalar(name or (own if own.endswith(SUFFIX) else own + SUFFIX)))
     if story.seed != story.playbook.seed:
         text = put(text, "seed", str(story.seed))
     if story.cut and story.settled_us >= 0:
         text = put(text, "settle", instant(story.recorded.until_us - story.settled_us))
-    text = without(text, "profiles", "The session is of one version only:")
-    return without(text, "vary", "The session is one cell of this:")
+    text = without(text, "profiles", "The session has only one version:")
+    return without(text, "vary", "The session is one cell of:")
 
 
-def _means(playbook: Playbook, told: list[Entry]) -> bool:
-    """Whether the text says what it should."""
-    wanted = [each for each in told if not isinstance(each, StepComment)]
+def _means(playbook: Playbook, steps: list[Entry]) -> bool:
+    """Return whether the text parses to the intended steps."""
+    wanted = [each for each in steps if not isinstance(each, StepComment)]
     if len(wanted) != len(playbook.steps):
         return False
     for step, each in zip(playbook.steps, wanted, strict=True):
@@ -259,29 +259,29 @@ def _means(playbook: Playbook, told: list[Entry]) -> bool:
 
 
 def _plain(step: Step) -> Step:
-    """What a step does, wherever it stands and whenever it acts."""
+    """Return a step without its position and trigger."""
     return replace(step, index=0, label="", where=Position(0, 0), trigger=Trigger("at"))
 
 
-def _as_it_is(text: str, story: SessionNarrative, _told: list[Entry]) -> str:
-    """The author's steps, where nothing came between them."""
+def _as_it_is(text: str, story: SessionNarrative, _steps: list[Entry]) -> str:
+    """Return the author's steps unchanged, if nothing came between them."""
     if not story.as_written:
         raise EditError("steps that are not as they were written")
     return text
 
 
-def _in_place(text: str, story: SessionNarrative, told: list[Entry]) -> str:
-    """The author's own lines, with the others among them."""
+def _in_place(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+    """Return the author's own lines, with added steps among them."""
     with suppress(EditError):
-        return _as_it_is(text, story, told)
+        return _as_it_is(text, story, steps)
     if value_of(root_of(text), "steps") is None:
-        return _anew(text, story, told)
+        return _anew(text, story, steps)
     if any(step.verb == "round" for step in story.playbook.steps):
         raise EditError("steps in rounds")
     found = listed(text, "steps")
     chunks: list[list[str]] = []
     used: list[int] = []
-    for each in told:
+    for each in steps:
         if isinstance(each, Added):
             chunks.append(block(each.written(), found.indent, each.remark))
         elif isinstance(each, PlaybookStep):
@@ -293,13 +293,13 @@ def _in_place(text: str, story: SessionNarrative, told: list[Entry]) -> str:
             used.append(each.step.index)
             chunks.append(commented(_of(found, each.step), found.indent))
     if used != sorted(set(used)):
-        raise EditError("steps that are not a chunk each")
+        raise EditError("steps that share lines")
     return found.text(chunks)
 
 
 def _of(found: Listed, step: Step) -> list[str]:
     if step.index >= len(found.chunks):
-        raise EditError("a step that is no chunk of its own")
+        raise EditError("a step that shares lines")
     return found.chunks[step.index]
 
 
@@ -315,10 +315,10 @@ def _chunk(found: Listed, own: PlaybookStep) -> list[str]:
         return block(lines, found.indent)
 
 
-def _anew(text: str, story: SessionNarrative, told: list[Entry]) -> str:
-    """All steps written from what they mean."""
+def _anew(text: str, story: SessionNarrative, steps: list[Entry]) -> str:
+    """Return all steps rewritten from their meaning."""
     lines = ["steps:"]
-    for each in told:
+    for each in steps:
         if isinstance(each, Added):
             lines += block(each.written(), 2, each.remark)
         elif isinstance(each, PlaybookStep):
@@ -333,7 +333,7 @@ def _anew(text: str, story: SessionNarrative, told: list[Entry]) -> str:
 
 
 def replaced(text: str, key: str, lines: list[str]) -> str:
-    """The file with a key's lines in place of its own; without one, before what is expected."""
+    """Return the file with a key's lines replaced, or inserted before the expectations."""
     root = root_of(text)
     names = [name for name, _ in root.value]
     old = text.split("\n")
@@ -351,7 +351,7 @@ def replaced(text: str, key: str, lines: list[str]) -> str:
 
 
 def _remark(text: str, indent: int) -> list[str]:
-    """A comment, on as many lines as it takes."""
+    """Return a comment, wrapped to as many lines as needed."""
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + len(word) + indent + 3 > _WIDE:
@@ -361,7 +361,7 @@ def _remark(text: str, indent: int) -> list[str]:
 
 
 def _head(story: SessionNarrative) -> str:
-    """Where the file comes from."""
+    """Return the comment about the origin of the file."""
     start = story.recorded.start
     how = "live" if start.live else "headless"
     text = (
@@ -372,17 +372,17 @@ def _head(story: SessionNarrative) -> str:
         text += ", with " + ", ".join(f"{key}={value}" for key, value in start.settings.items())
     lines = _remark(" ".join(f"{text}.".split()), 0)
     if story.acted or story.left:
-        lines += _remark("What its operator did stands among the steps, at the times when it was done.", 0)
+        lines += _remark("The operator's actions are steps at their original times.", 0)
     if story.torn:
-        lines += _remark(f"The recording breaks off at {instant(max(0, story.recorded.last_us))}.", 0)
+        lines += _remark(f"The recording ends at {instant(max(0, story.recorded.last_us))}.", 0)
     return "\n".join(lines) + "\n"
 
 
-# -- what is expected -----------------------------------------------------------------------------------------------
+# -- expectations --------------------------------------------------------------------------------------------------
 
 
 def expecting(text: str, inferred: list[Inferred]) -> str:
-    """The text with more expectations."""
+    """Return the text with additional expectations."""
     if not inferred:
         return text
     root = root_of(text)
@@ -394,12 +394,12 @@ def expecting(text: str, inferred: list[Inferred]) -> str:
 
 
 def _inferred(inferred: list[Inferred], indent: int) -> list[str]:
-    remark = "Found in the session, and true of it: keep what is meant to stay so."
+    remark = "Results of the session: keep those that should stay true."
     return [*_remark(remark, indent), *(line for each in inferred for line in each.written(indent))]
 
 
 def _expectations(text: str) -> Listed:
-    """The list of what is expected; written a line each where it was not."""
+    """Return the list of expectations; rewritten with one per line if needed."""
     try:
         return listed(text, "expect")
     except EditError:
@@ -412,7 +412,7 @@ def _expectations(text: str) -> Listed:
 
 
 def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
-    """The text with a word on every expectation of its own that did not hold; ``judged`` are those, in order."""
+    """Return the text with a comment at every failed expectation of its own; ``judged`` are those, in order."""
     wrong = [(number, each) for number, each in enumerate(judged) if not each.ok]
     found = _expectations(text) if wrong else None
     if found is None or len(found.chunks) != len(judged):
@@ -423,57 +423,56 @@ def remarked(text: str, judged: Sequence[ExpectationResult]) -> str:
     return found.text(chunks)
 
 
-# The export of a recorded session: its operator's actions as steps, its outcome as assertions.
+# The export of a recorded session: its operator's actions as steps, its results as assertions.
 #
-# The session is run again to find out what happened (:mod:`playbooks.export.session_steps`), the playbook's text is
-# edited, and the outcome is run: it has to come to the digest that the session had, or to the same events where the
-# end of the recording is missing.
+# The session is replayed to find its steps (:mod:`playbooks.export.session_steps`), the playbook's text is edited, and
+# the new playbook is run: it must have the digest of the session, or the same events if the recording is incomplete.
 
 
 Telling = Callable[[str], None]
-"""Called with how far it is."""
+"""Progress callback."""
 
 
 class ExportError(Exception):
-    """A session that no playbook was made of that comes to the same; the message says why."""
+    """A session without an equivalent playbook; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A playbook made of a session."""
+    """A playbook exported from a session."""
 
     text: str
     digest: str
-    """Of its run; the session's, if that has one."""
+    """Digest of its run; that of the session, if the session has one."""
     steps: int
-    """How many it has."""
+    """Number of steps."""
     operator: int
-    """How many of them are the operator's."""
+    """Number of steps of the operator."""
     inferred: int
-    """How many assertions were added."""
+    """Number of inferred assertions."""
     notes: tuple[str, ...]
-    """What a reader should know about the recording."""
+    """Notes on the recording."""
 
 
 def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda text: None) -> Exported:
-    """Make a playbook of a session; ``name`` is what it shall be called.
+    """Export a session as a playbook; ``name`` is the playbook's name.
 
     Raises:
-        ExportError: what was made does not come to the same.
-        ReplayMismatchError: this version of the model comes to other events than the recording.
-        SessionError: it holds nothing to go by.
-        PlaybookError: the session's playbook is not one that this version runs.
+        ExportError: the playbook has other events than the session.
+        ReplayMismatchError: this version of the model replays other events.
+        SessionError: the recording lacks the data for a replay.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     if any(action.verb == WIRE for action in recorded.actions):
-        raise ExportError(f"{recorded.path}: real clients took part, and no playbook can say what they sent")
-    if recorded.fragments:  # steps are put among the others of one file: what fragments bring has to stand there first
+        raise ExportError(f"{recorded.path}: requests of external clients cannot be written as a playbook")
+    if recorded.fragments:  # steps are inserted into one file, so fragments are expanded first
         text = written_out(recorded.playbook, str(recorded.path / session_files.PLAYBOOK), recorded.fragments)
         recorded = replace(recorded, playbook=text, fragments={})
-    progress: Progress = lambda done, total: tell(f"running it again: {done} of {total} events")  # noqa: E731
+    progress: Progress = lambda done, total: tell(f"replaying: {done} of {total} events")  # noqa: E731
     story = retell(recorded, progress)
-    told = entries(story)
+    steps = entries(story)
     try:
-        text = draft(story, told, name)
+        text = draft(story, steps, name)
     except TextError as error:
         raise ExportError(f"{recorded.path}: {error}") from None
     own = loads(text, _PATH)
@@ -491,8 +490,8 @@ def export(recorded: RecordedSession, *, name: str = "", tell: Telling = lambda 
     return Exported(
         text=text,
         digest=result.digest,
-        steps=sum(not isinstance(each, StepComment) for each in told),
-        operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in told),
+        steps=sum(not isinstance(each, StepComment) for each in steps),
+        operator=sum(isinstance(each, Added) and each.remark.startswith("the operator") for each in steps),
         inferred=len(inferred),
         notes=recorded.notes,
     )
@@ -502,13 +501,12 @@ def _same(recorded: RecordedSession, result: SessionResult) -> None:
     wanted = recorded.manifest.digest if recorded.manifest is not None else ""
     if result.digest != wanted:
         raise ExportError(
-            f"the playbook made of {recorded.path} does not come to the same: "
-            f"recorded digest {wanted}, found {result.digest}"
+            f"the playbook made of {recorded.path} has another result: recorded digest {wanted}, found {result.digest}"
         )
 
 
 class _Check:
-    """Holds the events of a run against those of a session whose end is missing, and which has no digest of its own."""
+    """Comparison of a run with the events of an incomplete session, which has no digest."""
 
     def __init__(self, recorded: RecordedSession) -> None:
         self._path = recorded.path
@@ -516,7 +514,7 @@ class _Check:
         self._next = next(self._wanted, None)
 
     def take(self, events: list[Event]) -> None:
-        """The next events. Raises :class:`ExportError` at the first that is another one in the recording."""
+        """Compare further events. Raises :class:`ExportError` at the first difference."""
         for event in events:
             if self._next is None:
                 return
@@ -528,14 +526,12 @@ class _Check:
             self._next = next(self._wanted, None)
 
     def finish(self) -> None:
-        """The run is over. Raises :class:`ExportError` if the recording goes on."""
+        """End the run. Raises :class:`ExportError` if the recording continues."""
         if self._next is not None:
-            raise self._parted(words(json.loads(self._next)), "nothing: the session is over")
+            raise self._parted(words(json.loads(self._next)), "nothing: the session has ended")
 
     def _parted(self, wanted: str, found: str) -> ExportError:
-        return ExportError(
-            f"the playbook made of {self._path} does not come to the same: recorded {wanted}, found {found}"
-        )
+        return ExportError(f"the playbook made of {self._path} has another result: recorded {wanted}, found {found}")
 
 
 def _kind(line: bytes) -> str:
@@ -543,7 +539,7 @@ def _kind(line: bytes) -> str:
 
 
 def _run(playbook: Playbook, tell: Telling, check: _Check | None) -> tuple[SessionResult, object, int]:
-    """Its result, its cluster's query at the end, and when the last fault was healed."""
+    """Return the result, the cluster's query at the end, and when the last fault was healed."""
     session = start_session(playbook)
     while session.advance(session.cluster.now_us + SLICE_US, int(isinstance(session, ManualSession))):
         events = session.drain()

@@ -1,7 +1,7 @@
-"""A recorded session, run again, as the steps of a playbook: the playbook's own and the operator's.
+"""Steps of a recorded session, found by a replay: those of the playbook and of the operator.
 
-Steps act in order, each after the one before it. So a step of the playbook that counted from the step before, and now
-has one of the operator's there, gets the time at which it acted; and what never acted is left out.
+Steps act in order, each after the previous one. So a step of the playbook that is relative to the previous step, and
+now follows one of the operator, gets its absolute time; steps that never acted are left out.
 """
 
 from dataclasses import dataclass, replace
@@ -17,61 +17,61 @@ from playbooks.model.step_text import Line, action_lines, instant, step_name, tr
 from playbooks.recording.event_codec import decode
 from playbooks.recording.reader import RecordedAction, RecordedSession
 
-# What happened in a recorded session, found by running it again.
+# The events of a recorded session, found by a replay.
 #
-# The recording says what an operator did and where. Only the rerun knows whether something of that instant was still
-# to come, which fault had the number that was healed, and that this version of the model comes to the same events at
+# The recording has the operator's actions and their positions. Only the replay shows whether further events had the
+# same time, which fault had the number that was healed, and whether this version of the model gives the same events at
 # all.
 
 
 PLAYBOOK: Final = "playbook"
-"""Who takes the step with which a session settles."""
+"""Name of the actor of the step with which a session settles."""
 _TELLING: Final = tuple(f'"kind":"{kind}"'.encode() for kind in ("step_taken", GuardActed.kind))
 
 
 @dataclass(frozen=True, slots=True)
 class OperatorAction:
-    """What an operator did, in its place."""
+    """An action of the operator at its position."""
 
     action: RecordedAction
     pending: bool
-    """Whether events of that very instant were still to come, so that its time alone does not tell the place."""
+    """Whether further events had the same time, so that the time alone does not determine the position."""
     heals: str
-    """What is healed by name where the number of a fault was given; else empty."""
+    """Name of the healed fault if it was given by number; else empty."""
     error: str
     """Why it was refused."""
     guarded: bool
-    """Whether it was a guard that refused it."""
+    """Whether a guard refused it."""
     woke: int
-    """How many steps acted right behind it, in its wake."""
+    """Number of steps that acted right after it, triggered by it."""
 
 
 @dataclass(frozen=True, slots=True)
 class SessionNarrative:
-    """A session as it went."""
+    """Course of a session."""
 
     recorded: RecordedSession
     playbook: Playbook
     seed: int
     acted: tuple[OperatorAction, ...]
-    """In order, without the one that began the end."""
+    """Actions in order, without the one that began the end."""
     left: OperatorAction | None
-    """How the operator ended it, if he did."""
+    """The operator's action that ended the session, if any."""
     taken: tuple[tuple[int, int], ...]
-    """When each step of the playbook acted, and after how many kernel events."""
+    """Time of each step of the playbook, and the number of kernel events before it."""
     settled_us: int
-    """When the quiet time began; -1: it never did."""
+    """Start of the quiet time; -1: there was none."""
     reason: str
-    """Why steps never acted, where some did not."""
+    """Why steps never acted, if some did not."""
 
     @property
     def torn(self) -> bool:
-        """Whether the recording breaks off."""
+        """Whether the recording is incomplete."""
         return self.recorded.cut_short
 
     @property
     def cut(self) -> bool:
-        """Whether the session was cut off before its end, as it was meant to be."""
+        """Whether the session was cut off on purpose before its end."""
         if self.torn or self.recorded.until_us < 0 or self.playbook.spec.manual:
             return False
         ended = self.recorded.manifest.virtual_us if self.recorded.manifest else -1
@@ -79,18 +79,18 @@ class SessionNarrative:
 
     @property
     def as_written(self) -> bool:
-        """Whether nothing but the playbook itself happened, from its beginning to its end."""
+        """Whether the session has nothing but the playbook itself, from beginning to end."""
         whole = len(self.taken) == len(self.playbook.steps)
         return whole and not (self.acted or self.left or self.torn or self.cut)
 
 
 def retell(recorded: RecordedSession, progress: Progress = lambda done, total: None) -> SessionNarrative:
-    """Run a recorded session again and gather what happened; a torn one up to its last whole line.
+    """Replay a recorded session and collect its course; an incomplete one up to its last complete line.
 
     Raises:
-        ReplayMismatchError: it came out differently.
-        SessionError: it holds nothing to compare with.
-        PlaybookError: the session's playbook is not one that this version runs.
+        ReplayMismatchError: the replay differs.
+        SessionError: the recording has nothing to compare with.
+        PlaybookError: the session's playbook is not valid in this version.
     """
     comparison = begin(recorded, progress)
     stood: list[tuple[int, int]] = []
@@ -134,7 +134,7 @@ def _steps(comparison: ReplayComparison) -> int:
 
 
 def _place(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, str]:
-    """Whether events of this instant are still to come, and what a fault's number means by name."""
+    """Return whether further events have this time, and the name of a fault given by number."""
     session = comparison.session
     if not isinstance(session, Session):
         return False, ""
@@ -149,7 +149,7 @@ def _place(comparison: ReplayComparison, action: RecordedAction) -> tuple[bool, 
 
 
 def _told(recorded: RecordedSession) -> tuple[list[tuple[str, bool]], int, int]:
-    """The operator's actions with their refusals, how many steps acted, and when the quiet time began."""
+    """Return the operator's actions with refusals, the number of steps, and the start of the quiet time."""
     operator: list[tuple[str, bool]] = []
     taken = 0
     settled_us = -1
@@ -170,7 +170,7 @@ def _told(recorded: RecordedSession) -> tuple[list[tuple[str, bool]], int, int]:
 
 
 def _answer(answers: list[tuple[str, bool]], number: int) -> tuple[str, bool]:
-    """What the operator's n-th action came to; nothing where the recording breaks off before it says so."""
+    """Return the result of the operator's n-th action; empty if an incomplete recording lacks it."""
     return answers[number] if number < len(answers) else ("", False)
 
 
@@ -179,7 +179,7 @@ _HOUR_US: Final = 3_600_000_000
 
 @dataclass(frozen=True, slots=True)
 class PlaybookStep:
-    """A step of the playbook, as it stands there or by another trigger."""
+    """A step of the playbook, with its own or another trigger."""
 
     step: Step
     trigger: Trigger | None = None
@@ -191,17 +191,17 @@ class Added:
 
     trigger: Trigger
     lines: tuple[Line, ...]
-    """What it does."""
+    """Keys of its action."""
     remark: str
 
     def written(self) -> list[Line]:
-        """All its lines."""
+        """Return all its lines."""
         return [*trigger_lines(self.trigger), *self.lines]
 
 
 @dataclass(frozen=True, slots=True)
 class StepComment:
-    """Something that is only told, in a comment; ``step`` is the one that never acted, if it is about one."""
+    """A comment; ``step`` is the one that never acted, if it is about one."""
 
     text: str
     step: Step | None = None
@@ -211,33 +211,33 @@ Entry = PlaybookStep | Added | StepComment
 
 
 def entries(story: SessionNarrative) -> list[Entry]:
-    """The steps of a playbook that comes to the same events, in order."""
+    """Return the steps of an equivalent playbook, in order."""
     if story.as_written:
         return [PlaybookStep(step) for step in story.playbook.steps]
     return _Entries(story).all()
 
 
 class _Entries:
-    """Puts them together; knows what stands before."""
+    """Builder of the steps, with the state needed for triggers."""
 
     def __init__(self, story: SessionNarrative) -> None:
         self._story = story
         self._found: list[Entry] = []
         self._at_us = 0
-        """The latest ``at`` so far: a file's may not go back."""
+        """Latest ``at`` so far: in a file it may not decrease."""
         self._before_us = 0
-        """When the step before acts."""
+        """Time of the previous step."""
         self._between = False
-        """Whether that is another one than the playbook's own step before."""
+        """Whether the previous step is not the playbook's own previous step."""
         self._last_us = 0
-        """When the playbook's own step before acted."""
+        """Time of the playbook's own previous step."""
         self._wake = 0
-        """How many steps in the wake of an action that is left out are still to come."""
+        """Number of further steps triggered by an action that is left out."""
         self._round = False
-        """Whether the playbook's own step before began a round, and is left out."""
+        """Whether the playbook's own previous step began a round, and is left out."""
 
     def all(self) -> list[Entry]:
-        """Everything, with how it ends."""
+        """Return all entries, including the end of the session."""
         acted = list(self._story.acted)
         for number, step in enumerate(self._story.playbook.steps):
             while acted and acted[0].action.steps <= number:
@@ -261,7 +261,7 @@ class _Entries:
         if acted.error and not acted.guarded:
             self._found.append(
                 StepComment(
-                    f"at {instant(acted.action.at_us)} the operator tried {words(action)}, in vain: {acted.error}"
+                    f"at {instant(acted.action.at_us)} the operator tried {words(action)}, refused: {acted.error}"
                 )
             )
             self._wake = acted.woke
@@ -295,20 +295,20 @@ class _Entries:
         self._between = False
 
     def _trigger(self, step: Step, exact: Trigger, last_us: int) -> Trigger | None:
-        """Another trigger where its own would not do, None where it would."""
+        """Return another trigger if its own would act at another time, else None."""
         if step.verb == "manual":
             return None
         woken, self._wake = self._wake > 0, max(0, self._wake - 1)
         own = step.trigger
         if own.kind == "when":
-            # What made the engine look at the condition here and not before is not there any more.
+            # The event that made the engine evaluate the condition at this time is missing now.
             return exact if woken or self._round else self._patient(own, exact.time_us, last_us)
         late = own.kind == "at" and (own.since_round > 0 or own.time_us < self._at_us)
         counts = own.kind == "after" and self._between
         return replace(exact, executed=-1) if late or counts else None
 
     def _patient(self, own: Trigger, taken_us: int, last_us: int) -> Trigger | None:
-        """A ``when`` may wait until the same instant as it could, whatever now stands before it."""
+        """Extend a ``when`` so that it may wait until its original limit, despite added steps."""
         waited_us = taken_us - self._before_us
         if own.within_us >= 0:
             end_us = last_us + own.within_us

@@ -294,7 +294,7 @@ class Recorder:
             work()
         except OSError as error:
             full = " (the disk is full)" if error.errno in (errno.ENOSPC, errno.EDQUOT) else ""
-            kept = f"the first {counted(self._progress[0], 'event')} are readable"
+            kept = f"{counted(self._progress[0], 'event')} readable"
             self.failure = f"cannot continue recording in {self.path}: {error.strerror}{full}; {kept}"
             self._cut_to_whole_lines()
             raise RecordingError(self.failure, code="cannot_go_on") from error

@@ -1,4 +1,4 @@
-"""A cluster for people who write Python: build it, break it, ask it; the same every time.
+"""Deterministic Kafka cluster for Python code: build it, inject faults, and evaluate conditions.
 
     from playbooks.testing.harness import Laboratory
 
@@ -8,7 +8,7 @@
     lab.wait("leader(orders-0) != 1", within="20s").settle()
     assert lab.ask("acked_lost()") == 0
 
-It is a session like any other: what is asked of it is what an operator does, so it is recorded and replays.
+It is an ordinary session: calls are operator actions, so it can be recorded and replayed.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +39,7 @@ from playbooks.results.result import SessionResult
 from playbooks.units import UnitError, duration_text, duration_us
 
 Parts = Mapping[str, Any]
-"""Keys of a part of a playbook, as `docs/reference/keys.md` lists them."""
+"""Keys of a part of a playbook, as listed in `docs/reference/keys.md`."""
 
 NAME: Final = "laboratory"
 DEFAULT_TOPICS: Final[Mapping[str, Parts]] = {
@@ -49,26 +49,26 @@ DEFAULT_PRODUCERS: Final[Mapping[str, Parts]] = {
     "checkout": {"topic": "orders", "rate": "100/s", "config": {"acks": "all"}}
 }
 DEFAULT_GROUPS: Final[Mapping[str, Parts]] = {"billing": {"topics": ["orders"]}}
-"""What a laboratory has of which nothing is said: a topic, one who writes to it, and one who reads it."""
+"""Default parts of a laboratory: a topic with a producer and a consumer group."""
 
 _NOT_NOW: Final = ("at", "after", "when", "within", "kafka", "given", "note", "refused")
-"""Keys of a playbook's step that mean nothing where somebody acts at once."""
+"""Keys of a playbook's step without meaning for an immediate action."""
 
 
 class LaboratoryError(Exception):
-    """Something that cannot be had: the message says what was found and what is allowed."""
+    """A request that is not possible: the message says what was found and what is allowed."""
 
 
 class RefusedError(LaboratoryError):
-    """A fault or an operation that cannot be done now, or that a guard refuses."""
+    """A fault or an operation that is impossible now, or that a guard refuses."""
 
 
 class NeverHeldError(LaboratoryError):
-    """A condition that was waited for in vain."""
+    """A condition that did not hold in time."""
 
 
 class Laboratory:
-    """One cluster on its own clock. Every method that acts returns the laboratory, so that calls can be chained."""
+    """One cluster with its own clock. Every method that acts returns the laboratory, so that calls can be chained."""
 
     def __init__(
         self,
@@ -83,10 +83,10 @@ class Laboratory:
 
         ``parts``: ``kafka``, ``mode``, ``brokers``, ``config``, ``network`` and other keys of ``cluster:``; ``topics``,
         ``producers``, ``groups`` by name; ``settle``, ``expect`` and ``guards`` as in a playbook. ``settings`` change a
-        playbook as ``--set`` does. ``sessions`` is where the session is recorded; nowhere unless given.
+        playbook as ``--set`` does. ``sessions`` is the directory for recordings; by default nothing is recorded.
 
         Raises:
-            LaboratoryError: there is no such cluster.
+            LaboratoryError: the cluster cannot be built.
         """
         self._result: SessionResult | None = None
         self._events: list[Event] = []
@@ -111,11 +111,14 @@ class Laboratory:
 
     @property
     def now_us(self) -> int:
-        """Virtual microseconds since the beginning."""
+        """Virtual microseconds since the start."""
         return self._session.cluster.now_us
 
     def run(self, until: str | None = None, *, for_: str | None = None) -> "Laboratory":
-        """Let time pass ``until`` a virtual time (``"10s"``), or ``for_`` so long. Raises :class:`LaboratoryError`."""
+        """Let time pass ``until`` a virtual time (``"10s"``), or for the duration ``for_``.
+
+        Raises :class:`LaboratoryError`.
+        """
         self._check_open()
         if (until is None) == (for_ is None):
             raise LaboratoryError("run takes either until='10s' or for_='10s'")
@@ -123,7 +126,7 @@ class Laboratory:
         target = span if until is not None else self.now_us + span
         if target < self.now_us:
             raise LaboratoryError(
-                f"run: found until={until!r}, allowed is {time_in_seconds(self.now_us)} or later: it is that now"
+                f"run: found until={until!r}, allowed is {time_in_seconds(self.now_us)} or later, the current time"
             )
         self._advance(target)
         return self
@@ -132,18 +135,19 @@ class Laboratory:
         """Let time pass until a condition holds, and stop right there.
 
         Raises:
-            NeverHeldError: it did not, ``within`` that time or before the playbook ended the session.
-            LaboratoryError: it is no condition.
+            NeverHeldError: it did not hold ``within`` that time, or before the end of the session.
+            LaboratoryError: it is not a condition.
         """
         self._check_open()
-        asked = self._asked(condition, boolean=True)
+        compiled = self._compile(condition, boolean=True)
         query, deadline = self._session.cluster.query, self.now_us + _duration("within", within)
-        while not holds(asked, query):
+        while not holds(compiled, query):
             if self.now_us >= deadline:
-                raise NeverHeldError(f"{asked.text} did not hold within {within}: {explain(asked, query)}".rstrip(": "))
-            if not self._advance(deadline, 1) and not holds(asked, query):
+                values = explain(compiled, query)
+                raise NeverHeldError(f"{compiled.text} did not hold within {within}: {values}".rstrip(": "))
+            if not self._advance(deadline, 1) and not holds(compiled, query):
                 where = f"the session ended at {time_in_seconds(self.now_us)}"
-                raise NeverHeldError(f"{asked.text} did not hold, {where}: {explain(asked, query)}".rstrip(": "))
+                raise NeverHeldError(f"{compiled.text} did not hold, {where}: {explain(compiled, query)}".rstrip(": "))
         return self
 
     # -- acting -----------------------------------------------------------------------------------------------------
@@ -151,25 +155,25 @@ class Laboratory:
     def inject(
         self, fault: str, target: str = "", *, for_: str = "", if_any: bool = False, **params: Any
     ) -> "Laboratory":
-        """Inject a fault now, as ``floodmark faults`` lists them; ``for_`` a time, or until it is healed.
+        """Inject a fault of ``floodmark faults`` now; ``for_`` a duration, or until it is healed.
 
         Raises:
-            RefusedError: it cannot be done now.
+            RefusedError: it is impossible now.
             LaboratoryError: there is no such fault, target or parameter.
         """
         given = {"target": target, "for": for_, "if_any": if_any}
         return self._act({"inject": fault, **{key: value for key, value in given.items() if value}, **params})
 
     def heal(self, fault: str = "all") -> "Laboratory":
-        """Heal a fault wherever it is, or all of them. Raises as :meth:`inject` does."""
+        """Heal a fault, or all of them. Raises as :meth:`inject` does."""
         return self._act({"heal": fault})
 
     def admin(self, operation: str, **params: Any) -> "Laboratory":
-        """Ask for an operation of the administrator; its answer comes as time passes (``operations() == 0``)."""
+        """Start an administrator operation; its response arrives as time passes (``operations() == 0``)."""
         return self._act({"admin": operation, **params})
 
     def settle(self) -> "Laboratory":
-        """End it: producers stop, faults heal, the playbook's quiet time passes, and the books are closed."""
+        """End the session: producers stop, faults heal, the quiet time passes, and the expectations are evaluated."""
         if self._result is None:
             with _recording():
                 self._session.settle()
@@ -181,21 +185,21 @@ class Laboratory:
         return self
 
     def close(self) -> None:
-        """Let go of it: a session that is recorded is settled and sealed, others are forgotten."""
+        """Close the laboratory: a recorded session is settled and sealed, others are discarded."""
         if self._recorder is not None:
             self.settle()
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
     def ask(self, expression: str) -> Any:
-        """What an expression of the conditions' language amounts to now: ``ask("isr(orders-0)") == [1, 2, 3]``.
+        """Return the current value of an expression of the condition language: ``ask("isr(orders-0)") == [1, 2, 3]``.
 
         Raises:
-            LaboratoryError: it is no expression, or cannot be answered now.
+            LaboratoryError: it is not an expression, or has no value now.
         """
-        asked = self._asked(expression)
+        compiled = self._compile(expression)
         try:
-            value = asked.value(self._session.cluster.query)
+            value = compiled.value(self._session.cluster.query)
         except EvaluationError as error:
             raise LaboratoryError(f"{expression}: {error.message}") from None
         return list(value) if isinstance(value, tuple) else value
@@ -204,22 +208,23 @@ class Laboratory:
         """Assert that a condition holds now.
 
         Raises:
-            AssertionError: it does not; the message tells what its parts amount to.
-            LaboratoryError: it is no condition.
+            AssertionError: it does not; the message has the values of its parts.
+            LaboratoryError: it is not a condition.
         """
-        asked = self._asked(condition, boolean=True)
-        if not holds(asked, self._session.cluster.query):
-            told = explain(asked, self._session.cluster.query)
-            raise AssertionError(f"{asked.text} does not hold at {time_in_seconds(self.now_us)}: {told}".rstrip(": "))
+        compiled = self._compile(condition, boolean=True)
+        if not holds(compiled, self._session.cluster.query):
+            values = explain(compiled, self._session.cluster.query)
+            now = time_in_seconds(self.now_us)
+            raise AssertionError(f"{compiled.text} does not hold at {now}: {values}".rstrip(": "))
         return self
 
     def events(self, kind: str = "") -> list[Event]:
-        """Every trace event so far, or those of a kind such as ``leader_elected``."""
+        """Return every trace event so far, or those of a kind such as ``leader_elected``."""
         return [event for event in self._events if not kind or event.kind == kind]
 
     @property
     def digest(self) -> str:
-        """Of everything that happened so far: the same for the same calls."""
+        """Digest of all events so far: the same for the same calls."""
         return self._session.cluster.digest()
 
     @property
@@ -229,22 +234,22 @@ class Laboratory:
 
     @property
     def result(self) -> SessionResult:
-        """What it came to; settles it first if nobody has."""
+        """Return the result; settle first if that was not done."""
         self.settle()
         assert self._result is not None
         return self._result
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _act(self, asked: dict[str, Any]) -> "Laboratory":
+    def _act(self, keys: dict[str, Any]) -> "Laboratory":
         self._check_open()
-        wrong = [key for key in asked if key in _NOT_NOW]
+        wrong = [key for key in keys if key in _NOT_NOW]
         if wrong:
-            raise LaboratoryError(f"found {listed(wrong, 'and')}, which belongs to a playbook: here it is done now")
+            raise LaboratoryError(f"found {listed(wrong, 'and')}, which is for playbooks: here actions are immediate")
         try:
-            action: Action = action_of(self._asking.step(asked))
+            action: Action = action_of(self._asking.step(keys))
         except PlaybookError as error:
-            raise LaboratoryError(_told(error)) from None
+            raise LaboratoryError(_message(error)) from None
         try:
             with _recording():
                 self._session.act(action)
@@ -254,25 +259,25 @@ class Laboratory:
             self._collect()
         return self
 
-    def _asked(self, text: str, *, boolean: bool = False) -> Condition:
+    def _compile(self, text: str, *, boolean: bool = False) -> Condition:
         if not isinstance(text, str):
-            raise LaboratoryError(f"found {type(text).__name__}, allowed is a text such as 'acked_lost() == 0'")
+            raise LaboratoryError(f"found {type(text).__name__}, allowed is a string such as 'acked_lost() == 0'")
         try:
-            asked = self._asking.condition(text.strip())
+            compiled = self._asking.condition(text.strip())
         except PlaybookError as error:
-            raise LaboratoryError(_told(error)) from None
-        if boolean and asked.type != "boolean":
+            raise LaboratoryError(_message(error)) from None
+        if boolean and compiled.type != "boolean":
             raise LaboratoryError(
-                f"found the {asked.type} {shown(text)}, allowed is a condition that holds or does not"
+                f"found the {compiled.type} {shown(text)}, allowed is a condition that is true or false"
             )
-        return asked
+        return compiled
 
     def _check_open(self) -> None:
         if self._session.phase != "steps":
-            raise LaboratoryError(f"it is over: the session has settled, at {time_in_seconds(self.now_us)}")
+            raise LaboratoryError(f"the session has ended: it settled at {time_in_seconds(self.now_us)}")
 
     def _advance(self, until_us: int, max_events: int = 0) -> bool:
-        """Let time pass; whether there is more to come."""
+        """Let time pass; return whether there is more to run."""
         with _recording():
             more = self._session.advance(until_us, max_events)
         self._collect()
@@ -284,7 +289,7 @@ class Laboratory:
 
 @contextmanager
 def _recording() -> Iterator[None]:
-    """Where the session may be written: what cannot be is the laboratory's error."""
+    """Convert errors of the recording to errors of the laboratory."""
     try:
         yield
     except RecordingError as error:
@@ -298,16 +303,16 @@ def _playbook(source: str | Path | Playbook | None, settings: Mapping[str, str],
         playbook = source if isinstance(source, Playbook) else _read(source) if source is not None else _built(parts)
         playbook = changed(playbook, settings)
     except PlaybookError as error:
-        raise LaboratoryError(_told(error, places=source is not None)) from None
+        raise LaboratoryError(_message(error, places=source is not None)) from None
     except SettingError as error:
         raise LaboratoryError(str(error).removeprefix("--set ")) from None
     if playbook.spec.manual:
-        raise LaboratoryError(f"{playbook.path}: it is stepped by hand, and a laboratory lets time pass")
+        raise LaboratoryError(f"{playbook.path}: it has manual steps; a laboratory needs a timed playbook")
     return playbook
 
 
 def _read(source: str | Path) -> Playbook:
-    """A file, a bundled name, or the text itself where it has more than one line."""
+    """Load a file, a bundled name, or the text itself if it has several lines."""
     text = str(source)
     if "\n" in text:
         return loads(text, NAME)
@@ -315,7 +320,7 @@ def _read(source: str | Path) -> Playbook:
 
 
 def _built(parts: dict[str, Any]) -> Playbook:
-    """A playbook without steps, of parts by name."""
+    """Return a playbook without steps, built from parts by name."""
     whole = dict(parts)
     clients = {"producers": whole.pop("producers", None), "groups": whole.pop("groups", None)}
     topics = whole.pop("topics", None)
@@ -334,11 +339,11 @@ def _built(parts: dict[str, Any]) -> Playbook:
     try:
         return loads(yaml.safe_dump(document, sort_keys=False, allow_unicode=True), NAME)
     except yaml.YAMLError as error:
-        raise LaboratoryError(f"found a value that is no number, text, list or mapping: {error}") from None
+        raise LaboratoryError(f"found no number, string, list or mapping: {error}") from None
 
 
 def _named(kind: str, given: Mapping[str, Parts] | Iterable[Parts]) -> list[dict[str, Any]]:
-    """A list as a playbook has it, of a mapping by name or of such a list."""
+    """Return a list as in a playbook, from a mapping by name or from such a list."""
     if isinstance(given, Mapping):
         wrong = [name for name, each in given.items() if not isinstance(each, Mapping)]
         if wrong:
@@ -353,14 +358,14 @@ def _duration(name: str, text: Any) -> int:
     try:
         if isinstance(text, str):
             return duration_us(text)
-        allowed = f"a time as text such as {duration_text(10_000_000)!r}"
+        allowed = f"a duration as string such as {duration_text(10_000_000)!r}"
     except UnitError as error:
         allowed = str(error)
     raise LaboratoryError(f"{name}: found {text!r}, allowed is {allowed}")
 
 
-def _told(error: PlaybookError, *, places: bool = False) -> str:
-    """Every problem on a line; without places where there is no file that has them."""
+def _message(error: PlaybookError, *, places: bool = False) -> str:
+    """Return every problem on a line; without positions if there is no file."""
     if places:
         return str(error)
     return "\n".join(f"{each.key}: {each.message}" if each.key else each.message for each in error.problems)

@@ -1,4 +1,4 @@
-"""A playbook as a test case: read, run, and told why it failed, for whatever runner of tests."""
+"""Playbook as a test case for any test runner: loaded, run, and reported on failure."""
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,16 +20,16 @@ from playbooks.recording.recorder import Recorder, RecordingError
 from playbooks.results.result import ExpectationResult, SessionResult
 
 CAUSES: Final = 5
-"""Losses that are told one by one."""
+"""Maximum number of losses listed individually."""
 OF_FILES: Final = ".floodmark"
-"""What the name of a file has that is a test, and its case has not."""
+"""Suffix of the names of test files, which case names lack."""
 
 
 class CaseError(Exception):
-    """A playbook that cannot be run: every mistake on a line, with its place."""
+    """A playbook that cannot be run: all errors, one per line, with their positions."""
 
 
-class Failed(Exception):  # noqa: N818 - it is what a test did, as in pytest
+class Failed(Exception):  # noqa: N818 - named as the outcome in pytest
     """A run that did not pass; the message is the report."""
 
     def __init__(self, result: SessionResult, report: str) -> None:
@@ -39,24 +39,24 @@ class Failed(Exception):  # noqa: N818 - it is what a test did, as in pytest
 
 @dataclass(frozen=True, slots=True)
 class PlaybookCase:
-    """One run that is to pass."""
+    """One run of a playbook as a test case."""
 
     name: str
     playbook: Playbook
     seed: int
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What was changed, as ``--set`` takes it."""
+    """Changed settings, as for ``--set``."""
     is_cell: bool = False
-    """Whether it is one of a grid."""
+    """Whether it is a cell of a grid."""
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """Words to choose it by."""
+        """Tags for selection."""
         return self.playbook.tags
 
     @property
     def command(self) -> str:
-        """What to type to see the same."""
+        """Command that repeats the run."""
         words = ["floodmark", "run", self.playbook.path, "--seed", str(self.seed)]
         for path, value in self.settings.items():
             words += ["--set", f"{path}={value}"]
@@ -64,10 +64,10 @@ class PlaybookCase:
 
 
 def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) -> list[PlaybookCase]:
-    """The cases of a file: one, or one for each cell of its grid.
+    """Return the cases of a file: one, or one for each cell of its grid.
 
     Raises:
-        CaseError: with every mistake in it, before or after the settings.
+        CaseError: with all errors, before or after the settings.
     """
     shown = _shortest(path)
     try:
@@ -80,7 +80,7 @@ def cases_of(path: Path, seed: int | None = None, settings: Sequence[str] = ()) 
 
 
 def _shortest(path: Path) -> Path:
-    """As a person would type it from here."""
+    """Return the path relative to the current directory if possible."""
     return path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path
 
 
@@ -97,7 +97,7 @@ def _cells(playbook: Playbook, seed: int | None, made: Mapping[str, str]) -> Ite
 
 
 def run_case(case: PlaybookCase, sessions: Path | None = None) -> SessionResult:
-    """Run it, recorded in ``sessions`` or nowhere; its result if it passed.
+    """Run a case, recorded in ``sessions`` if given; return its result if it passed.
 
     Raises:
         Failed: it did not pass; the message is the report.
@@ -114,7 +114,7 @@ def run_case(case: PlaybookCase, sessions: Path | None = None) -> SessionResult:
 
 
 def report(case: PlaybookCase, result: SessionResult) -> list[str]:
-    """Why a run did not pass, and how to see it again."""
+    """Return the report of a failed run: the reason, and the command that repeats it."""
     lines = [f"{result.verdict.upper()}: {_why(result)}", *(result.title,) * (result.title != result.playbook), ""]
     lines += [_checked(each) for each in result.expectations if not each.ok]
     kept = sum(each.ok for each in result.expectations)
@@ -128,7 +128,7 @@ def report(case: PlaybookCase, result: SessionResult) -> list[str]:
     lines += [f"{each.kind:<8} {each.sentence}" for each in found[:CAUSES]]
     lines += [f"         and {counted(len(found) - CAUSES, 'more finding')}"] if len(found) > CAUSES else []
     for each in result.violations[:CAUSES]:
-        word, known = ("known", f" ({each.known})") if each.known else ("broken", "")
+        word, known = ("known", f" ({each.known})") if each.known else ("violated", "")
         lines.append(
             f"{word:<9}{each.invariant} at {time_in_seconds(each.at_us)}: {each.partition} {each.detail}{known}"
         )
@@ -138,7 +138,7 @@ def report(case: PlaybookCase, result: SessionResult) -> list[str]:
 
 
 def _why(result: SessionResult) -> str:
-    """In one line: why it is inconclusive, or which expectation failed first."""
+    """Return the reason in one line: why it is inconclusive, or the first failed expectation."""
     failed = [each.text for each in result.expectations if not each.ok]
     more = f" and {counted(len(failed) - 1, 'other')}" if len(failed) > 1 else ""
     return result.reason or f"{failed[0] if failed else 'an expectation'}{more} did not hold"

@@ -1,8 +1,8 @@
-"""Playbooks as tests, and a cluster as a fixture: what floodmark adds to pytest.
+"""Pytest plugin of floodmark: playbooks as tests, and a cluster as a fixture.
 
-Nothing of it happens unasked: a file is a test only where its name matches ``floodmark_files`` or it is named on the
-command line, and begins with ``floodmark:``; the fixtures do what they do when a test takes them. What this page needs
-of the rest is imported then. ``-p no:floodmark`` takes it out.
+Nothing happens unless requested: a file is a test only if its name matches ``floodmark_files`` or it is named on the
+command line, and it begins with ``floodmark:``; the fixtures act only in tests that use them. Other modules are
+imported on use. ``-p no:floodmark`` disables the plugin.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 MARKER: Final = "floodmark"
 PYTEST_OWN: Final = ("skipif", "parametrize", "usefixtures", "filterwarnings")
-"""Markers that mean more than a word; a tag of that name becomes none."""
+"""Markers with a meaning in pytest; tags of these names are not converted to markers."""
 LOOKED_AT: Final = 4096
-"""Characters of a file's beginning in which its first key has to be."""
+"""Characters at a file's beginning that must contain its first key."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Options and the ini key."""
+    """Add the options and the ini key."""
     parser.addini(
         "floodmark_files", "Names of playbooks that are tests.", type="args", default=["*.floodmark.yaml"]
     )  # fmt: skip
@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """The marker."""
+    """Register the marker, and check the options."""
     config.addinivalue_line("markers", f"{MARKER}: a playbook; on a test that takes `cluster`, what to build")
     seed = config.getoption("--floodmark-seed")
     if seed is not None and seed < 0:
@@ -56,7 +56,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "PlaybookFile | None":
-    """A playbook that somebody wants to be a test."""
+    """Collect a playbook that is a test."""
     if file_path.suffix.lower() not in SUFFIXES:
         return None
     wanted = any(file_path.match(pattern) for pattern in parent.config.getini("floodmark_files"))
@@ -66,7 +66,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> "PlaybookF
 
 
 def _begins(path: Path) -> bool:
-    """Whether its first key is ``floodmark``, and it is no fragment of playbooks."""
+    """Return whether its first key is ``floodmark``, and it is not a fragment."""
     try:
         with path.open(encoding="utf-8") as file:
             head = file.read(LOOKED_AT)
@@ -85,10 +85,10 @@ def _begins(path: Path) -> bool:
 
 
 class PlaybookFile(pytest.File):
-    """One file: one item, or one for each cell of its grid."""
+    """Playbook file: one item, or one for each cell of its grid."""
 
     def collect(self) -> Iterator["PlaybookItem"]:
-        """Read it; every mistake in it is told, with its place."""
+        """Load the file; all errors are reported with their positions."""
         from playbooks.testing.playbook_case import CaseError, cases_of  # noqa: PLC0415
 
         config = self.config
@@ -101,7 +101,7 @@ class PlaybookFile(pytest.File):
 
 
 class PlaybookItem(pytest.Item):
-    """One run of a playbook."""
+    """One run of a playbook as a pytest item."""
 
     def __init__(self, *, case: "PlaybookCase", **rest: Any) -> None:
         super().__init__(**rest)
@@ -112,16 +112,16 @@ class PlaybookItem(pytest.Item):
                 self.add_marker(tag)
 
     def runtest(self) -> None:
-        """Run it; whatever is no pass is a failure."""
+        """Run it; any result but a pass is a failure."""
         from playbooks.testing.playbook_case import run_case  # noqa: PLC0415
 
         sessions = self.config.getoption("--floodmark-sessions")
         result = run_case(self.case, Path(sessions) if sessions else None)
-        told = {"digest": result.digest, "seed": result.seed, "verdict": result.verdict, "session": result.session}
-        self.user_properties += [(f"floodmark_{key}", value) for key, value in told.items() if value != ""]
+        found = {"digest": result.digest, "seed": result.seed, "verdict": result.verdict, "session": result.session}
+        self.user_properties += [(f"floodmark_{key}", value) for key, value in found.items() if value != ""]
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
-        """What was expected and what was found, instead of a traceback."""
+        """Return the report of the failure instead of a traceback."""
         from playbooks.testing.playbook_case import CaseError, Failed  # noqa: PLC0415
 
         if isinstance(excinfo.value, (Failed, CaseError)):
@@ -129,16 +129,16 @@ class PlaybookItem(pytest.Item):
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[Path, int, str]:
-        """Where it is, for the head of a failure."""
+        """Return the location for the head of a failure."""
         return self.path, 0, f"playbook {self.name}"
 
 
 @pytest.fixture
 def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., "Laboratory"]]:
-    """Builds clusters: ``floodmark_cluster(kafka="3.9", brokers=3, topics={...})``, or from a playbook.
+    """Return a function that builds clusters: ``floodmark_cluster(kafka="3.9", topics={...})``, or from a playbook.
 
-    Takes what :class:`playbooks.testing.harness.Laboratory` takes. With ``--floodmark-sessions`` they are recorded, and
-    sealed when the test is over.
+    It takes the parameters of :class:`playbooks.testing.harness.Laboratory`. With ``--floodmark-sessions`` the sessions
+    are recorded, and sealed at the end of the test.
     """
     from playbooks.testing.harness import Laboratory  # noqa: PLC0415
 
@@ -151,15 +151,15 @@ def floodmark_cluster(request: pytest.FixtureRequest) -> Iterator[Callable[..., 
         open_ones.callback(made.close)
         return made
 
-    with ExitStack() as open_ones:  # one that cannot be sealed leaves the others to be
+    with ExitStack() as open_ones:  # one that cannot be sealed does not affect the others
         yield build
 
 
 @pytest.fixture
 def cluster(request: pytest.FixtureRequest, floodmark_cluster: Callable[..., "Laboratory"]) -> "Laboratory":
-    """Three brokers with a topic ``orders``, a producer ``checkout`` with ``acks=all`` and a group ``billing``.
+    """Cluster of three brokers with a topic ``orders``, a producer ``checkout`` (``acks=all``) and a group ``billing``.
 
-    Another cluster with ``@pytest.mark.floodmark(...)``, which takes what ``floodmark_cluster`` does.
+    ``@pytest.mark.floodmark(...)`` changes it, with the parameters of ``floodmark_cluster``.
     """
     marker = request.node.get_closest_marker(MARKER)
     return floodmark_cluster(*marker.args, **marker.kwargs) if marker is not None else floodmark_cluster()
