@@ -23,8 +23,8 @@ def promised_words(promise: InvariantDefinition, when: tuple[str, ...] = ()) -> 
 def special_words(promise: InvariantDefinition) -> list[tuple[str, str]]:
     """Return the circumstances with a stricter guarantee, each with the versions that give it."""
     kinds = dict.fromkeys(mend.when for mend in promise.mends if mend.when)
-    told = [(CIRCUMSTANCES[kind], promised_words(promise, (kind,))) for kind in kinds]
-    return [(where, words) for where, words in told if words != promised_words(promise)]
+    stricter = [(CIRCUMSTANCES[kind], promised_words(promise, (kind,))) for kind in kinds]
+    return [(where, words) for where, words in stricter if words != promised_words(promise)]
 
 
 def mends_words(promise: InvariantDefinition) -> list[str]:
@@ -39,12 +39,12 @@ def known_words(promise: InvariantDefinition, kafka: Profile) -> list[str]:
     """Return why a version is known to violate an invariant, by circumstance; empty if it guarantees all of it."""
     kinds = dict.fromkeys(("", *(mend.when for mend in promise.mends)))
     found = {kind: promise.known(kafka, (kind,) if kind else ()) for kind in kinds}
-    told = [
+    reasons = [
         text + (f" ({CIRCUMSTANCES[kind]})" if kind else "")
         for kind, text in found.items()
         if text and (not kind or text != found[""])
     ]
-    return list(dict.fromkeys(told))
+    return list(dict.fromkeys(reasons))
 
 
 # The model coverage card as text, for the terminal, JSON and the page.

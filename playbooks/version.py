@@ -3,4 +3,4 @@
 from typing import Final
 
 VERSION: Final = "0.1.0"
-"""What the distribution takes its version from, so that nobody has to ask it which it is: that is slow."""
+"""Version of floodmark, also used by the distribution; package metadata would be slow to read."""

@@ -31,7 +31,7 @@ Met = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, slots=True)
 class RunFailure:
-    """One failure of a run."""
+    """One failure of a run: its key, whether it is expected, and a sentence."""
 
     key: str
     expected: str
@@ -42,7 +42,7 @@ class RunFailure:
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """Result of one run."""
+    """Result of one run of a campaign, as a row."""
 
     run: int
     seed: int
@@ -144,7 +144,7 @@ def _anomaly(seen: AnomalyReport) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """Table of faults by states."""
+    """Coverage table: how often each fault was injected in each protocol state."""
 
     faults: tuple[str, ...]
     """All faults that may be injected."""

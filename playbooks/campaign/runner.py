@@ -52,7 +52,7 @@ AT_A_TIME: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class CampaignProgress:
-    """Progress of a campaign."""
+    """Progress of a campaign: runs done, keys found, and speed."""
 
     done: int
     runs: int
@@ -73,7 +73,7 @@ class CampaignProgress:
 
 @dataclass(slots=True)
 class Come:
-    """Result of a campaign."""
+    """Result of a campaign, or of its interrupted part."""
 
     totals: Totals
     """Totals of the runs that count."""

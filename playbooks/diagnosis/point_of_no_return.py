@@ -374,7 +374,7 @@ def _answer(
     latest, acked_step = place
     before = [(step, event) for step, event in signs if step <= latest + 1]
     sign, words = (before[0][0], event_words(before[0][1])) if before else (-1, "")
-    event, told = _step(playbook, seed, latest, wanted.partition)
+    event, text = _step(playbook, seed, latest, wanted.partition)
     clean = None
     if all(each.kind == UNCLEAN for each in saved[latest]):
         ordinary = {taken: tuple(each for each in kept if each.kind != UNCLEAN) for taken, kept in saved.items()}
@@ -384,7 +384,7 @@ def _answer(
         else:
             clean = NoReturn("acknowledgement", wanted, at_us=acked_step, acked_us=acked_step, by_hand=True)
     return NoReturn(
-        "event", wanted, told, event.kind if event is not None else "step_taken", latest + 1, latest, saved[latest],
+        "event", wanted, text, event.kind if event is not None else "step_taken", latest + 1, latest, saved[latest],
         acked_step, sign, words, True, last, clean,
     )  # fmt: skip
 

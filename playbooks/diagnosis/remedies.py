@@ -67,7 +67,7 @@ The other versions of :data:`MENDS` are about losses; fewer findings of another 
 
 @dataclass(frozen=True, slots=True)
 class SettingChange:
-    """One change of the settings."""
+    """One change of the settings of a playbook."""
 
     name: str
     """Name as people write it: ``acks=all``."""
@@ -231,7 +231,7 @@ class End(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """One change with its result."""
+    """One change of the settings, with its result and costs."""
 
     change: SettingChange
     verdict: Verdict
@@ -490,7 +490,7 @@ SET: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Rescue:
-    """One action in one situation."""
+    """One operator action in one situation, with its delays."""
 
     kind: str
     """A key of :data:`SET`."""

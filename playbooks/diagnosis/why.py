@@ -192,7 +192,7 @@ def at_the_end(seen: Finding, findings: Sequence[Finding]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class FindingDiagnosis:
-    """One finding with its explanation."""
+    """One finding with its point of no return and remedies."""
 
     number: int
     """Number from 1, in the order of the result."""

@@ -360,7 +360,7 @@ class DiffRow:
 
 @dataclass(frozen=True, slots=True)
 class DiffSection:
-    """Rows about one subject."""
+    """Rows of a comparison about one subject."""
 
     name: str
     rows: tuple[DiffRow, ...]
@@ -583,7 +583,7 @@ BEFORE: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class DiffEvent:
-    """An event of one session."""
+    """An event of one of the compared sessions."""
 
     seq: int
     at_us: int
@@ -610,7 +610,7 @@ class Parting:
 
 @dataclass(slots=True)
 class LogComparison:
-    """Result of comparing both logs."""
+    """Result of comparing the event logs of two sessions."""
 
     cluster: Parting | None = None
     narration: Parting | None = None

@@ -210,7 +210,7 @@ def _goes_by(step: Step) -> str:
 
 
 class Unreached(NamedTuple):
-    """A step that never acted."""
+    """A step that never acted in a dry run."""
 
     step: int
     """Number from 1 in acting order."""
@@ -222,7 +222,7 @@ class Unreached(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DryRun:
-    """Result of a dry run."""
+    """Result of a dry run: timeline, verdict and reason."""
 
     playbook: str
     seed: int

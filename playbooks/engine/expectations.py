@@ -147,7 +147,7 @@ class ExpectationMonitor:
 
 
 class Expecting:
-    """All expectations of a session, with the time of the last heal."""
+    """Monitor of all expectations of a session, with the time of the last heal."""
 
     def __init__(self, expectations: tuple[Expectation, ...]) -> None:
         self.watches = tuple(ExpectationMonitor(each) for each in expectations)

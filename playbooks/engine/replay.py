@@ -392,7 +392,7 @@ class ReplayComparison:
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A session sealed by recovery."""
+    """A session sealed after the death of its process."""
 
     path: Path
     events: int

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Next:
-    """Next action of a session."""
+    """Next action of a session, with its time or condition."""
 
     words: str
     """``step 3 inject crash on leader(orders-0)``, ``settling for 30s``, ``end of the session``."""
@@ -120,7 +120,7 @@ OPEN = "the session is running"
 
 @dataclass(frozen=True, slots=True)
 class SoFar:
-    """A preliminary result."""
+    """A preliminary result of a session that continues."""
 
     result: SessionResult
     holding: tuple[str, ...]

@@ -112,7 +112,7 @@ RESEED: Final = "reseed"
 
 
 class ActionResult(NamedTuple):
-    """Immediate result of an action."""
+    """Immediate result of a step or an operator action."""
 
     error: str = ""
     """Why it was refused."""

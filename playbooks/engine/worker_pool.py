@@ -68,7 +68,7 @@ class PlaybookJob:
 
 @dataclass(frozen=True, slots=True)
 class JobProgress:
-    """Progress of a job."""
+    """Progress of a job in a worker process."""
 
     now_us: int
     """Virtual time."""
@@ -79,7 +79,7 @@ class JobProgress:
 
 @dataclass(frozen=True, slots=True)
 class JobOutcome:
-    """Outcome of a job."""
+    """Outcome of a job: its result, or an error with an exit code."""
 
     job: PlaybookJob
     result: SessionResult | None = None

@@ -62,7 +62,7 @@ RECOVERIES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Inferred:
-    """One inferred expectation."""
+    """One expectation inferred from a session."""
 
     key: str
     """``always``, ``eventually``, or empty for the end."""

@@ -48,7 +48,7 @@ class OperatorAction:
 
 @dataclass(frozen=True, slots=True)
 class SessionNarrative:
-    """Course of a session."""
+    """Course of a recorded session: actions, steps and its end."""
 
     recorded: RecordedSession
     playbook: Playbook

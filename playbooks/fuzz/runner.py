@@ -367,7 +367,7 @@ def drive(swarm: Swarm, session: Session) -> Driven:
 
 
 class _Driver:
-    """State of a running storm."""
+    """State of a storm while it runs."""
 
     def __init__(self, swarm: Swarm, session: Session) -> None:
         self._swarm = swarm

@@ -34,7 +34,7 @@ class GridAxis:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """All axes of a playbook. ``cases`` are explicit combinations, besides the axes."""
+    """Grid of a playbook: all axes; ``cases`` are explicit combinations besides the axes."""
 
     axes: tuple[GridAxis, ...]
     cases: tuple[Cell, ...] = ()
@@ -144,7 +144,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class Trigger:
-    """When a step acts: ``at`` a virtual time, ``after`` the step before it by so much, or ``when`` a condition holds.
+    """Trigger of a step: ``at`` a virtual time, ``after`` the step before it by so much, or ``when`` a condition holds.
 
     A step without any of the three acts right after the one before it (``after`` 0).
     """

@@ -404,7 +404,7 @@ _SPECIAL: Final[dict[str, Callable[["Faker", dict[str, Argument]], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Peeked:
-    """A record with its contents."""
+    """A record with its contents, as an inspector shows it."""
 
     record: WrittenRecord
     value: str | None

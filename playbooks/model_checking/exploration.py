@@ -285,7 +285,7 @@ EXPLORATION: Final = Record(
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """One exploration with its bounds."""
+    """One exploration: Kafka version, bounds and allowed actions."""
 
     name: str
     title: str

@@ -297,7 +297,7 @@ def changed(playbook: Playbook, settings: Mapping[str, str]) -> Playbook:
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """Contents of a fragment."""
+    """Contents of a fragment: name, title, story, variables and number of steps."""
 
     path: str
     name: str

@@ -93,7 +93,7 @@ def action_of(ingress: Ingress) -> Action:
 
 
 def ingress_of(action: Action) -> Ingress:
-    """Undo :func:`action_of`.
+    """Convert an action of a recording back to its input.
 
     Raises:
         msgspec.DecodeError: the recording was modified.

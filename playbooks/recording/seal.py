@@ -69,14 +69,14 @@ class _Told:
 
 def rows(lines: Iterable[Any], survey: Survey | None) -> list[LedgerRow]:
     """Return the table of a session, from its event lines and the locations of records at its end."""
-    told = _gathered(lines)
+    outcomes = _gathered(lines)
     placed: dict[tuple[str, str], list[RecordRange]] = {}
     for found in survey.acknowledged() if survey else ():
         placed.setdefault((found.partition, found.client), []).append(found)
     table: list[LedgerRow] = []
     standing: tuple[str, Mapping[str, Sequence[Range]]] = ("", {})
-    for partition, client in sorted(told.keys() | placed.keys()):
-        books = told.get((partition, client), _Told())
+    for partition, client in sorted(outcomes.keys() | placed.keys()):
+        books = outcomes.get((partition, client), _Told())
         mine = placed.get((partition, client), [])
         table += [_acked_row(found) for found in mine]
         table += _unplaced(partition, client, books, mine)
@@ -101,12 +101,12 @@ def sums(table: Iterable[LedgerRow]) -> dict[str, int]:
 
 
 def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _Told]:
-    told: dict[tuple[str, str], _Told] = {}
+    outcomes: dict[tuple[str, str], _Told] = {}
     for line in lines:
         outcome = _KINDS.get(line.kind)
         if outcome is None and line.kind != "records_lost":
             continue
-        books = told.setdefault((line.partition, line.client), _Told())
+        books = outcomes.setdefault((line.partition, line.client), _Told())
         if outcome is None:
             books.lost.append(line)
         elif outcome == OPEN:
@@ -119,7 +119,7 @@ def _gathered(lines: Iterable[Any]) -> dict[tuple[str, str], _Told]:
                 books.unnumbered[key] = books.unnumbered.get(key, 0) + line.count
                 continue
             books.outcomes.setdefault(key, RangeSet()).add(line.sequence, line.sequence + line.count)
-    return told
+    return outcomes
 
 
 def _acked_row(found: RecordRange) -> LedgerRow:

@@ -70,7 +70,7 @@ class Baseline:
 
 @dataclass(frozen=True, slots=True)
 class BaselineChange:
-    """One difference from the baseline."""
+    """One difference between a result and its baseline."""
 
     what: str
     before: str

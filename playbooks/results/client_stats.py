@@ -88,12 +88,12 @@ class ProducerBook:
         return self.sent - self.acked - self.failed - self.unknown - self.aborted
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ProducerBook":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
         return book
@@ -136,12 +136,12 @@ class MemberBook:
         """Latency of records from append to return by ``poll``."""
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return tuple([_saved(getattr(self, name)) for name in self.__slots__])
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "MemberBook":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         book = cls()
         _fill(book, saved)
         return book
@@ -200,7 +200,7 @@ class GroupBook:
         return sum(getattr(each, column) for each in self.members.values())
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (
             tuple([(name, each.save()) for name, each in self.members.items()]),
             self.rebalances, self.idle_us, self.truncations, self.resets, tuple(self.commit_errors.items()),
@@ -216,7 +216,7 @@ class GroupBook:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "GroupBook":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         book = cls()
         members, book.rebalances, book.idle_us, book.truncations, book.resets, errors, handed, *rest = saved
         owners, idle, expired, stalls, latencies = rest
@@ -260,7 +260,7 @@ class ClientBooks:
         return book
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (
             tuple([(name, each.save()) for name, each in self.producers.items()]),
             tuple([(name, each.save()) for name, each in self.groups.items()]),
@@ -269,7 +269,7 @@ class ClientBooks:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ClientBooks":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         books = cls()
         producers, groups, killed, closed, readable = saved
         books.readable = dict(readable)
@@ -381,7 +381,7 @@ class ProducerSummary:
 
 @dataclass(frozen=True, slots=True)
 class MemberSummary:
-    """One consumer of a group."""
+    """One consumer of a group: records read, commits and failures."""
 
     name: str
     read: int

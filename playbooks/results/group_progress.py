@@ -87,12 +87,12 @@ class ReadStalls:
         return max([0, *self._longest.values(), *[now - since for since in self._since.values()]])
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (tuple(self._read_to.items()), tuple(self._since.items()), tuple(self._longest.items()))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ReadStalls":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         stalls = cls()
         read_to, since, longest = saved
         stalls._read_to, stalls._since, stalls._longest = dict(read_to), dict(since), dict(longest)

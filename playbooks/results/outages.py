@@ -78,12 +78,12 @@ class Outages:
         return copied
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (self.us, self.longest_us, self.times, self.since_us, self.refusals, tuple(self.spans))
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Outages":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         outages = cls()
         outages.us, outages.longest_us, outages.times, outages.since_us, outages.refusals, spans = saved
         outages.spans = list(spans)
@@ -172,13 +172,13 @@ class ServiceTracker:
         return (self._since_us, ended_us) if out else (ended_us, ended_us)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         state = (self._bound_us, self._usual_us, self.waiting, self._since_us, self._given_up_us)
         return (*state, self.outages.save())
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "ServiceTracker":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         bound_us, usual_us, waiting, since_us, given_up_us, outages = saved
         service = cls(bound_us)
         service._usual_us = usual_us
@@ -314,7 +314,7 @@ class Availability:
         outages.set(out, now_us)
 
     def save(self) -> tuple[Any, ...]:
-        """All state."""
+        """Return all state as plain values."""
         return (
             tuple(self._bounds.items()),
             tuple([(key, each.save()) for key, each in self._services.items()]),
@@ -324,7 +324,7 @@ class Availability:
 
     @classmethod
     def loaded(cls, saved: tuple[Any, ...]) -> "Availability":
-        """Undo of :meth:`save`."""
+        """Restore the state of :meth:`save`."""
         bounds, services, partitions, serving, newest, stopped, fenced = saved
         found = cls(dict(bounds))
         found._services = {key: ServiceTracker.loaded(each) for key, each in services}

@@ -217,7 +217,7 @@ class Findings:
 
 @dataclass(frozen=True, slots=True)
 class Felt:
-    """What clients have experienced so far (:class:`cluster_model.inspection.condition_functions.Experience`)."""
+    """Experience of clients so far (:class:`cluster_model.inspection.condition_functions.Experience`)."""
 
     findings: Findings
     now_us: int

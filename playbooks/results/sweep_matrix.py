@@ -40,7 +40,7 @@ _WORST_FIRST: Final[tuple[Verdict, ...]] = ("error", "fail", "inconclusive", "no
 
 @dataclass(frozen=True, slots=True)
 class CellResult:
-    """Result of one cell."""
+    """Result of one cell of a grid."""
 
     cell: Cell
     verdict: Verdict
@@ -106,7 +106,7 @@ class CellGroup:
 
 @dataclass(frozen=True, slots=True)
 class SweepMatrix:
-    """All rows of a grid, in the grid's order."""
+    """Result matrix of a grid: all rows, in the grid's order."""
 
     playbook: str
     axes: Mapping[str, tuple[str, ...]]

@@ -32,7 +32,7 @@ KINDS: Final = (FINDING, VIOLATION, ANOMALY, OVERDUE, EXPECTATION)
 
 @dataclass(frozen=True, slots=True)
 class Wrong:
-    """One failure of a session."""
+    """One failure of a session: its kind, name, and whether it is known."""
 
     kind: str
     """One of :data:`KINDS`."""

@@ -155,7 +155,7 @@ def _added(found: dict[Any, Spans], anyhow: dict[Any, Spans]) -> dict[Any, Spans
 
 @dataclass(frozen=True, slots=True)
 class SafetyAnswer:
-    """The answer over all seeds."""
+    """Answer to a question, evaluated over all seeds."""
 
     effects: tuple[Effect, ...]
     stall_us: int
@@ -211,7 +211,7 @@ class SafetyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A number over all seeds."""
+    """Worst value and median of a number over all seeds."""
 
     worst: int
     median: int
@@ -282,7 +282,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class SafetyCheckResult:
-    """A question with its answer."""
+    """A question with its start point and answer."""
 
     standing: StartPoint
     question: Question

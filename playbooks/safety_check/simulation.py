@@ -250,7 +250,7 @@ class ReaderImpact:
 
 @dataclass(frozen=True, slots=True)
 class Future:
-    """Result of one future."""
+    """Result of one simulated future."""
 
     seed: int
     end_us: int

@@ -253,11 +253,11 @@ def _is_seal(seal: object) -> bool:
     return isinstance(seal, dict) and type(seal.get("bytes")) is int and isinstance(seal.get("sha256"), str)
 
 
-def _compare_names(file: Path, told: dict[str, Any], there: list[str]) -> None:
-    missing = sorted(told.keys() - set(there))
+def _compare_names(file: Path, listed: dict[str, Any], there: list[str]) -> None:
+    missing = sorted(listed.keys() - set(there))
     if missing:
         raise BundleError(f"{file}: {printable(missing[0]):.80} is missing, {CONTENTS} names it", code="file_missing")
-    foreign = [name for name in there if name not in told]
+    foreign = [name for name in there if name not in listed]
     if foreign:
         raise BundleError(f"{file}: {foreign[0]} is not named in {CONTENTS}", code="file_not_listed")
 

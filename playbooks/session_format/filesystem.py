@@ -27,7 +27,7 @@ _fdatasync: Callable[[int], None] = getattr(os, "fdatasync", os.fsync)
 
 
 class FileSystem:
-    """System calls. All raise OSError."""
+    """File operations of the operating system. All raise OSError."""
 
     def make_directory(self, path: Path) -> None:
         """Create a directory; FileExistsError if it exists."""

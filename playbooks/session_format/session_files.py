@@ -55,7 +55,7 @@ _T = TypeVar("_T")
 
 
 class Sized(Protocol):
-    """File status with a size."""
+    """File status that has a size."""
 
     @property
     def st_size(self) -> int:

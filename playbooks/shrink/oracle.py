@@ -37,7 +37,7 @@ INVALID: Final = "invalid"
 
 @dataclass(frozen=True, slots=True)
 class CandidateVerdict:
-    """Result of testing a candidate."""
+    """Result of testing a candidate of shrinking."""
 
     state: str
     """:data:`HELD`, :data:`LOST` or :data:`INVALID`."""

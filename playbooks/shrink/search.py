@@ -21,7 +21,7 @@ from playbooks.shrink.oracle import INVALID, CandidateVerdict, Journal, judge
 
 
 class Ticket:
-    """A submitted candidate."""
+    """A candidate that was submitted to the executor."""
 
     __slots__ = ("future", "name", "text", "whole")
 
@@ -127,7 +127,7 @@ Sweep = Callable[[Best], Iterator[Site]]
 
 
 class SpentError(Exception):
-    """The budget is used up."""
+    """The budget of the search is used up."""
 
 
 @dataclass(slots=True)
@@ -159,7 +159,7 @@ class Budget:
 
 
 class DraftSearch:
-    """Search that shrinks one draft."""
+    """Search for a smaller draft that still fails."""
 
     def __init__(
         self,

@@ -502,7 +502,7 @@ class ShrinkError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ShrinkSource:
-    """The session to shrink."""
+    """The session to shrink: playbook, seed and origin."""
 
     playbook: Playbook
     seed: int
@@ -512,7 +512,7 @@ class ShrinkSource:
 
 @dataclass(frozen=True, slots=True)
 class DraftSize:
-    """Size of a draft."""
+    """Size of a draft: steps, records and simulated time."""
 
     steps: int
     records: int
@@ -522,7 +522,7 @@ class DraftSize:
 
 @dataclass(frozen=True, slots=True)
 class PassResult:
-    """Result of one pass."""
+    """Statistics of one pass over the draft."""
 
     name: str
     tried: int
@@ -548,7 +548,7 @@ class ShrinkTarget:
 
 @dataclass(frozen=True, slots=True)
 class Shrunk:
-    """Result of shrinking."""
+    """Result of shrinking: the draft, its passes, and why the search ended."""
 
     found: ShrinkTarget
     draft: Draft

@@ -264,7 +264,7 @@ class Otherwise:
         """Progress in percent, by virtual time."""
         return self.branch.session.cluster.now_us * 100 // max(1, self.until_us)
 
-    def words(self, _told: str) -> str:
+    def words(self, _result: str) -> str:
         """Return the message of the complete branch."""
         refused = f"; {counted(self.refused, 'action')} refused" if self.refused else ""
         return (
@@ -371,9 +371,9 @@ class Growing:
         self._place = place
         self._left = list(deeds)
 
-    def words(self, told: str) -> str:
-        """Return the message of the complete branch; ``told`` is the result of its first action."""
-        return f"branch {self.branch.letter} begins here{f': {told}' if told else ''}"
+    def words(self, result: str) -> str:
+        """Return the message of the complete branch; ``result`` is that of its first action."""
+        return f"branch {self.branch.letter} begins here{f': {result}' if result else ''}"
 
     @property
     def percent(self) -> int:
@@ -542,17 +542,17 @@ class Branches:
         """
         growing = self.growing
         assert growing is not None
-        told = ""
+        result = ""
         if growing.then is not None:
             try:
-                told = growing.branch.session.act(growing.then)
+                result = growing.branch.session.act(growing.then)
             except FaultError:
                 self.give_up()
                 raise
         self.growing = None
         self._all.append(growing.branch)
         self.switch(growing.branch)
-        return told
+        return result
 
     def give_up(self) -> None:
         """Drop the branch that is being built, and its recording."""

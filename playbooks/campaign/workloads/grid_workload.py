@@ -84,7 +84,7 @@ class GridPlan:
 
     @property
     def until(self) -> str:
-        """The same time as text; empty for never."""
+        """Cut-off time as text; empty for never."""
         return duration_text(self.until_us) if self.until_us >= 0 else ""
 
     def cell(self, run: int) -> Cell:
@@ -250,7 +250,7 @@ def _playbook(plan: GridPlan, cell: Cell) -> Playbook:
 
 @dataclass(frozen=True, slots=True)
 class Varying:
-    """Options of running a grid."""
+    """Options of running a playbook over its grid."""
 
     playbook: Playbook
     """The playbook with the settings of the command line."""

@@ -124,7 +124,7 @@ class BooleanType(FieldType):
 
 @dataclass(frozen=True, slots=True)
 class ChoiceType(FieldType):
-    """One of a few words."""
+    """One of a fixed set of words."""
 
     names: tuple[str, ...]
     allowed: str = ""

@@ -566,7 +566,7 @@ class Values(Passed):
 
 @dataclass(frozen=True, slots=True)
 class Paths(Passed):
-    """One fragment or several."""
+    """Path of one fragment, or a list of paths."""
 
     allowed: str = "the path of a fragment from this file, or the name of a bundled one; or a list of those"
 
@@ -619,9 +619,9 @@ def _open(name: str, schema: Schema) -> Schema:
     inner = with_variables(schema)
     if schema.get("type") == "object" or (schema.get("type") == "string" and "pattern" not in schema):
         return inner
-    told = {"description": inner.pop("description")} if "description" in inner else {}
+    description = {"description": inner.pop("description")} if "description" in inner else {}
     forms = inner["anyOf"] if set(inner) == {"anyOf"} else [inner]
-    return {"anyOf": [*forms, {"$ref": "#/$defs/variable"}], **told}
+    return {"anyOf": [*forms, {"$ref": "#/$defs/variable"}], **description}
 
 
 _FIXED: Final = ("floodmark", "vars", "with", "include", "fragment")

@@ -45,7 +45,7 @@ class ValueOrigin:
 
 @dataclass(frozen=True, slots=True)
 class Scalar:
-    """A single value as text."""
+    """A single YAML value as text, with its position."""
 
     line: int
     column: int
