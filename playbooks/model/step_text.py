@@ -349,10 +349,10 @@ MOST: Final = 6
 
 
 def expected_lines(expected: ExpectedImpact, most: int = MOST) -> list[tuple[str, str]]:
-    """Return label and names, such as ``new leader`` and ``orders-0, orders-3``; unaffected kinds are left out."""
+    """Return label and names, such as ``leader change`` and ``orders-0, orders-3``; unaffected kinds are left out."""
     lines = [
         (DOWN, _named([f"broker {each}" for each in expected.down], most)),
-        ("new leader", _partitions(expected.leaders_moved, most)),
+        ("leader change", _partitions(expected.leaders_moved, most)),
         ("no leader", _partitions(expected.offline, most)),
         ("ISR shrinks", _partitions(expected.shrunk, most)),
         ("under min ISR", _partitions(expected.under_min_isr, most)),

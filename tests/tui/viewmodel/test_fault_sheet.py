@@ -144,7 +144,7 @@ async def test_the_sheet_tells_what_is_hit_under_the_cursor_and_follows_it():
             expected = board.foreseen("crash", driver.main.target)
             own = [each for each in expected.leaders_moved if not each.startswith("__")]
             assert own
-            line = next(line for line in driver.text().split("\n") if "new leader" in line)
+            line = next(line for line in driver.text().split("\n") if "leader change" in line)
             assert all(each in line for each in own[:6])
             await driver.press("right")
 
